@@ -134,9 +134,9 @@ class InvalidInput(AnaphoraError, ValueError):
     """
 
     def __init__(self, what: str, value: object, reason: str) -> None:
-        shown = _shown(value)
+        text = _shown(value)
         self.what = what
-        self.value = shown if len(shown) <= 80 else shown[:77] + "..."
+        self.value = text if len(text) <= 80 else text[:77] + "..."
         self.reason = reason
         # What was not given at all needs no words.
         super().__init__(f"{what}: {reason}" + ("" if value is None else f" (given {self.value})"))
@@ -230,8 +230,8 @@ class CorruptThread(StoreError):
 
     def __init__(self, path: Path | str, reason: str, set_aside: Path | None = None) -> None:
         self.set_aside = set_aside
-        kept = f"; its bytes are kept in {set_aside}" if set_aside else ""
-        super().__init__("read", path, reason + kept)
+        location = f"; its bytes are kept in {set_aside}" if set_aside else ""
+        super().__init__("read", path, reason + location)
 
 
 class SchemaTooNew(StoreError):

@@ -99,9 +99,9 @@ class Installation:
             return f"{path}{listed}"
         if not url or url.startswith("file:"):
             return f"{_NAME}{listed}"
-        kept = self.direct_url.get("vcs_info", {})
-        if kept:
-            url = f"{kept.get('vcs')}+{url}@{kept.get('commit_id')}"
+        vcs = self.direct_url.get("vcs_info", {})
+        if vcs:
+            url = f"{vcs.get('vcs')}+{url}@{vcs.get('commit_id')}"
         folder = self.direct_url.get("subdirectory")
         return f"{_NAME}{listed} @ {url}" + (f"#subdirectory={folder}" if folder else "")
 
@@ -121,8 +121,8 @@ class Installation:
 
     @property
     def _editable(self) -> list[str]:
-        kept = self.direct_url.get("dir_info", {})
-        return ["--editable"] if kept.get("editable") and self._local() else []
+        folder = self.direct_url.get("dir_info", {})
+        return ["--editable"] if folder.get("editable") and self._local() else []
 
     def _wanted(self, extra: str, packages: Sequence[str]) -> list[str]:
         """What an installer that adds to an environment is given."""
@@ -155,8 +155,8 @@ class Installation:
     @property
     def _can_bring_pip(self) -> bool:
         """Whether the standard library's own pip is the way: uv did not make the environment."""
-        made = self.prefix / "pyvenv.cfg"
-        by_uv = made.exists() and re.search(r"^uv\s*=", made.read_text("utf-8"), re.MULTILINE)
+        config = self.prefix / "pyvenv.cfg"
+        by_uv = config.exists() and re.search(r"^uv\s*=", config.read_text("utf-8"), re.MULTILINE)
         return not by_uv and not self.managed
 
     def _uv_tool(self, tool: Mapping[str, Any], extra: str, packages: Sequence[str]) -> list[str]:
@@ -165,12 +165,17 @@ class Installation:
             uv = ["uv", "pip", "install", "--python", str(self.python)]
             return [*uv, *self._wanted(extra, packages)]
         listed = tool.get("requirements", [])
-        extras = [name for one in listed if one["name"] == _NAME for name in one.get("extras", [])]
+        extras = [
+            name
+            for requirement in listed
+            if requirement["name"] == _NAME
+            for name in requirement.get("extras", [])
+        ]
         words = ["uv", "tool", "install"]
         words += ["--python", str(tool["python"])] if "python" in tool else []
-        for one in listed:
-            if one["name"] != _NAME:
-                words += _with(one)
+        for requirement in listed:
+            if requirement["name"] != _NAME:
+                words += _with(requirement)
         for package in packages:
             words += ["--with", package]
         extras += [extra] if extra and extra not in extras else []
@@ -182,8 +187,8 @@ class Installation:
         extras += [extra] if extra and extra not in extras else []
         if any(part.name == "pipx" for part in self.python.parents):
             return ["pipx", "run", "--spec", self.requirement(*extras), _NAME]
-        others = [word for package in packages for word in ("--with", package)]
-        return ["uvx", *others, "--from", self.requirement(*extras), _NAME]
+        options = [word for package in packages for word in ("--with", package)]
+        return ["uvx", *options, "--from", self.requirement(*extras), _NAME]
 
     def _line(self, words: Sequence[str]) -> str:
         if self.windows:
@@ -202,10 +207,10 @@ def is_cached(place: Path) -> bool:
     """Whether a program or folder lies in a cache of uv or pipx, which may be emptied any day."""
     above = place.absolute().parents
     # `pipx run` keeps its environments in a cache without a tag.
-    pipx = any(one.name == ".cache" and "pipx" in one.parent.parts for one in above)
+    pipx = any(folder.name == ".cache" and "pipx" in folder.parent.parts for folder in above)
     # uv tags each environment that it makes, to keep it out of backups; that is no cache.
     return pipx or any(
-        (one / _CACHE_TAG).exists() and not (one / "pyvenv.cfg").exists() for one in above
+        (folder / _CACHE_TAG).exists() and not (folder / "pyvenv.cfg").exists() for folder in above
     )
 
 

@@ -113,10 +113,10 @@ def _sealed(home: Place, conversations_dir: Place = None) -> Home:
     """A home that is sealed: a mistaken path must not be made one by looking after its key."""
     from anaphora.store.crypto import marker
 
-    found = _home(home, conversations_dir)
-    if marker.read(found.root) is None:
-        raise InvalidInput("home", str(found.root), "it is not encrypted")
-    return found
+    sealed_home = _home(home, conversations_dir)
+    if marker.read(sealed_home.root) is None:
+        raise InvalidInput("home", str(sealed_home.root), "it is not encrypted")
+    return sealed_home
 
 
 def _checked(kept: Kept | None) -> Kept | None:

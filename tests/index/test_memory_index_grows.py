@@ -445,7 +445,7 @@ def test_however_many_there_are_parts_stay_few() -> None:
     while total < 1_000_000:
         fresh = rng.randint(100, max(500, total // memories.TAIL_SHARE))
         total += fresh
-        kept = sizes.kept(parts, fresh)
+        kept = sizes.choose_staying(parts, fresh)
         again = total - sum(part.count for part in kept)
         written += again
         first = max((part.upto for part in parts), default=0) + 1
@@ -455,5 +455,5 @@ def test_however_many_there_are_parts_stay_few() -> None:
             first += count
         assert sum(part.count for part in parts) == total
         assert len(parts) <= sizes.most
-        assert max(part.count for part in parts) <= 1.5 * sizes.usual(total)
+        assert max(part.count for part in parts) <= 1.5 * sizes.usual_size(total)
     assert written < 3.5 * total

@@ -71,11 +71,11 @@ def test_the_best_are_those_of_a_whole_scan(
         every = matrix.view().best(vector).astype(np.float64)
         kept = np.flatnonzero(rng.random(texts) < rng.choice([0.1, 0.6, 1.0]))
         wanted = best_of(kept, every[kept], limit)
-        lead = scan.could_lead(vector, kept, limit)
+        lead = scan.find_leading(vector, kept, limit)
         found = best_of(kept[lead], scan.exact(vector, kept[lead]), limit)
         assert found.rows.tolist() == wanted.rows.tolist()
         assert found.cosines.tolist() == wanted.cosines.tolist()
-        near = {(text, cosine) for _, text, cosine in scan.at_least(vector[None, :], 0.8)}
+        near = {(text, cosine) for _, text, cosine in scan.find_pairs(vector[None, :], 0.8)}
         close = np.flatnonzero(every >= 0.8)
         assert near == set(zip(close.tolist(), every[close].tolist(), strict=True))
 
@@ -93,7 +93,7 @@ def test_all_that_is_close_to_several_vectors_is_found(
     for _ in range(2):
         vectors = np.concatenate((_units(rng, 3, spread), matrix.view().parts[:2]))
         found: dict[tuple[int, int], float] = {}
-        for at, text, cosine in scan.at_least(vectors, closer):
+        for at, text, cosine in scan.find_pairs(vectors, closer):
             assert cosine >= closer
             found[at, text] = max(cosine, found.get((at, text), -1.0))
         for at, vector in enumerate(vectors):
@@ -117,7 +117,7 @@ def test_no_rough_cosine_is_further_off_than_it_says(seed: int, count: int, spre
     outline = Quantized()
     for upto in (count // 3, count // 2, count - 1, count):
         before = len(outline)
-        while outline.take_some(parts[:upto]):
+        while outline.add_some(parts[:upto]):
             assert before <= len(outline) < upto
     assert len(outline) == count
     for vector in (*_units(rng, 3, spread), parts[-1], np.eye(1, WIDTH, dtype=np.float32)[0]):

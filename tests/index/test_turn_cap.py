@@ -192,7 +192,7 @@ def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> Non
     index, other = bulky.index(), bulky.index()
     index.sync(embed="all")
     other.sync()
-    data = index._core.opened().vectors((0, 10**9, -1), 48)[1]
+    data = index._core.open_ledger().vectors((0, 10**9, -1), 48)[1]
     stored = next(
         b for b in data if from_float16(b, 48)[0] @ bulky.service.query("xylophone") > 0.4
     )

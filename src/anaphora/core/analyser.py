@@ -67,7 +67,7 @@ LONGEST_FORM: Final = 24
 MAX_TOKEN = 128
 """Characters of a token that count: what is longer (base64, minified code) is cut to this."""
 
-# Function words only: a word that could be what somebody asks for ("may", "will", "us") is absent.
+# Function words only, without words that could be searched for ("may", "will", "us").
 STOP_WORDS = english().stop
 
 # `\w` leaves out the vowel signs of the scripts of India and of their neighbours, which are marks.
@@ -181,12 +181,12 @@ class IndexedText:
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word of a question, and what it may stand for in an index.
+    """A word of a question, and the tokens it may have in an index.
 
     `tokens` are those of a text in no known language, the first one the word's own; `spellings`
     are stemmed by each language of the texts (`tokens_in`). `form` is the folded word. `compounds`
-    is the code of the question's language, if that writes words together. `exact`: it names one
-    thing, as a version, a code, a date or a time of day does.
+    is the code of the question's language if that has compounds. `exact`: it names something
+    exactly, as a version, a code, a date or a time of day does.
     """
 
     tokens: tuple[str, ...]
@@ -196,18 +196,18 @@ class QueryWord:
     exact: bool = False
 
     def tokens_in(self, codes: Iterable[str]) -> tuple[str, ...]:
-        """All tokens it stands for where texts are in these languages, too."""
-        found = [token_of(spelling, code) for code in codes for spelling in self.spellings]
-        return (*self.tokens, *dict.fromkeys(found))
+        """All its tokens if there are texts in these languages, too."""
+        stemmed = [token_of(spelling, code) for code in codes for spelling in self.spellings]
+        return (*self.tokens, *dict.fromkeys(stemmed))
 
 
 def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
     """Return the tokens of `text` in order, repeated as often as they occur.
 
-    They are the same in whatever language it is written; stop words are those of its language.
+    They do not depend on its language; stop words are those of its language.
     """
     if keep_stop_words:
-        # Runs of code are rarely met twice, their pieces are: projects wait for this loop.
+        # Hot loop of indexing projects: runs of code rarely repeat, but their pieces do.
         return [
             token
             for stretch, moment in _stretches(compatible(text))
@@ -231,9 +231,9 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
 
 
 def numbered_things(text: str) -> frozenset[str]:
-    """The tokens of what a short number tells from others of its kind: "locker 3"."""
-    held = (token for part in _parts(text) for token in part.held)
-    return frozenset(token for token in held if _WITH_NUMBER in token)
+    """The tokens of things that a short number identifies: "locker 3"."""
+    tokens = (token for part in _parts(text) for token in part.held)
+    return frozenset(token for token in tokens if _WITH_NUMBER in token)
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -268,10 +268,10 @@ def query_words(text: str) -> tuple[QueryWord, ...]:
 
 
 def index_text(text: str, code: str | None = None) -> IndexedText:
-    """Return what the index has of `text`; `code` is its language, where others know it better."""
+    """Return the indexed form of `text`; `code` is its language, if the caller knows it."""
     code = language_of(text) if code is None else code
-    known = languages().get(code)
-    stemmer = known.stemmer if known is not None and code != ENGLISH else ""
+    language = languages().get(code)
+    stemmer = language.stemmer if language is not None and code != ENGLISH else ""
     tokens: list[str] = []
     forms: dict[str, None] = {}
     beside = 0
@@ -295,16 +295,16 @@ def index_text(text: str, code: str | None = None) -> IndexedText:
 
 
 def language_token(code: str) -> str:
-    """A token that every text of a language has in an index, where it is not English."""
+    """A token that every text of a language has in an index, except for English."""
     return f"~{code}"
 
 
 def token_of(word: str, code: str) -> str:
     """The token of a word as it is written (folded) in the index of texts in one language."""
-    known = languages().get(code)
-    if known is None or not known.stemmer or code == ENGLISH:
+    language = languages().get(code)
+    if language is None or not language.stemmer or code == ENGLISH:
         return _stem(word)
-    return _marked(word, known.stemmer, code)
+    return _marked(word, language.stemmer, code)
 
 
 def _lookups(part: _Part, code: str) -> Iterator[QueryWord]:
@@ -318,22 +318,19 @@ def _lookups(part: _Part, code: str) -> Iterator[QueryWord]:
                 inflected = len(pair) == 2 and _HAN.match(pair) and _KANA.match(pair, 1)
                 yield QueryWord((pair, pair[0]) if inflected else (pair,))
     elif part.folded and _LATIN.match(part.folded):
-        own = languages().get(code)
-        joined = own is not None and own.compounds and len(part.folded) >= SHORTEST_FORM
+        language = languages().get(code)
+        joined = language is not None and language.compounds and len(part.folded) >= SHORTEST_FORM
         compounds = code if joined else ""
         exact = _EXACT.fullmatch(part.token) is not None
-        yield QueryWord((part.token,), part.folded, _spellings(part), compounds, exact)
+        # Also without accents, which are often left out.
+        spellings = (part.raw,) if part.raw == part.folded else (part.raw, part.folded)
+        yield QueryWord((part.token,), part.folded, spellings, compounds, exact)
     else:
         exact = bool(part.others) or _EXACT.fullmatch(part.token) is not None
         yield QueryWord((part.token, *part.others), part.folded, exact=exact)
         for token in part.held:
             if _WITH_NUMBER in token:
                 yield QueryWord((token,), exact=True)
-
-
-def _spellings(part: _Part) -> tuple[str, ...]:
-    """A word as it stands in a question, and without accents, which are often left out."""
-    return (part.raw,) if part.raw == part.folded else (part.raw, part.folded)
 
 
 @lru_cache(maxsize=65_536)
@@ -344,33 +341,33 @@ def _marked(word: str, stemmer: str, code: str) -> str:
 
 
 def _stop_words(code: str) -> frozenset[str]:
-    known = languages().get(code)
-    return STOP_WORDS if known is None or not known.spaced else known.stop
+    language = languages().get(code)
+    return STOP_WORDS if language is None or not language.spaced else language.stop
 
 
 def _cut(run: str, code: str) -> list[str]:
-    """The pieces of a run between the function words of its language; all of it in no other."""
+    """The pieces of a run between the function words of its language; the whole run if unknown."""
     pattern = _cuts(code)
     return [run] if pattern is None else [piece for piece in pattern.split(run) if piece]
 
 
 @lru_cache(maxsize=64)
 def _cuts(code: str) -> re.Pattern[str] | None:
-    known = languages().get(code)
-    if known is None or known.spaced:
+    language = languages().get(code)
+    if language is None or language.spaced:
         return None
-    longest = sorted(known.stop, key=lambda word: (-len(word), word))
+    longest = sorted(language.stop, key=lambda word: (-len(word), word))
     return re.compile("|".join(map(re.escape, longest)))
 
 
 def _pieces(text: str) -> list[str]:
-    found: list[str]
-    found = _ASCII_PIECE.findall(text) if text.isascii() else _PIECE.findall(compatible(text))
-    return found
+    matches: list[str]
+    matches = _ASCII_PIECE.findall(text) if text.isascii() else _PIECE.findall(compatible(text))
+    return matches
 
 
 def _plain_tokens(piece: str) -> tuple[str, ...]:
-    """The tokens of a piece in whatever language."""
+    """The tokens of a piece, regardless of its language."""
     return _cached_plain_tokens(piece) if len(piece) <= MAX_TOKEN else _make_plain_tokens(piece)
 
 
@@ -392,40 +389,41 @@ _cached_plain_tokens = lru_cache(maxsize=65_536)(_make_plain_tokens)
 
 
 def _parts(text: str) -> list[_Part]:
-    found: list[_Part] = []
+    parts: list[_Part] = []
     for stretch, moment in _stretches(compatible(text)):
         if moment is not None:
-            found += _moment_parts(stretch, moment)
+            parts += _moment_parts(stretch, moment)
             continue
         # No piece holds white space, and none looks beyond it: most runs were met before.
         noun = ""
         for run in stretch.split():
             # A cache of very long runs would hold megabytes and never hit.
-            parts = _cached_run(run) if len(run) <= MAX_TOKEN else tuple(_run(run))
+            run_parts = _cached_run(run) if len(run) <= MAX_TOKEN else tuple(_split_run(run))
             if noun and _SHORT_NUMBER.fullmatch(run):
-                parts = (_numbered_part(noun, parts[0]), *parts[1:])
-            noun = parts[0].token if len(parts) == 1 and _names_kind(run, parts[0]) else ""
-            found += parts
-    return found
+                # The number also has the token that it makes with the word before it: "locker 3".
+                number = run_parts[0]
+                numbered = f"{noun}{_WITH_NUMBER}{number.token}"[:MAX_TOKEN]
+                number = number._replace(held=(*number.held, numbered))
+                run_parts = (number, *run_parts[1:])
+            noun = (
+                run_parts[0].token if len(run_parts) == 1 and _names_kind(run, run_parts[0]) else ""
+            )
+            parts += run_parts
+    return parts
 
 
 def _names_kind(run: str, part: _Part) -> bool:
-    """Whether a run is a plain word, which a number after it tells from others of its kind."""
+    """Whether a run is a plain word that a number after it can specify."""
     return run.isalpha() and bool(part.folded) and part.folded not in _function_words()
 
 
 @lru_cache(maxsize=1)
 def _function_words() -> frozenset[str]:
-    return frozenset().union(*(one.stop for one in languages().values()))
-
-
-def _numbered_part(noun: str, number: _Part) -> _Part:
-    """A number with the token that it makes with the word before it: "locker 3"."""
-    return number._replace(held=(*number.held, f"{noun}{_WITH_NUMBER}{number.token}"[:MAX_TOKEN]))
+    return frozenset().union(*(language.stop for language in languages().values()))
 
 
 def _stretches(text: str) -> Iterator[tuple[str, Moment | None]]:
-    """A text cut at its dates and times of day: what stands between them, and each of them."""
+    """A text cut at its dates and times of day: the text between them, and each of them."""
     end = 0
     for moment in moments_in(text, lambda: language_of(text)):
         yield text[end : moment.start], None
@@ -438,26 +436,26 @@ def _moment_parts(written: str, moment: Moment) -> Iterator[_Part]:
     """The token of a date or time of day, and its words; of a date not the bare numbers."""
     yield _moment_part(moment)
     for run in written.split():
-        for part in _run(run):
+        for part in _split_run(run):
             bare = moment.is_day and len(part.token) <= 2 and part.token.isdecimal()
             if not bare and part.token not in moment.held:
                 yield part._replace(written=True)
 
 
 def _moment_part(moment: Moment) -> _Part:
-    own, *held = moment.held
-    return _Part(own, held=tuple(held), others=moment.looked_up[1:])
+    token, *further = moment.held
+    return _Part(token, held=tuple(further), others=moment.looked_up[1:])
 
 
-def _run(run: str) -> Iterator[_Part]:
-    """Give the parts of what stands between white space."""
+def _split_run(run: str) -> Iterator[_Part]:
+    """Give the parts of a run without white space."""
     for piece in _pieces(run):
         yield from _tokens(piece)
 
 
 @lru_cache(maxsize=32_768)
 def _cached_run(run: str) -> tuple[_Part, ...]:
-    return tuple(_run(run))
+    return tuple(_split_run(run))
 
 
 def _tokens(piece: str) -> tuple[_Part, ...]:
@@ -470,9 +468,9 @@ def _make_tokens(piece: str) -> tuple[_Part, ...]:
     match = _KIND.match(piece)
     kind = match.lastgroup if match else "word"
     if kind == "word":
-        parts = list(_word(piece))
+        parts = list(_split_compound(piece) if _JOINED.search(piece) else _split_plain(piece))
     elif kind == "url":
-        parts = list(_joined(piece.rstrip(".,;:!?)]}'")))
+        parts = list(_split_compound(piece.rstrip(".,;:!?)]}'")))
     elif kind == "number":
         parts = [_Part(piece.replace(",", ""))]
     else:
@@ -489,70 +487,63 @@ def _make_tokens(piece: str) -> tuple[_Part, ...]:
 _cached_tokens = lru_cache(maxsize=32_768)(_make_tokens)
 
 
-def _word(piece: str) -> Iterator[_Part]:
-    if _JOINED.search(piece):
-        yield from _joined(piece)
-    else:
-        yield from _plain(piece)
-
-
-def _joined(piece: str, level: int = 0) -> Iterator[_Part]:
+def _split_compound(piece: str, level: int = 0) -> Iterator[_Part]:
     """Give a compound whole, then each of its parts, which can be compounds of a tighter joint."""
     while level < len(_JOINTS) and not _JOINTS[level].search(piece):
         level += 1
     if level == len(_JOINTS):
         if (dotted := _DOTTED.fullmatch(piece)) is not None:
-            yield from _dotted(piece, *dotted.groups())
+            yield from _split_dotted(piece, *dotted.groups())
         else:
-            yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _plain(piece)
+            yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _split_plain(piece)
         return
     parts = [part for part in _JOINTS[level].split(piece) if part]
-    whole = piece.strip("/\\~")
-    if len(parts) > 1 or (parts and parts[0] != whole):
-        named = _NUMBERED.fullmatch(whole)
+    compound = piece.strip("/\\~")
+    if len(parts) > 1 or (parts and parts[0] != compound):
+        named = _NUMBERED.fullmatch(compound)
         yield _Part(
-            fold_letters("".join(named.groups()) if named else whole).replace("\u2019", "'")
+            fold_letters("".join(named.groups()) if named else compound).replace("\u2019", "'")
         )
     if level == len(_JOINTS) - 1 and (dated := _ISO_DAY.search(piece)):
         yield from (_moment_part(moment) for moment in moments_in(dated.group(), str))
         parts = [part for part in _JOINTS[level].split(_ISO_DAY.sub("-", piece, 1)) if part]
     for part in parts:
-        yield from _joined(part, level + 1)
+        yield from _split_compound(part, level + 1)
 
 
-def _dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_Part]:
+def _split_dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_Part]:
     """A version or another number with points, whole; what is written before and behind it."""
     alone = not behind and before.lower() in ("", "v")
     if not alone:
         yield _Part(fold_letters(piece))
     yield _Part(number)
     if before and not alone:
-        yield from _plain(before)
+        yield from _split_plain(before)
     if behind:
-        yield from _plain(behind)
+        yield from _split_plain(behind)
 
 
-def _plain(piece: str) -> Iterator[_Part]:
+def _split_plain(piece: str) -> Iterator[_Part]:
     """Give the tokens of letters and digits without a joint; apostrophes can be among them."""
     if _APOSTROPHE.search(piece):
         piece = piece.replace("\u2019", "'")
         if not _CONTRACTION.fullmatch(piece):
             for part in piece.split("'"):
-                yield from _plain(part)
+                yield from _split_plain(part)
             return
     for run in _SCRIPT_RUN.split(piece):
         if run and _SCRIPT_RUN.fullmatch(run):
             yield _Part(fold_letters(run), unspaced=True)
         elif run:
-            yield from _humps(run)
+            yield from _split_humps(run)
 
 
 @lru_cache(maxsize=16_384)
 def _cached_plain(piece: str) -> tuple[_Part, ...]:
-    return tuple(_plain(piece))
+    return tuple(_split_plain(piece))
 
 
-def _humps(word: str) -> Iterator[_Part]:
+def _split_humps(word: str) -> Iterator[_Part]:
     """Give a word; one with inner capitals or with digits among letters also in its parts."""
     # What is longer than a token is no word: nothing is gained by stemming megabytes.
     word = word[:MAX_TOKEN]

@@ -1,8 +1,8 @@
-"""Checks of what callers pass, before anything is done with it. All raise `InvalidInput`.
+"""Checks of arguments before they are used. All raise `InvalidInput`.
 
-A public class decorated with `checks_arguments` refuses arguments of wrong types, and what no
-argument can be: NaN, a number beyond 64 bits, a path that is blank. Rooms check what values mean.
-Nothing that was passed is changed, but for lists of things to look at, which arrive as tuples.
+A public class decorated with `checks_arguments` refuses arguments of wrong types, and values that
+are never valid: NaN, a number beyond 64 bits, a blank path. Other modules check the meaning of
+values. Arguments are passed on unchanged, except that checked lists arrive as tuples.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)
 """The last one."""
 
-# Protocols whose modules are too heavy to import for a look at a type: the rooms look at these.
+# Protocols in modules that are too heavy to import just for a check: other modules check these.
 _LEFT_TO_ROOMS: Final[Mapping[str, Any]] = {
     "Embedder": Any, "HttpClient": Any, "ModelRole": Any, "Sidecar": Any,
 }  # fmt: skip
@@ -74,28 +74,28 @@ def path_of(name: str, given: object) -> Path:
     if not isinstance(text, str):
         raise InvalidInput(name, given, "expected a path of text, not of bytes")
     if not text.strip():
-        # Path("") is the present folder, which nobody meant who passed a variable that is not set.
+        # Path("") is the current folder, but "" is more likely a variable that is not set.
         raise InvalidInput(name, given, "must not be blank")
     if "\0" in text:
         raise InvalidInput(name, given, "must not contain a NUL character")
     try:
-        place = Path(text).expanduser().absolute()
-        os.fsencode(place)
-        _refuse_too_long(name, place)
+        path = Path(text).expanduser().absolute()
+        os.fsencode(path)
+        _refuse_too_long(name, path)
     except UnicodeEncodeError:
         raise InvalidInput(name, given, "must be a name that a file system accepts") from None
     except RuntimeError as error:
         raise InvalidInput(name, given, str(error)) from None
-    return place
+    return path
 
 
-def _refuse_too_long(name: str, place: Path) -> None:
-    """Only the file system knows how long a name may be there."""
+def _refuse_too_long(name: str, path: Path) -> None:
+    """Raise `InvalidInput` for a name that is too long, which only the file system knows."""
     try:
-        place.lstat()
+        path.lstat()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise InvalidInput(name, place, "is longer than the file system allows") from None
+            raise InvalidInput(name, path, "is longer than the file system allows") from None
 
 
 def utc_moment(seconds: float) -> datetime:
@@ -120,8 +120,8 @@ def from_epoch(seconds: float) -> datetime:
 def checked_moment(what: str, value: object) -> datetime:
     """The aware datetime that `value` is. Raises `InvalidInput` naming `what`.
 
-    One with an offset can stand for a moment outside the years that datetimes have, such as the
-    first hours of the year 1 east of Greenwich: truth could keep it, and nobody could read it back.
+    With an offset, it can be a moment outside the years of datetimes, such as the first hours of
+    the year 1 east of Greenwich: the database could store it, but it could not be read again.
     """
     if not isinstance(value, datetime):
         raise InvalidInput(what, value, "must be a datetime")
@@ -143,7 +143,7 @@ def has_utc(value: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One thing that a parameter may be: in words, by type, and what else must hold of it."""
+    """A type that a parameter may have: its name in messages, its check, and its conversion."""
 
     words: str
     fits: Callable[[Any], bool]
@@ -151,7 +151,7 @@ class _Kind:
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which looks at its arguments first. What they must be is read when called."""
+    """The function with checks of its arguments. The annotations are read at the first call."""
     table: dict[str, Callable[[str, Any], Any]] = {}
     names: list[str] = []
 
@@ -159,16 +159,16 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         if not names:
             table.update(_table(function))
             names.extend(inspect.signature(function).parameters)
-        for name, value in named.items():
+        for name, argument in named.items():
             check = table.get(name)
             if check is not None:
-                named[name] = check(name, value)
-        given = list(args)
-        for place, name in enumerate(names[: len(given)]):
+                named[name] = check(name, argument)
+        positional = list(args)
+        for position, name in enumerate(names[: len(positional)]):
             check = table.get(name)
             if check is not None:
-                given[place] = check(name, given[place])
-        return given
+                positional[position] = check(name, positional[position])
+        return positional
 
     if inspect.iscoroutinefunction(function):
 
@@ -186,41 +186,41 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _table(function: Callable[..., Any]) -> dict[str, Callable[[str, Any], Any]]:
-    known = {**inspect.unwrap(function).__globals__, **_LEFT_TO_ROOMS}
-    found = {}
+    namespace = {**inspect.unwrap(function).__globals__, **_LEFT_TO_ROOMS}
+    checks = {}
     for name, parameter in inspect.signature(function).parameters.items():
-        said = parameter.annotation
-        if said is parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
+        annotation = parameter.annotation
+        if annotation is parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
             continue
-        if isinstance(said, str):
-            # Our own annotation, in the module that has it.
-            said = eval(said, known)  # noqa: S307
-        check = _check_of(said)
+        if isinstance(annotation, str):
+            # An annotation of our own code, evaluated in its module.
+            annotation = eval(annotation, namespace)  # noqa: S307
+        check = _check_of(annotation)
         if check is not None:
-            found[name] = check
-    return found
+            checks[name] = check
+    return checks
 
 
-def _check_of(said: Any) -> Callable[[str, Any], Any] | None:
-    """A function (name, value) → value that raises `InvalidInput`; None where all is allowed."""
-    kinds = _kinds(said)
+def _check_of(annotation: Any) -> Callable[[str, Any], Any] | None:
+    """A function (name, value) → value that raises `InvalidInput`; None if anything is allowed."""
+    kinds = _kinds(annotation)
     if kinds is None:
         return None
-    wanted = " or ".join(kind.words for kind in kinds if kind.words)
+    expected = " or ".join(kind.words for kind in kinds if kind.words)
 
     def check(name: str, value: Any) -> Any:
         for kind in kinds:
             if kind.fits(value):
                 return kind.taken(name, value)
-        raise InvalidInput(name, value, f"expected {wanted}")
+        raise InvalidInput(name, value, f"expected {expected}")
 
     return check
 
 
-def _kinds(said: Any) -> list[_Kind] | None:
-    """What an annotation allows; None for anything at all."""
-    parts = get_args(said) if get_origin(said) in (Union, UnionType) else (said,)
-    # A text beside a path is a path.
+def _kinds(annotation: Any) -> list[_Kind] | None:
+    """The types that an annotation allows; None for any."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    # In a union with a path, a text is a path.
     paths = any(get_origin(part) is os.PathLike for part in parts)
     kinds: list[_Kind] = []
     for part in parts:
@@ -230,29 +230,29 @@ def _kinds(said: Any) -> list[_Kind] | None:
     return kinds
 
 
-def _kind(said: Any) -> _Kind:
-    origin = get_origin(said)
-    if said in _PLAIN:
-        return _PLAIN[said]
+def _kind(annotation: Any) -> _Kind:
+    origin = get_origin(annotation)
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
     if origin is os.PathLike:
-        return _Kind("", lambda value: isinstance(value, os.PathLike), _PATH.taken)
+        return _Kind("", lambda choice: isinstance(choice, os.PathLike), _PATH.taken)
     if origin is Literal:
-        values = get_args(said)
-        words = "one of " + ", ".join(str(value) for value in values)
-        return _Kind(words, lambda value: isinstance(value, str) and value in values)
-    if origin is Callable or said is Callable:
+        values = get_args(annotation)
+        words = "one of " + ", ".join(str(choice) for choice in values)
+        return _Kind(words, lambda choice: isinstance(choice, str) and choice in values)
+    if origin is Callable or annotation is Callable:
         return _Kind("something that can be called", callable)
     if origin in (Iterable, Sequence):
-        return _several(get_args(said)[0])
-    if isinstance(said, type):
-        return _Kind(f"a {said.__name__}", lambda value: isinstance(value, said))
-    raise TypeError(f"no check for {said}")
+        return _several(get_args(annotation)[0])
+    if isinstance(annotation, type):
+        return _Kind(f"a {annotation.__name__}", lambda choice: isinstance(choice, annotation))
+    raise TypeError(f"no check for {annotation}")
 
 
-def _several(said: Any) -> _Kind:
-    """A list of things, each looked at: in whatever form it comes, it is gone through once."""
-    check = _check_of(said)
-    words = " or ".join(kind.words for kind in _kinds(said) or [] if kind.words)
+def _several(annotation: Any) -> _Kind:
+    """A list with checked elements; any iterable is accepted, and iterated once."""
+    check = _check_of(annotation)
+    words = " or ".join(kind.words for kind in _kinds(annotation) or [] if kind.words)
 
     def taken(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
         if check is None:

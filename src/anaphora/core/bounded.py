@@ -58,11 +58,11 @@ def pieces_of(
 def _unpacked(raw: Iterable[bytes]) -> Iterator[bytes]:
     unpacking = zlib.decompressobj(_WITH_HEADER)
     for piece in raw:
-        left = piece
+        packed = piece
         try:
-            while left and not unpacking.eof:
-                yield unpacking.decompress(left, _PIECE)
-                left = unpacking.unconsumed_tail
+            while packed and not unpacking.eof:
+                yield unpacking.decompress(packed, _PIECE)
+                packed = unpacking.unconsumed_tail
         except zlib.error as error:
             raise Unbounded("its answer cannot be unpacked") from error
         if unpacking.eof:

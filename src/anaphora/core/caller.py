@@ -1,6 +1,6 @@
-"""Who calls: the surface that a call came through, the token and the agent, where they are known.
+"""The origin of a call: the surface that it came through, and the token and agent if known.
 
-Surfaces say so; the audit trail writes it down. It is carried to worker threads with their context.
+Surfaces set it, the audit trail records it. Worker threads get it with their context.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _PROGRAM = CallOrigin()
 
 
 def call_origin() -> CallOrigin:
-    """Where the present call comes from: a program of the user's own, if nobody said otherwise."""
+    """The origin of the current call: by default a program of the user's own."""
     return _origin.get() or _PROGRAM
 
 
 @contextmanager
 def called_from(origin: CallOrigin) -> Iterator[None]:
-    """Calls within it come from there."""
+    """Calls inside have this origin."""
     mark = _origin.set(origin)
     try:
         yield
@@ -44,7 +44,7 @@ def called_from(origin: CallOrigin) -> Iterator[None]:
 
 
 def signed(source: str | None) -> str | None:
-    """The source of what is written now: with the name of the person who calls, if it is known.
+    """The source of a record written now, with the name of the calling person, if known.
 
     "Mara", or "Mara: notes/plan.md" where the call names a source itself.
     """

@@ -1,6 +1,6 @@
-"""The calls under way on a home, and how `close` waits for them.
+"""Counts the calls under way on a home, so that `close` can wait for them.
 
-It never waits for the thread that closes, nor for one that waits to close as well.
+It never waits for the closing thread, nor for another thread that waits to close.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLOSING_PATIENCE = 180.0
 """Seconds that `close` waits for calls: longer than a deep question takes within its own budget."""
 
 EXIT_PATIENCE = 5.0
-"""Seconds that the end of a process waits for calls of threads that it does not wait for itself."""
+"""Seconds that the end of a process waits for calls of daemon threads."""
 
 
 class Calls:
@@ -64,7 +64,7 @@ class Calls:
             self._look_for_a_fork()
             self._closing = True
             self._closers.add(thread)
-            # A call whose thread waits here cannot end before this does.
+            # Another thread waiting here does not wait for the calls of this one either.
             self._changed.notify_all()
             try:
                 return self._changed.wait_for(lambda: self._running.keys() <= self._closers, wait)
@@ -87,7 +87,7 @@ class Calls:
             self.end()
 
     def _look_for_a_fork(self) -> None:
-        """The threads of the process that this one was forked from are not here."""
+        """After a fork, forget the threads of the parent process."""
         if self._process != os.getpid():
             self._process = os.getpid()
             self._running.clear()

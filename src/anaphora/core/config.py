@@ -1,6 +1,6 @@
-"""Settings, out of arguments, variables and defaults; no other module says what a variable means.
+"""Settings from arguments, variables and defaults; no other module interprets variables.
 
-It creates nothing on disk but, when told to, the home's own settings.
+It only writes the settings of a home, and only in `remember_embedder`.
 """
 
 from __future__ import annotations
@@ -270,48 +270,48 @@ def resolve_places(
 
 
 def embedder_by_variable() -> bool:
-    """Whether `ANAPHORA_EMBEDDER` says with which embedder homes open, whatever they remember."""
+    """Whether `ANAPHORA_EMBEDDER` overrides the embedders of all homes."""
     return _text(environment(), "ANAPHORA_EMBEDDER") is not None
 
 
 def remember_embedder(settings: Settings, embedder: str) -> None:
-    """Let the home open with this embedder from now on, unless somebody says otherwise.
+    """Store this embedder as the default of the home.
 
-    `ReadOnly`, `DiskFull` or `StoreError` when it cannot be written; the old one stays then.
+    Raises `ReadOnly`, `DiskFull` or `StoreError` if it cannot be written; then the old one stays.
     """
-    place = settings.home / SETTINGS_FILE
-    # A name of this process: another one may be writing too, and either's whole file will do.
-    fresh = place.with_suffix(f".{os.getpid()}.new")
+    path = settings.home / SETTINGS_FILE
+    # A name per process: another process may be writing too, and the last complete file counts.
+    new_path = path.with_suffix(f".{os.getpid()}.new")
     try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with fresh.open("w", encoding="utf-8") as file:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with new_path.open("w", encoding="utf-8") as file:
             json.dump({**_remembered(settings.home), "embedder": embedder}, file)
             file.flush()
-            # Without it a crash of the machine could leave an empty file, and no home opens then.
+            # Otherwise a crash of the machine could leave an empty file, which no home opens with.
             os.fsync(file.fileno())
-        fresh.replace(place)
+        new_path.replace(path)
     except OSError as error:
         with suppress(OSError):
-            fresh.unlink(missing_ok=True)
+            new_path.unlink(missing_ok=True)
         kind = _REFUSALS.get(error.errno or 0, StoreError)
-        raise kind("write", place, str(error)) from error
+        raise kind("write", path, str(error)) from error
 
 
 def _remembered(root: Path) -> dict[str, Any]:
-    place = root / SETTINGS_FILE
+    path = root / SETTINGS_FILE
     try:
-        found = json.loads(place.read_text("utf-8"))
+        stored = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise StoreError("read", place, str(error)) from error
-    if not isinstance(found, dict) or not isinstance(found.get("embedder", ""), str):
-        raise StoreError("read", place, "expected a JSON object with the embedder's name")
+        raise StoreError("read", path, str(error)) from error
+    if not isinstance(stored, dict) or not isinstance(stored.get("embedder", ""), str):
+        raise StoreError("read", path, "expected a JSON object with the embedder's name")
     for name, least in (("recall_top_k", 1), ("recall_budget", 0)):
-        value = found.get(name, least)
-        if type(value) is not int or value < least:
-            raise StoreError("read", place, f"{name}: expected a whole number, {least} or more")
-    return found
+        number = stored.get(name, least)
+        if type(number) is not int or number < least:
+            raise StoreError("read", path, f"{name}: expected a whole number, {least} or more")
+    return stored
 
 
 def _home(home: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path:
@@ -326,17 +326,17 @@ _DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support
 
 
 def _data_folder(env: Mapping[str, str]) -> Path:
-    """The folder of user data as platformdirs has it, by the variables of the caller.
+    """The folder of user data as defined by platformdirs, by the variables of the caller.
 
-    platformdirs reads the variables of this process, which may answer for another one. Where those
-    say nothing, or count for nothing (as on Windows), it is asked.
+    platformdirs reads the variables of this process, which may answer for another one. It is used
+    if these variables are not set, or do not count (as on Windows).
     """
     under, user = _DATA_FOLDERS.get(sys.platform), _text(env, "HOME")
-    data = _text(env, "XDG_DATA_HOME")
+    xdg_folder = _text(env, "XDG_DATA_HOME")
     if under is not None and "ANDROID_ROOT" not in env:
-        # The specification of these variables has relative paths ignored.
-        if data is not None and Path(data).is_absolute():
-            return Path(data) / "anaphora"
+        # The specification of these variables says that relative paths are ignored.
+        if xdg_folder is not None and Path(xdg_folder).is_absolute():
+            return Path(xdg_folder) / "anaphora"
         if user is not None and Path(user).is_absolute():
             return Path(user) / under / "anaphora"
     import platformdirs
@@ -349,18 +349,18 @@ def _conversations(
 ) -> Path:
     if given is not None:
         return path_of("conversations_dir", given)
-    own, others = CONVERSATIONS_VARIABLES
-    if own in env:
-        return path_of(own, env[own])
-    # The other program takes an empty one for none, and so must who shares its folder.
-    found = _text(env, others)
-    return path_of(others, found) if found else root / "conversations"
+    our_name, their_name = CONVERSATIONS_VARIABLES
+    if our_name in env:
+        return path_of(our_name, env[our_name])
+    # The other program treats an empty variable as unset, so this one must do the same.
+    folder = _text(env, their_name)
+    return path_of(their_name, folder) if folder else root / "conversations"
 
 
 def _database(given: str | None, env: Mapping[str, str]) -> str | None:
     if given is not None:
         return _not_blank("database", given)
-    # Without a server truth would go to a file, unseen by those who ask the server.
+    # A blank URL is refused: data would be written to a file instead of the intended server.
     return _not_blank("ANAPHORA_DATABASE", env.get("ANAPHORA_DATABASE"))
 
 

@@ -95,28 +95,22 @@ def moments_in(text: str, code: Callable[[], str]) -> Iterator[Moment]:
     for number in _NUMBER.finditer(text):
         if number.start() < end:
             continue
-        moment = _moment_at(text, number.start(), end, code)
-        if moment is not None:
-            end = moment.end
-            yield moment
+        for read in (_in_digits, _in_the_east, _day_named, _named_before, _clock):
+            moment = read(text, number.start(), end, code)
+            if moment is not None:
+                end = moment.end
+                yield moment
+                break
 
 
 def day_tokens(year: int, month: int, day: int) -> tuple[str, str]:
-    """What an index has of a text that names this day: with its year, and without any."""
+    """The tokens that an index has of a text with this day: with a year, and without."""
     return f"{year:04}-{month:02}-{day:02}", f"0000-{month:02}-{day:02}"
 
 
 def month_token(year: int, month: int) -> str:
-    """What an index has of a text that names a month of a year, or a day in it."""
+    """The token that an index has of a text with a month of a year, or a day in it."""
     return f"{year:04}-{month:02}"
-
-
-def _moment_at(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
-    for read in (_in_digits, _in_the_east, _day_named, _named_before, _clock):
-        moment = read(text, at, least, code)
-        if moment is not None:
-            return moment
-    return None
 
 
 def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
@@ -130,8 +124,8 @@ def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Momen
         if digits[2] != "/" or code() not in ("", ENGLISH):
             # With dots the day stands first everywhere, with slashes everywhere but in America.
             readings = readings[:1] if _is_date(second, first) else readings[1:]
-        dates = [_date(at, digits.end(), year, *one) for one in dict.fromkeys(readings)]
-        return _either(text, [one for one in dates if one is not None])
+        dates = [_date(at, digits.end(), year, *reading) for reading in dict.fromkeys(readings)]
+        return _either(text, [reading for reading in dates if reading is not None])
     if (short := _SHORT_DIGITS.match(text, at)) and _LEADS_A_DAY.search(
         text, max(least, at - 8), at
     ):
@@ -142,27 +136,27 @@ def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Momen
 def _either(text: str, dates: list[Moment]) -> Moment | None:
     if len(dates) < 2:
         return dates[0] if dates else None
-    one = dates[0]
-    written = text[one.start : one.end]
+    first = dates[0]
+    written = text[first.start : first.end]
     looked_up = (written, *(date.looked_up[0] for date in dates))
-    held = (written, *(token for date in dates for token in date.held))
-    return one._replace(looked_up=looked_up, held=tuple(dict.fromkeys(held)))
+    indexed = (written, *(token for date in dates for token in date.held))
+    return first._replace(looked_up=looked_up, held=tuple(dict.fromkeys(indexed)))
 
 
 def _in_the_east(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
-    found = _EAST.match(text, at)
-    if found is None or not (found[1] or found[3]):
+    match = _EAST.match(text, at)
+    if match is None or not (match[1] or match[3]):
         return None
-    year, day = (int(part) if part else None for part in (found[1], found[3]))
-    return _date(at, found.end(), year, int(found[2]), day)
+    year, day = (int(part) if part else None for part in (match[1], match[3]))
+    return _date(at, match.end(), year, int(match[2]), day)
 
 
 def _day_named(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
-    found = _DAY_NAMED.match(text, at)
-    month = month_named(found[2]) if found else 0
-    if not (found and month):
+    match = _DAY_NAMED.match(text, at)
+    month = month_named(match[2]) if match else 0
+    if not (match and month):
         return None
-    return _date(at, found.end(), int(found[3]) if found[3] else None, month, int(found[1]))
+    return _date(at, match.end(), int(match[3]) if match[3] else None, month, int(match[1]))
 
 
 def _named_before(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
@@ -193,36 +187,36 @@ def _date(start: int, end: int, year: int | None, month: int, day: int | None) -
     of_any_year = f"--{month:02}-{day:02}"
     if year is None:
         return Moment(start, end, (of_any_year,), (of_any_year, day_tokens(0, month, day)[0]))
-    whole, yearless = day_tokens(year, month, day)
-    held = (whole, of_any_year, month_token(year, month), str(year))
-    return Moment(start, end, (whole, yearless), held)
+    dated, yearless = day_tokens(year, month, day)
+    indexed = (dated, of_any_year, month_token(year, month), str(year))
+    return Moment(start, end, (dated, yearless), indexed)
 
 
 def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
-    found = _CLOCK.match(text, at)
-    if found is None:
+    match = _CLOCK.match(text, at)
+    if match is None:
         return None
-    half, late, early = found["half"], found["late"], found["early"]
-    minute = found["minute"] or found["after"]
-    if not (half or late or early or found["unit"] or found["joint"] not in (None, ".")):
+    half, late, early = match["half"], match["late"], match["early"]
+    minute = match["minute"] or match["after"]
+    if not (half or late or early or match["unit"] or match["joint"] not in (None, ".")):
         return None
-    hour, start = int(found[1]), at
+    hour, start = int(match[1]), at
     if hour > 23 or (half and not 1 <= hour <= 12):
         return None
     if east := _EAST_HALF.search(text, max(least, at - 4), at):
         late, early, start = east[1], east[2], east.start()
-    minutes, end = minute or "00", found.end()
+    minutes, end = minute or "00", match.end()
     plain = f"{hour}:{minutes}"
     if half or late or early:
         afternoon = bool(late) or (half or "").lower() == "p"
         hour = hour % 12 + 12 * afternoon if hour <= 12 else hour
-        whole = f"{hour:02}:{minutes}"
-        return Moment(start, end, tuple(dict.fromkeys((whole, plain))), (whole,), is_day=False)
-    if 1 <= hour <= 11 and not found[1].startswith("0"):
-        either = tuple(f"{one:02}:{minutes}" for one in (hour, hour + 12))
-        return Moment(start, end, tuple(dict.fromkeys((plain, *either))), (plain,), is_day=False)
-    whole = f"{hour:02}:{minutes}"
-    return Moment(start, end, (whole,), (whole,), is_day=False)
+        token = f"{hour:02}:{minutes}"
+        return Moment(start, end, tuple(dict.fromkeys((token, plain))), (token,), is_day=False)
+    if 1 <= hour <= 11 and not match[1].startswith("0"):
+        readings = tuple(f"{reading:02}:{minutes}" for reading in (hour, hour + 12))
+        return Moment(start, end, tuple(dict.fromkeys((plain, *readings))), (plain,), is_day=False)
+    token = f"{hour:02}:{minutes}"
+    return Moment(start, end, (token,), (token,), is_day=False)
 
 
 @lru_cache(maxsize=4096)
@@ -239,8 +233,8 @@ def month_named(word: str) -> int:
 
 @lru_cache(maxsize=1)
 def _names() -> tuple[tuple[int, re.Pattern[str]], ...]:
-    spaced = [one for one in languages().values() if one.spaced and one.times]
+    spaced = [language for language in languages().values() if language.spaced and language.times]
     return tuple(
-        (month, re.compile(loose(f"(?:{one.times['months'][month - 1]})")))
-        for one, month in product(spaced, range(1, 13))
+        (month, re.compile(loose(f"(?:{language.times['months'][month - 1]})")))
+        for language, month in product(spaced, range(1, 13))
     )

@@ -58,8 +58,8 @@ def headed(text: str, most: int | None = None) -> str:
 def quoted(text: str, most: int | None = None) -> str:
     """Every line of `text` behind "| "; longer than `most` characters it is cut, and says so."""
     cut = most is not None and len(text) > most
-    shown = visible(text[:most] if cut else text).strip("\n")
-    lines = [f"| {line}" for line in shown.split("\n")]
+    visible_text = visible(text[:most] if cut else text).strip("\n")
+    lines = [f"| {line}" for line in visible_text.split("\n")]
     return "\n".join([*lines, *([f"(cut after {most} characters)"] if cut else [])])
 
 

@@ -1,8 +1,8 @@
-"""The variables of this process: the only place that reads them, and nothing else is imported.
+"""The environment variables of this process: the only module that reads them; it imports little.
 
-A resident process answers for other processes, so it also says here which variables of a caller
-count: those that Anaphora reads itself travel with a request (`passed_on`), and a resident process
-must agree with its caller on those that the system and libraries read (`caller_mark`).
+A resident process answers for other processes, so that variables of a caller count as well: those
+that Anaphora reads itself are sent with a request (`passed_on`), and a resident process must agree
+with its caller on those that the system and libraries read (`caller_mark`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LIBRARIES: Final = (
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy",
     "no_proxy",
 )  # fmt: skip
-"""What libraries read for themselves: the time zone, the keychain, the way to a server."""
+"""Variables that libraries read: the time zone, the keychain, the proxies."""
 
 _DATABASE: Final = "PG"
 """libpq takes host, user and password of a database from variables that begin with it."""
@@ -63,9 +63,9 @@ def set_default(name: str, value: str) -> None:
 
 
 def trial_namespace(environ: Mapping[str, str]) -> str | None:
-    """The namespace of a trial of `setup` or `doctor`, which ends with the server that it is for.
+    """The namespace of a trial of `setup` or `doctor`, which ends with the server of the trial.
 
-    `ANAPHORA_TRIAL` has only the digits of its name: no other namespace can be meant.
+    `ANAPHORA_TRIAL` has only the digits of its name, so that it cannot name another namespace.
     """
     digits = environ.get(TRIAL_VARIABLE, "").strip()
     return TRIAL_PREFIX + digits if len(digits) == _TRIAL_DIGITS and digits.isalnum() else None
@@ -79,40 +79,40 @@ def is_trial(namespace: str) -> bool:
 
 def with_whole_paths(environ: Mapping[str, str]) -> dict[str, str]:
     """All variables, relative paths made absolute: another process works in another folder."""
-    whole = dict(environ)
+    absolute = dict(environ)
     for name in _PATHS:
-        value = whole.get(name, "")
-        # A blank one is an error or counts as unset, and `~` is resolved by what reads it.
-        if value.strip() and not value.startswith("~"):
-            whole[name] = os.path.abspath(value)  # noqa: PTH100 - pathlib is slow to import
-    if whole.get(_EMBEDDER, "").startswith("."):
-        whole[_EMBEDDER] = os.path.abspath(whole[_EMBEDDER])  # noqa: PTH100 - as above
-    return whole
+        path = absolute.get(name, "")
+        # A blank one is an error or counts as unset, and `~` is resolved when it is read.
+        if path.strip() and not path.startswith("~"):
+            absolute[name] = os.path.abspath(path)  # noqa: PTH100 - pathlib is slow to import
+    if absolute.get(_EMBEDDER, "").startswith("."):
+        absolute[_EMBEDDER] = os.path.abspath(absolute[_EMBEDDER])  # noqa: PTH100 - as above
+    return absolute
 
 
 def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables that a resident process needs to resolve the settings of its caller."""
     return {
-        name: value
-        for name, value in with_whole_paths(environ).items()
+        name: content
+        for name, content in with_whole_paths(environ).items()
         if name.startswith(_OURS) or name in _READ
     }
 
 
 def caller_mark(environ: Mapping[str, str]) -> str:
-    """What a resident process and its callers must have in common.
+    """The variables and folders that a resident process and its callers must have in common.
 
-    Folders of the same name are different ones in two containers that share /tmp, so the root and
-    the user's folder count by device and inode as well.
+    Two containers that share /tmp can have different folders of the same name, so the root and the
+    user's folder are also identified by device and inode.
     """
-    whole = with_whole_paths(environ)
+    absolute = with_whole_paths(environ)
     parts = [
-        f"{name}={whole[name]}"
-        for name in sorted(whole)
+        f"{name}={absolute[name]}"
+        for name in sorted(absolute)
         if (name in _FOLDERS or name in _LIBRARIES or name.startswith(_DATABASE))
-        and whole[name].strip()
+        and absolute[name].strip()
     ]
-    roots = ("" if sys.platform == "win32" else "/", whole.get("HOME", "").strip())
+    roots = ("" if sys.platform == "win32" else "/", absolute.get("HOME", "").strip())
     parts += [_file_identity(folder) for folder in roots if folder]
     return "\0".join(parts)
 

@@ -32,7 +32,7 @@ _WORDS_OF_YAML: Final = frozenset(("true", "false", "null", "yes", "no", "on", "
 
 
 class FrontMatter(NamedTuple):
-    """What a Markdown file begins with, the text behind that, and where the text begins (lines).
+    """The properties of a Markdown file, its body, and the number of lines before the body.
 
     `stray` are the lines between the marks that belong to no property.
     """
@@ -45,12 +45,12 @@ class FrontMatter(NamedTuple):
 
 def split_front_matter(text: str) -> FrontMatter:
     """The properties of a Markdown text with plain line ends, and its body."""
-    found = _FRONT.match(text)
-    if found is None:
+    match = _FRONT.match(text)
+    if match is None:
         return FrontMatter({}, text, 0)
-    properties, stray = _read(found[1])
-    lines = text.count("\n", 0, found.end())
-    return FrontMatter(properties, text[found.end() :], lines, stray)
+    properties, stray = _read(match[1])
+    lines = text.count("\n", 0, match.end())
+    return FrontMatter(properties, text[match.end() :], lines, stray)
 
 
 def _read(front: str) -> tuple[Properties, str]:
@@ -70,81 +70,83 @@ def _read(front: str) -> tuple[Properties, str]:
         elif not line.startswith("#"):
             below.append(line)
     read = {name: _value(head, lines) for name, (head, lines) in values.items()}
-    return {name: value for name, value in read.items() if value}, "\n".join(stray).strip("\n")
+    return {name: content for name, content in read.items() if content}, "\n".join(stray).strip(
+        "\n"
+    )
 
 
 def _value(head: str, below: Sequence[str]) -> str | list[str]:
-    """What stands behind the colon of a property and in the lines below it."""
+    """The value of a property, from the text after its colon and the lines below."""
     block = _BLOCK.fullmatch(head)
     if block is not None:
         text = textwrap.dedent("\n".join(below)).strip("\n")
-        return text if block[1] == "|" else _folded(text)
-    rest = [line for line in below if line.strip()]
+        if block[1] == "|":
+            return text
+        # ">" joins the lines of each paragraph.
+        paragraphs = (" ".join(part.split("\n")) for part in re.split(r"\n{2,}", text))
+        return "\n".join(paragraphs)
+    lines = [line for line in below if line.strip()]
     if not head:
-        return list(_entries(rest))
-    joined = " ".join((head, *(line.strip() for line in rest)))
+        return list(_entries(lines))
+    joined = " ".join((head, *(line.strip() for line in lines)))
     if joined.startswith("[") and joined.endswith("]") and not joined.startswith("[["):
         return _items(joined[1:-1])
     return _bare(joined)
 
 
-def _folded(text: str) -> str:
-    """A text whose lines are those of paragraphs, as `>` has it."""
-    paragraphs = (" ".join(part.split("\n")) for part in re.split(r"\n{2,}", text))
-    return "\n".join(paragraphs)
-
-
 def _entries(lines: Sequence[str]) -> Iterator[str]:
-    """The items of a list one a line, with what stands under each; else the lines."""
-    entry, depth = "", -1
+    """The items of a list with one item per line, each with the lines below it; else the lines."""
+    collected, depth = "", -1
     for line in lines:
-        item = _ITEM.match(line)
+        match = _ITEM.match(line)
         indentation = len(line) - len(line.lstrip())
-        if item is None and 0 <= depth < indentation:
+        if match is None and 0 <= depth < indentation:
             # The rest of an item: more of its text, or of what it maps.
-            entry = f"{entry}{', ' if _NAMED.match(line.strip()) else ' '}{line.strip()}".strip()
+            collected = (
+                f"{collected}{', ' if _NAMED.match(line.strip()) else ' '}{line.strip()}".strip()
+            )
             continue
-        if entry:
-            yield entry
-        entry = _bare(item[2] or "" if item is not None else line)
-        depth = len(item[1]) if item is not None else -1
-        if _BLOCK.fullmatch(entry):
-            entry = ""
-    if entry:
-        yield entry
+        if collected:
+            yield collected
+        collected = _bare(match[2] or "" if match is not None else line)
+        depth = len(match[1]) if match is not None else -1
+        if _BLOCK.fullmatch(collected):
+            collected = ""
+    if collected:
+        yield collected
 
 
 def write_front_matter(properties: Mapping[str, str | Sequence[str] | None]) -> str:
     """The head of a file with these properties, in this order; without None and empty lists."""
     lines = ["---"]
-    for name, value in properties.items():
-        if isinstance(value, str):
-            lines.append(f"{name}: {_quoted(value)}")
-        elif value:
-            lines += [f"{name}:", *(f"  - {_quoted(one)}" for one in value)]
+    for name, content in properties.items():
+        if isinstance(content, str):
+            lines.append(f"{name}: {_quoted(content)}")
+        elif content:
+            lines += [f"{name}:", *(f"  - {_quoted(part)}" for part in content)]
     return "\n".join([*lines, "---", ""])
 
 
 def _items(listed: str) -> list[str]:
-    found = []
+    parts = []
     at = 0
-    while at < len(listed) and (one := _QUOTED_ITEM.match(listed, at)) and one.end() > at:
-        found.append(_bare(one[1]))
-        at = one.end()
-    return [one for one in found if one]
+    while at < len(listed) and (match := _QUOTED_ITEM.match(listed, at)) and match.end() > at:
+        parts.append(_bare(match[1]))
+        at = match.end()
+    return [part for part in parts if part]
 
 
-def _bare(value: str) -> str:
-    value = value.strip()
-    if len(value) > 1 and value[0] == value[-1] == '"':
+def _bare(text: str) -> str:
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
         with suppress(ValueError):
-            return str(json.loads(value))
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1]
-    return value
+            return str(json.loads(text))
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1].replace("''", "'") if text[0] == "'" else text[1:-1]
+    return text
 
 
-def _quoted(value: str) -> str:
-    if _PLAIN.match(value) and value.lower() not in _WORDS_OF_YAML and not value.endswith(" "):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+def _quoted(text: str) -> str:
+    if _PLAIN.match(text) and text.lower() not in _WORDS_OF_YAML and not text.endswith(" "):
+        return text
+    return json.dumps(text, ensure_ascii=False)

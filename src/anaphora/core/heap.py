@@ -1,7 +1,7 @@
-"""Memory that work took which is over: how it gets back to the system.
+"""Returns freed memory to the system.
 
-GNU's C library has a heap for each thread and returns what was freed in the middle of one only when
-it is called for. With another library nothing happens here.
+GNU's C library has a heap for each thread, and returns memory that was freed in the middle of one
+only on request. With another library, nothing happens here.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def give_back_memory() -> None:
 def share_heap() -> None:
     """Have all threads of this process share one heap; called before there are others.
 
-    A process with a thread for each request has eight a core otherwise, with holes in each. They
-    would not gain from more: nearly all of them wait for the interpreter's lock.
+    Otherwise a process with a thread for each request has eight heaps per core, with holes in each.
+    More heaps would not help: nearly all threads wait for the interpreter's lock.
     """
     import ctypes
 
@@ -66,7 +66,7 @@ class HeapWatch:
             return False
         size = self._measure()
         if size is None or size <= self._size + self._growth:
-            # What became smaller by itself is measured from there.
+            # If it became smaller by itself, growth is measured from the new size.
             self._size = min(self._size, size or 0)
             return False
         self._free()

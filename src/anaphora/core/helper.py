@@ -1,9 +1,8 @@
-"""One more interpreter for long work of the processor: another core takes a share of it.
+"""A second interpreter for CPU-bound work, so that another core takes a share of it.
 
-In: a function of ours, by module and name, and things to call it with. Out: what it returns, in
-their order. Where no helper can be had, or it dies, the caller does all of it: nothing is lost and
-nothing differs. The helper is a child with two private pipes; it reads what it is sent, writes what
-comes of it, and ends when its parent does.
+It calls a function, given by module and name, with arguments, and returns the results in order. If
+no helper can be started, or it dies, the caller does all the work, with the same results. The
+helper is a child process with two private pipes; it ends when its parent does.
 """
 
 from __future__ import annotations
@@ -38,72 +37,72 @@ def with_helper(
 ) -> Iterator[MadeT]:
     """`function` of each thing, in order, with a helper if it is `worth` starting one.
 
-    `shares` is how many things the caller and the helper take at a time: the caller less, who has
-    to do something with what comes of them. The function is one of a module of ours, and pure; what
-    it takes and returns can be pickled. An error in it is raised here, wherever it happened.
+    `shares` is how many arguments the caller and the helper take at a time: fewer for the caller,
+    which also processes the results. The function is defined in a module of this package, and pure;
+    its arguments and results can be pickled. Its errors are raised here in either case.
     """
     things = iter(given)
-    helper = _Helper.begun(function) if worth and _cores() > 1 else None
+    helper = _Helper.start(function) if worth and _cores() > 1 else None
     if helper is None:
         yield from map(function, things)
         return
     try:
-        yield from _shared(function, things, helper, *shares)
+        yield from _share_work(function, things, helper, *shares)
     finally:
         helper.end()
 
 
-def _shared(
+def _share_work(
     function: Callable[[GivenT], MadeT],
     things: Iterator[GivenT],
     helper: _Helper,
     callers: int,
     helpers: int,
 ) -> Iterator[MadeT]:
-    sent = list(islice(things, helpers))
-    helper.send(sent)
-    while sent:
-        own = list(map(function, islice(things, callers)))
-        made = helper.receive(len(sent))
+    computed_here = list(islice(things, helpers))
+    helper.send(computed_here)
+    while computed_here:
+        results = list(map(function, islice(things, callers)))
+        computed = helper.receive(len(computed_here))
         following = list(islice(things, helpers))
-        # Before anything is done with what came: the helper works meanwhile.
+        # Before the results are yielded, so that the helper works meanwhile.
         helper.send(following)
-        yield from map(function, sent) if made is None else made
-        yield from own
-        sent = following
+        yield from map(function, computed_here) if computed is None else computed
+        yield from results
+        computed_here = following
 
 
 def serve(module: str, name: str) -> None:
-    """What the helper does until its parent sends nothing more."""
+    """The main loop of the helper, until its parent sends nothing more."""
     function = getattr(import_module(module), name)
     source, target = sys.stdin.buffer, sys.stdout.buffer
     # What anything prints must not come between the answers.
     sys.stdout = sys.stderr
     with suppress(*_TROUBLE, KeyboardInterrupt):
         while True:
-            given = _read(source)
+            arguments = _read(source)
             try:
-                made = [function(one) for one in given]
-            except Exception:  # noqa: BLE001 - the parent meets it itself, and raises it
-                made = None
-            _write(target, made)
+                results = [function(argument) for argument in arguments]
+            except Exception:  # noqa: BLE001 - the parent calls the function itself, and raises it
+                results = None
+            _write(target, results)
 
 
 class _Helper:
-    """The child. After the first trouble it answers nothing any more."""
+    """The child process. After the first failure it is not used any more."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
         self._child = child
         self._well = True
 
     @classmethod
-    def begun(cls, function: Callable[..., Any]) -> _Helper | None:
-        """A helper for this function; None where none can be started."""
+    def start(cls, function: Callable[..., Any]) -> _Helper | None:
+        """A helper for this function; None if it cannot be started."""
         child = start_interpreter(_BEGIN, function.__module__, function.__name__)
         return None if child is None else cls(child)
 
     def send(self, things: Sequence[Any]) -> None:
-        """Let it begin with these; what came of the last ones must have been received."""
+        """Send arguments; the results of the last ones must have been received."""
         if self._well and things:
             try:
                 _write(_pipe(self._child.stdin), things)
@@ -111,18 +110,18 @@ class _Helper:
                 self._well = False
 
     def receive(self, count: int) -> list[Any] | None:
-        """What came of the things that were sent last; None where nothing did."""
+        """The results for the last arguments; None if it failed."""
         if not self._well:
             return None
         try:
-            made = _read(_pipe(self._child.stdout))
+            results = _read(_pipe(self._child.stdout))
         except _TROUBLE:
             self._well = False
             return None
-        return made if isinstance(made, list) and len(made) == count else None
+        return results if isinstance(results, list) and len(results) == count else None
 
     def end(self) -> None:
-        """Let it go, whatever it is doing."""
+        """End it at once."""
         with suppress(OSError):
             self._child.kill()
         for pipe in (self._child.stdin, self._child.stdout):
@@ -137,8 +136,8 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _write(pipe: IO[bytes], value: Any) -> None:
-    packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+def _write(pipe: IO[bytes], content: Any) -> None:
+    packed = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
     pipe.write(_SIZE.pack(len(packed)) + packed)
     pipe.flush()
 

@@ -27,4 +27,4 @@ def named_so(name: str, ids: Iterable[str]) -> str:
     """The id with this name; what is no such name, or of no id, is given back as it is."""
     if not is_hidden(name):
         return name
-    return next((whole for whole in ids if hidden_id(whole) == name), name)
+    return next((full_id for full_id in ids if hidden_id(full_id) == name), name)

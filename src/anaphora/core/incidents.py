@@ -1,8 +1,8 @@
-"""Errors that no code expected: a bounded log in the user's state folder, which `doctor` reads.
+"""Unexpected errors: a bounded log in the user's state folder, which `doctor` reads.
 
-Every surface reports here and answers with the id of the entry. An entry holds where and of which
-type an error was, and never a word of its message: that can quote a memory, a token or a path. The
-log lies outside the home, which may be full or gone. This module imports little: hooks wait for it.
+Every surface reports here and answers with the id of the entry. An entry has the place and type of
+an error, but nothing of its message, which can quote a memory, a token or a path. The log is
+outside the home, which may be full or gone. This module imports little, since hooks wait for it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any, Final
 from anaphora.errors import FilterError, InvalidInput, StoreError
 
 MOST: Final = 100_000
-"""Bytes of the log, and again of the one before it, which goes when this one is full."""
+"""Bytes of the log, and of the previous one, which is replaced when this one is full."""
 TRACEBACK: Final = "ANAPHORA_TRACEBACK"
 STOPS: Final = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What ends a program or a generator on purpose."""
+"""Exceptions that end a program or a generator on purpose."""
 
 _FRAMES: Final = 12
 _CAUSES: Final = 5
@@ -35,7 +35,7 @@ _ID_BYTES: Final = 3
 _OPERATION: Final = 80
 _PACKAGE: Final = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _MARK: Final = "__anaphora_incident__"
-# Errors whose message is made of our own words alone.
+# Errors with messages that contain only our own words.
 _OWN_WORDS: Final = frozenset(
     {"Closed", "EmbedderNotReady", "MissingExtra", "NoKeyringError", "NoModel", "NoResident"}
 )
@@ -72,20 +72,20 @@ class Incident:
 
     @property
     def summary(self) -> str:
-        """What is known of the error, in one line."""
+        """The error in one line."""
         reason = f" ({self.reason})" if self.reason else ""
         return f"{self.error}{reason}" + (f" at {self.place}" if self.place else "")
 
     @property
     def hint(self) -> str:
-        """Where to read on."""
+        """Where to find more."""
         if self.logged:
             return "`anaphora doctor` tells more."
         return f"The log could not be written: {self.summary}."
 
 
 def program_version() -> str:
-    """The version of this package, which is loaded: its modules may not import it again."""
+    """The version of this package, from the loaded module: submodules may not import it."""
     return str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", ""))
 
 
@@ -115,9 +115,9 @@ def report(
     Never raises. `operation` is a name of ours: of a tool, a route, a command or an event. With the
     variable `ANAPHORA_TRACEBACK` set, the traceback goes to standard error.
     """
-    known = getattr(error, _MARK, None)
-    if isinstance(known, Incident):
-        return known
+    earlier = getattr(error, _MARK, None)
+    if isinstance(earlier, Incident):
+        return earlier
     chain = _chain(error)
     incident = Incident(
         id=incident_id or new_id(),
@@ -126,7 +126,8 @@ def report(
         operation=operation[:_OPERATION],
         error=type(chain[0]).__name__,
         causes=tuple(type(cause).__name__ for cause in chain[1:]),
-        frames=_frames([error, *chain]),
+        # Of the error itself, or else of the first cause with frames in this package.
+        frames=next(filter(None, (_places(e.__traceback__) for e in (error, *chain))), ()),
         reason="; ".join(dict.fromkeys(filter(None, (*map(_reason, chain), _origin(error))))),
         note=note,
         version=program_version(),
@@ -138,7 +139,10 @@ def report(
     with suppress(AttributeError, TypeError):
         setattr(error, _MARK, incident)
     if environ.get(TRACEBACK, "").strip():
-        _print_traceback(error)
+        import traceback
+
+        with suppress(Exception):
+            traceback.print_exception(error, file=sys.stderr)
     return incident
 
 
@@ -154,7 +158,7 @@ def incidents(environ: Mapping[str, str], since: float = 0.0) -> list[Incident]:
 
 
 def log_path(environ: Mapping[str, str]) -> Path:
-    """Where the log lies."""
+    """The path of the log."""
     if sys.platform == "win32":
         base = environ.get("LOCALAPPDATA", "").strip()
         return Path(base or tempfile.gettempdir()) / "anaphora" / "incidents.jsonl"
@@ -177,24 +181,19 @@ def _chain(error: BaseException) -> list[BaseException]:
     return chain or [error]
 
 
-def _frames(chain: list[BaseException]) -> tuple[str, ...]:
-    """Where it was, in this package: of the error itself, else of the first cause that was here."""
-    return next(filter(None, (_places(error.__traceback__) for error in chain)), ())
-
-
 def _places(traceback: TracebackType | None) -> tuple[str, ...]:
-    places: deque[str] = deque(maxlen=_FRAMES)
+    frames: deque[str] = deque(maxlen=_FRAMES)
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code.co_filename.startswith(_PACKAGE):
             name = code.co_filename[len(_PACKAGE) :].replace(os.sep, "/")
-            places.append(f"{name}:{traceback.tb_lineno} {code.co_name}")
+            frames.append(f"{name}:{traceback.tb_lineno} {code.co_name}")
         traceback = traceback.tb_next
-    return tuple(places)
+    return tuple(frames)
 
 
 def _reason(error: BaseException) -> str:
-    """A code that says why, and quotes nothing: an errno, a missing module, a database's code."""
+    """A code for the reason that quotes nothing: an errno, a missing module, a database's code."""
     if isinstance(error, ImportError) and isinstance(error.name, str):
         return f"no module {error.name}" if _CODE.fullmatch(error.name) else ""
     if isinstance(error, OSError) and error.errno:
@@ -214,7 +213,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _origin(error: BaseException) -> str:
-    """The library that raised it, where it was none of our modules."""
+    """The library that raised it, if it was raised outside of this package."""
     traceback, frame = error.__traceback__, None
     while traceback is not None:
         frame, traceback = traceback.tb_frame, traceback.tb_next
@@ -236,10 +235,10 @@ def _append(path: Path, incident: Incident) -> None:
         written = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    # The entry is there by now: where the folder refuses another name, that is all.
+    # The entry is written by now, so a failure to rename the log is ignored.
     with suppress(OSError):
-        # Renamed and not rewritten: what another process adds meanwhile is in one of the two. Where
-        # another one was first, the file of this name is a new one.
+        # Renamed, not rewritten: entries that another process adds meanwhile are in one of the two
+        # files. If another process has renamed it already, the file at this path is a new one.
         if written.st_size > MOST and path.stat().st_ino == written.st_ino:
             path.replace(_older(path))
 
@@ -254,20 +253,13 @@ def _read(path: Path) -> Iterator[Incident]:
     except OSError:
         return
     for line in lines:
-        # A line that was cut short, or that another version wrote.
+        # Lines that are cut off, or written by another version, are skipped.
         with suppress(ValueError, TypeError, KeyError, AttributeError):
             yield _incident(json.loads(line))
 
 
-def _incident(values: dict[str, Any]) -> Incident:
-    lists = {name: tuple(map(str, values.get(name, ()))) for name in ("causes", "frames")}
+def _incident(stored: dict[str, Any]) -> Incident:
+    lists = {name: tuple(map(str, stored.get(name, ()))) for name in ("causes", "frames")}
     texts = ("id", "surface", "operation", "error", "reason", "note", "version")
-    words = {name: str(values.get(name, "")) for name in texts}
-    return Incident(at=float(values["at"]), **words, **lists)  # type: ignore[arg-type]
-
-
-def _print_traceback(error: BaseException) -> None:
-    import traceback
-
-    with suppress(Exception):
-        traceback.print_exception(error, file=sys.stderr)
+    words = {name: str(stored.get(name, "")) for name in texts}
+    return Incident(at=float(stored["at"]), **words, **lists)  # type: ignore[arg-type]

@@ -12,14 +12,14 @@ from typing import Any
 
 def interpreter() -> str | None:
     """The path of a Python like this one; None where there is none beside the program."""
-    places = [sys.executable, getattr(sys, "_base_executable", "")]
+    paths = [sys.executable, getattr(sys, "_base_executable", "")]
     # Where Python is part of another program, the first names that program.
     name = "python.exe" if os.name == "nt" else "bin/python3"
-    places += [str(Path(prefix, name)) for prefix in (sys.prefix, sys.base_prefix)]
-    for place in places:
-        stem = Path(place or "").stem.lower()
-        if stem.startswith(("python", "pypy")) and Path(place).exists():
-            return place
+    paths += [str(Path(prefix, name)) for prefix in (sys.prefix, sys.base_prefix)]
+    for path in paths:
+        stem = Path(path or "").stem.lower()
+        if stem.startswith(("python", "pypy")) and Path(path).exists():
+            return path
     return None
 
 
@@ -32,7 +32,7 @@ def start_interpreter(program: str, *arguments: str) -> subprocess.Popen[bytes] 
     python = interpreter()
     if python is None:
         return None
-    path = pickle.dumps([place for place in sys.path if place]).hex()
+    path = pickle.dumps([folder for folder in sys.path if folder]).hex()
     begin = "import pickle, sys; sys.path[:] = pickle.loads(bytes.fromhex(sys.argv[1])); "
     options: dict[str, Any] = {}
     if os.name == "nt":

@@ -1,7 +1,7 @@
-"""Frozen values as JSON's own types, and back: the one walk over them.
+"""Converts frozen values to JSON types and back.
 
-What a time looks like, and which members a value shows, is the caller's: the surfaces round
-numbers, truth keeps every digit, an export has times of UTC. Every character stays as it is.
+The caller decides the form of times and the members of a value: the surfaces round numbers, the
+database stores every digit, an export has times in UTC. Texts are not changed.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ def iso_time(value: Any) -> Any:
 
 
 def plain(value: Any, scalar: Scalar = iso_time, members: Members = members_of) -> Any:
-    """`value` in JSON's own types: `members` gives a value's, `scalar` what is no collection.
+    """`value` in JSON types: `members` gives the fields of a dataclass, `scalar` converts others.
 
-    Texts, whole numbers, truth values and None are JSON's own, and stay as they are.
+    Texts, integers, booleans and None are not changed.
     """
     if type(value) in _AS_THEY_ARE:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         value = members(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, scalar, members) for key, item in value.items()}
+        return {str(key): plain(part, scalar, members) for key, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(item, scalar, members) for item in value]
+        return [plain(part, scalar, members) for part in value]
     return scalar(value)
 
 
@@ -55,35 +55,36 @@ def as_json(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
-def from_plain(kind: Any, found: Any) -> Any:
+def from_plain(kind: Any, stored: Any) -> Any:
     """The value of type `kind` that `plain` wrote.
 
-    Fields that a later program added are left out; those that an older one lacks have their
-    defaults. TypeError, ValueError or AttributeError for what `plain` has not written.
+    Unknown fields of a later version are left out; missing fields of an older one have their
+    defaults. Raises TypeError, ValueError or AttributeError for anything that `plain` cannot write.
     """
     generic = get_origin(kind) or kind
     if isinstance(generic, type) and is_dataclass(generic):
-        return _value_of(generic, get_args(kind), found)
+        hints = _hints(generic, get_args(kind))
+        return generic(
+            **{
+                name: from_plain(hints[name], part)
+                for name, part in stored.items()
+                if name in hints
+            }
+        )
     if get_origin(kind) is tuple:
-        return tuple(from_plain(get_args(kind)[0], one) for one in found)
+        return tuple(from_plain(get_args(kind)[0], part) for part in stored)
     if get_origin(kind) in {Union, UnionType}:
-        return None if found is None else from_plain(get_args(kind)[0], found)
-    return datetime.fromisoformat(found) if kind is datetime else found
-
-
-def _value_of(kind: type[Any], of: tuple[Any, ...], found: Mapping[str, Any]) -> Any:
-    hints = _hints(kind, of)  # type: ignore[arg-type]  # a type is hashable
-    given = {name: from_plain(hints[name], one) for name, one in found.items() if name in hints}
-    return kind(**given)
+        return None if stored is None else from_plain(get_args(kind)[0], stored)
+    return datetime.fromisoformat(stored) if kind is datetime else stored
 
 
 @lru_cache(maxsize=64)
-def _hints(kind: type[Any], of: tuple[Any, ...]) -> dict[str, Any]:
-    """The types of a value's fields; `of` are those that a generic one is of."""
+def _hints(kind: type[Any], parameters: tuple[Any, ...]) -> dict[str, Any]:
+    """The types of a dataclass's fields; `parameters` are the type arguments of a generic one."""
     hints = get_type_hints(kind)
-    if of:
+    if parameters:
         hints = {
-            name: hint[of] if getattr(hint, "__parameters__", ()) else hint
+            name: hint[parameters] if getattr(hint, "__parameters__", ()) else hint
             for name, hint in hints.items()
         }
     return hints

@@ -1,8 +1,8 @@
-"""How long a recall may take, and how another thread ends it.
+"""Time limits and cancellation of recalls.
 
-A facade opens `limited` around a recall. What takes long below it asks here whether to go on:
-`check_cancelled` between two steps, `time_left` before one, `within_limit` around a call that
-cannot be interrupted. Writes never stand under a limit, so that none of them is left half-done.
+A facade opens `limited` around a recall. Long work inside checks whether to go on:
+`check_cancelled` between two steps, `time_left` before a step, `within_limit` around a call that
+cannot be interrupted. Writes are never limited, so that none is left half-done.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 SLICE: Final = 0.02
-"""Seconds after which a wait looks whether it was cancelled."""
+"""Seconds between checks for cancellation during a wait."""
 
 RESERVE: Final = 0.1
-"""The part of the time that is kept for the words, which answer where vectors come too late."""
+"""Seconds reserved for the search by words, which answers if vectors come too late."""
 
 
 class Cancellation:
@@ -65,15 +65,15 @@ _entered: ContextVar[tuple[Cancellation, ...]] = ContextVar("anaphora_cancellati
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """When a recall ends (on the monotonic clock, None: never), after how long, and what ends it
-    before."""
+    """The end of a recall (on the monotonic clock, None: never), its time limit, and the
+    cancellations that can end it before."""
 
     ends: float | None
     seconds: float
     cancellations: tuple[Cancellation, ...]
 
     def check(self) -> None:
-        if any(one.cancelled for one in self.cancellations):
+        if any(cancellation.cancelled for cancellation in self.cancellations):
             raise Cancelled
 
 
@@ -81,16 +81,16 @@ _limit: ContextVar[_Limit | None] = ContextVar("anaphora_limit", default=None)
 
 
 def check_timeout(timeout: float | None) -> None:
-    """Raise `InvalidInput` for what is no number of seconds."""
+    """Raise `InvalidInput` for an invalid number of seconds."""
     if timeout is not None and not (math.isfinite(timeout) and timeout >= 0):
         raise InvalidInput("timeout", timeout, "expected seconds, 0 or more")
 
 
 @contextmanager
 def limited(timeout: float | None) -> Iterator[None]:
-    """Let what runs inside take so many seconds (None: no limit), until it is cancelled.
+    """Limit the time of the code inside (None: no limit), and let it be cancelled.
 
-    Raises `InvalidInput` for a bad number, `Cancelled` where it was cancelled before.
+    Raises `InvalidInput` for a bad number, `Cancelled` if it was cancelled before.
     """
     check_timeout(timeout)
     cancellations = _entered.get()
@@ -113,16 +113,16 @@ def is_limited() -> bool:
 
 
 def check_cancelled() -> None:
-    """Raise `Cancelled` where this call was cancelled."""
+    """Raise `Cancelled` if this call was cancelled."""
     limit = _limit.get()
     if limit is not None:
         limit.check()
 
 
 def time_left() -> float | None:
-    """Seconds that this call may still wait for something, 0 or more; None where it has no limit.
+    """Seconds that this call may still wait for something, 0 or more; None if it has no limit.
 
-    Less than the time limit leaves: what is found by words has to be ranked, too.
+    A reserve is subtracted: results found by words still have to be ranked.
     """
     limit = _limit.get()
     if limit is None or limit.ends is None:
@@ -132,44 +132,44 @@ def time_left() -> float | None:
 
 
 def part_of_time(most: float) -> float:
-    """Seconds that one of several steps may wait: `most`, and half of what the call has left."""
-    left = time_left()
-    return most if left is None else min(most, left / 2)
+    """Seconds that one of several steps may wait: at most `most`, and half of the time left."""
+    remaining = time_left()
+    return most if remaining is None else min(most, remaining / 2)
 
 
 def time_is_up() -> bool:
-    """Whether nothing more should be begun that takes long. Raises `Cancelled`."""
+    """Whether no more long work should be begun. Raises `Cancelled`."""
     check_cancelled()
     return time_left() == 0.0
 
 
 def wait_within(wait: Callable[[float | None], bool], timeout: float | None = None) -> bool:
-    """What `wait(seconds)` gives, at most for `timeout` seconds and as long as this call may take.
+    """Call `wait(seconds)` for at most `timeout` seconds, and within the limit of this call.
 
-    Raises `Cancelled`.
+    Returns its result. Raises `Cancelled`.
     """
-    limit, left = _limit.get(), time_left()
-    if left is not None:
-        timeout = left if timeout is None else min(timeout, left)
+    limit, remaining = _limit.get(), time_left()
+    if remaining is not None:
+        timeout = remaining if timeout is None else min(timeout, remaining)
     if limit is None or not limit.cancellations:
         return wait(timeout)
     ends = None if timeout is None else time.monotonic() + timeout
     while True:
         limit.check()
-        left = math.inf if ends is None else max(0.0, ends - time.monotonic())
-        if wait(min(SLICE, left)):
+        remaining = math.inf if ends is None else max(0.0, ends - time.monotonic())
+        if wait(min(SLICE, remaining)):
             return True
-        if left <= SLICE:
+        if remaining <= SLICE:
             return False
 
 
 GRACE: Final = 0.2
-"""Seconds that a call whose time is over still waits for a lock: most are held for less."""
+"""Seconds that a call still waits for a lock when its time is over: most are held for less."""
 
 
 @contextmanager
 def held_within(lock: RLock) -> Iterator[None]:
-    """Hold a lock that others may hold for long. Raises `TimedOut` and `Cancelled`."""
+    """Hold a lock that other threads may hold for long. Raises `TimedOut` and `Cancelled`."""
     limit = _limit.get()
     if limit is None:
         with lock:
@@ -188,17 +188,18 @@ def held_within(lock: RLock) -> Iterator[None]:
 
 
 def within_limit(call: Callable[[], ResultT]) -> ResultT:
-    """What `call` gives. Where this call is limited, it runs in a thread of its own, and is given
-    up when the time is over (`TimedOut`) or the call was cancelled (`Cancelled`).
+    """The result of `call`. If the current call is limited, it runs in a separate thread, and is
+    abandoned when the time is over (`TimedOut`) or the call was cancelled (`Cancelled`).
 
-    What is given up goes on to its end, unheard: it must change nothing that matters.
+    An abandoned call runs to its end, and its result is dropped: it must have no side effects that
+    matter.
     """
     limit = _limit.get()
     if limit is None:
         return call()
     if time_is_up():
         raise TimedOut(limit.seconds)
-    result: list[tuple[ResultT | None, BaseException | None]] = []
+    outcome: list[tuple[ResultT | None, BaseException | None]] = []
     ended = threading.Event()
 
     permits = current_permits()
@@ -206,9 +207,9 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
     def run() -> None:
         defer_for(permits)
         try:
-            result.append((call(), None))
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            result.append((None, error))
+            outcome.append((call(), None))
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+            outcome.append((None, error))
         finally:
             ended.set()
 
@@ -223,18 +224,18 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
     if not done:
         raise TimedOut(limit.seconds)
     _running.discard(thread)
-    value, error = result[0]
+    returned, error = outcome[0]
     if error is not None:
         raise error
-    return value  # type: ignore[return-value]
+    return returned  # type: ignore[return-value]
 
 
 _running: set[threading.Thread] = set()
-"""What was begun under a limit; what has ended unheard is taken out by `wait_for_given_up`."""
+"""Threads begun under a limit; `wait_for_given_up` removes abandoned ones that have ended."""
 
 
 def wait_for_given_up(seconds: float) -> None:
-    """Wait for calls that were given up: a process must not end inside a model library."""
+    """Wait for abandoned calls: a process must not exit inside a model library."""
     ends = time.monotonic() + seconds
     for thread in list(_running):
         thread.join(max(0.0, ends - time.monotonic()))

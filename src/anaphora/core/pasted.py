@@ -79,9 +79,10 @@ _BLANK: Final = re.compile(r"\n[ \t]*\n")
 
 @dataclass(frozen=True, slots=True)
 class LongQuestion:
-    """What was told apart: the user's own words, and the lines that identify what is pasted.
+    """The user's own words, and the lines that identify pasted blocks.
 
-    `asks`: the words hold a question, or are short enough to be one; otherwise they are two ends.
+    `asks`: the words contain a question, or are short enough to be one; otherwise they are the
+    beginning and the end of the text.
     """
 
     words: str
@@ -90,7 +91,7 @@ class LongQuestion:
 
     @property
     def text(self) -> str:
-        """What to search by."""
+        """The text to search by."""
         return "\n".join(part for part in (self.words, *self.identifying) if part)
 
 
@@ -99,13 +100,13 @@ def tell_apart(text: str, most: int = ASKING) -> LongQuestion:
 
     Words of more than `most` characters are taken for pasted prose.
     """
-    own: list[str] = []
+    typed: list[str] = []
     pasted: list[str] = []
     for end in _ends(text):
         kinds = [(line, mark > 0) for line, mark in blocks(end)]
-        own.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
+        typed.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
         pasted += [line for line, is_pasted in kinds if is_pasted]
-    words, asks = _asking([part for part in own if part], most)
+    words, asks = _asking([part for part in typed if part], most)
     return LongQuestion(words, tuple(_identifying(pasted)), asks)
 
 
@@ -115,7 +116,7 @@ def has_pasted(text: str) -> bool:
 
 
 def _ends(text: str) -> list[str]:
-    """All of the text, or what is looked at of its beginning and of its end, in whole lines."""
+    """All of the text, or the beginning and end of a long one, in whole lines."""
     if len(text) <= 2 * LOOKED:
         return [text]
     head, tail = text[:LOOKED], text[-LOOKED:]
@@ -139,7 +140,7 @@ def blocks(text: str) -> Iterable[tuple[str, int]]:
         else:
             marked.append(2 if fence else int(_looks_pasted(line)))
     if fence:
-        # The end of a fence that begins above, or one that nobody closed: judged line by line.
+        # An end of a fence that began before, or an unclosed fence: judged line by line.
         marked = [1 if _FENCE.match(line) or _looks_pasted(line) else 0 for line in lines]
     _join(lines, marked)
     return zip(lines, marked, strict=True)
@@ -175,40 +176,42 @@ def _identifying(lines: Sequence[str]) -> list[str]:
     frames = [at for at, line in enumerate(lines) if _FRAME.match(line)]
     stamped = (at for at, line in enumerate(lines) if _STAMPED.match(line) and at not in raised)
     failed = (at for at in stamped if _FAILED.search(lines[at]))
-    # The last exception is what came out in Python, the first in Java; both name the trouble.
-    kept = _distinct(lines, [*raised[-1:], *raised], _EXCEPTIONS)
-    near = sorted(frames, key=lambda at: min((abs(at - one) for one in raised[-2:]), default=0))
-    kept += _distinct(lines, (at for at in near if not _LIBRARY.search(lines[at])), _FRAMES)
-    kept += _distinct(lines, failed, _ERRORS)
-    return [_WHEN.sub("", lines[at]).strip()[:_LONGEST] for at in sorted(kept)]
+    # The outermost exception is the last in Python, the first in Java; both name the problem.
+    chosen = _distinct(lines, [*raised[-1:], *raised], _EXCEPTIONS)
+    near = sorted(
+        frames, key=lambda at: min((abs(at - other_at) for other_at in raised[-2:]), default=0)
+    )
+    chosen += _distinct(lines, (at for at in near if not _LIBRARY.search(lines[at])), _FRAMES)
+    chosen += _distinct(lines, failed, _ERRORS)
+    return [_WHEN.sub("", lines[at]).strip()[:_LONGEST] for at in sorted(chosen)]
 
 
-def _distinct(lines: Sequence[str], places: Iterable[int], most: int) -> list[int]:
-    """The first `most` places whose lines differ, times aside."""
-    found: dict[str, int] = {}
-    for at in places:
-        if len(found) == most:
+def _distinct(lines: Sequence[str], candidates: Iterable[int], most: int) -> list[int]:
+    """The first `most` line numbers with distinct lines, apart from times."""
+    line_numbers: dict[str, int] = {}
+    for at in candidates:
+        if len(line_numbers) == most:
             break
-        found.setdefault(_WHEN.sub("", lines[at]).strip(), at)
-    return list(found.values())
+        line_numbers.setdefault(_WHEN.sub("", lines[at]).strip(), at)
+    return list(line_numbers.values())
 
 
 def _asking(ends: Sequence[str], most: int) -> tuple[str, bool]:
-    """What asks in the user's own words, and whether anything does.
+    """The part of the user's own words that asks, and whether there is one.
 
-    Words of more than `most` characters are pasted prose with a question before or after it: of
-    its first and its last part those that ask, at most `ASKING` characters.
+    Words of more than `most` characters are taken for pasted prose with a question before or after
+    it: the first and the last part if they ask, at most `ASKING` characters.
     """
-    whole = "\n".join(ends)
-    if len(whole) <= most:
-        return whole, bool(whole)
+    typed = "\n".join(ends)
+    if len(typed) <= most:
+        return typed, bool(typed)
     first, last = _outer(ends[0], 0), _outer(ends[-1], -1)
     asking = [part for part in (first, last) if _ASKS.search(part)]
-    # What is pasted may ask too; a question of somebody's own is short and ends as one.
+    # Pasted text may ask too; a question of the user is short and ends with a question mark.
     plain = [part for part in asking if part.endswith("?") and len(part) <= _PLAIN]
     if asking:
         return "\n".join(dict.fromkeys(plain or asking)), True
-    return f"{whole[: ASKING // 2]}\n{whole[-ASKING // 2 :]}", False
+    return f"{typed[: ASKING // 2]}\n{typed[-ASKING // 2 :]}", False
 
 
 def _outer(text: str, which: int) -> str:

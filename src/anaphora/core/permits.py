@@ -51,12 +51,12 @@ class Permits:
             if self._free > 0:
                 self._give_out()
                 return
-            own = threading.Event()
-            self._queue.append(own)
-        while not own.wait(PATIENCE):
+            granted = threading.Event()
+            self._queue.append(granted)
+        while not granted.wait(PATIENCE):
             with self._lock:
-                if own in self._queue and self._clock() - self._given >= PATIENCE:
-                    self._queue.remove(own)
+                if granted in self._queue and self._clock() - self._given >= PATIENCE:
+                    self._queue.remove(granted)
                     self._give_out()
                     return
 

@@ -24,7 +24,7 @@ _OBJECT: Final = "object"
 
 def types_of(*classes: type) -> Types:
     """The classes by name, as `from_plain` takes them."""
-    return {one.__name__: one for one in classes}
+    return {class_.__name__: class_ for class_ in classes}
 
 
 def to_plain(value: Any) -> Any:
@@ -58,14 +58,14 @@ def from_plain(data: Any, types: Types) -> Any:
         return [from_plain(part, types) for part in data]
     if not isinstance(data, dict):
         return data
-    ((tag, held),) = data.items()
+    ((tag, content),) = data.items()
     if tag == _TIME:
-        return datetime.fromisoformat(held)
+        return datetime.fromisoformat(content)
     if tag == _MAP:
-        return {key: from_plain(part, types) for key, part in held}
+        return {key: from_plain(part, types) for key, part in content}
     if tag == _OBJECT:
-        name, *parts = held
+        name, *parts = content
         return types[name](
             *[part if type(part) in _ATOMS else from_plain(part, types) for part in parts]
         )
-    return {_TUPLE: tuple, _SET: frozenset}[tag](from_plain(part, types) for part in held)
+    return {_TUPLE: tuple, _SET: frozenset}[tag](from_plain(part, types) for part in content)

@@ -16,8 +16,10 @@ def resident_bytes(process: int) -> int | None:
     system: str = sys.platform
     with suppress(OSError, AttributeError, ValueError, IndexError):
         if system.startswith("linux"):
+            import resource
+
             with open(f"/proc/{process}/statm", "rb") as file:  # noqa: PTH123 - asked often
-                return int(file.read().split()[1]) * _page_size()
+                return int(file.read().split()[1]) * resource.getpagesize()
         if system == "darwin":
             return _resident_on_macos(process)
         if system == "win32":
@@ -25,20 +27,14 @@ def resident_bytes(process: int) -> int | None:
     return None
 
 
-def _page_size() -> int:
-    import resource
-
-    return resource.getpagesize()
-
-
 def _resident_on_macos(process: int) -> int | None:
     import ctypes
 
-    told = ctypes.create_string_buffer(_RUSAGE_SIZE)
+    buffer = ctypes.create_string_buffer(_RUSAGE_SIZE)
     library: Any = ctypes.CDLL("/usr/lib/libproc.dylib")
-    if library.proc_pid_rusage(process, 0, told):
+    if library.proc_pid_rusage(process, 0, buffer):
         return None
-    return int.from_bytes(told.raw[_RESIDENT_AT : _RESIDENT_AT + 8], sys.byteorder)
+    return int.from_bytes(buffer.raw[_RESIDENT_AT : _RESIDENT_AT + 8], sys.byteorder)
 
 
 def _resident_on_windows(process: int) -> int | None:
@@ -59,10 +55,10 @@ def _resident_on_windows(process: int) -> int | None:
     if not number:
         return None
     handle = ctypes.c_void_p(number)
-    told = Counters(size=ctypes.sizeof(Counters))
+    counters = Counters(size=ctypes.sizeof(Counters))
     try:
-        done = kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(told), told.size)
+        done = kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.size)
     finally:
         kernel.CloseHandle(handle)
     # The second of the eight: WorkingSetSize.
-    return int(told.bytes1) if done else None
+    return int(counters.bytes1) if done else None

@@ -1,4 +1,4 @@
-"""What callers are told of long work: two forms of callback, and the way from one to the other."""
+"""Progress of long work: two forms of callback, and conversions between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ProgressCount: TypeAlias = Callable[[int, int], None]
 
 
 def no_progress(_label: str, _done: int, _total: int) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 def labelled(progress: Progress | None, label: str) -> ProgressCount | None:

@@ -24,11 +24,11 @@ def strip_recalled(text: str) -> str:
 
     What has no end is no block, and stays.
     """
-    kept, at = [], 0
+    parts, at = [], 0
     for begin, end in recalled_blocks(text):
-        kept.append(text[at:begin])
+        parts.append(text[at:begin])
         at = end
-    return "".join([*kept, text[at:]]) if at else text
+    return "".join([*parts, text[at:]]) if at else text
 
 
 def quotes_recalled(text: str) -> bool:

@@ -54,8 +54,8 @@ class RepeatedCall:
                     _log.warning(self._stopped, error)
                     return
                 wait = min(_LONGEST, max(wait, 1.0) * 2)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-                # A thread that ends without a word looks like one that has nothing to do.
+            except Exception as error:  # noqa: BLE001 - any error is logged
+                # A thread that ends silently would look like one that has nothing to do.
                 _log.exception(self._stopped, error)
                 return
             else:

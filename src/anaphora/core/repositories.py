@@ -28,8 +28,8 @@ def repository_of(directory: str) -> str:
 def branch_of(directory: str) -> str:
     """The branch that is checked out around a folder; "" where there is none."""
     try:
-        found = next(_repositories(Path(directory)), None) if directory else None
-        head = (found[1] / "HEAD").read_text("utf-8", "replace").strip() if found else ""
+        repository = next(_repositories(Path(directory)), None) if directory else None
+        head = (repository[1] / "HEAD").read_text("utf-8", "replace").strip() if repository else ""
     except OSError:
         return ""
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else ""
@@ -43,8 +43,8 @@ def _repositories(folder: Path) -> Iterator[tuple[Path, Path]]:
             yield top, mark
         elif mark.is_file():
             # A worktree or a submodule names its folder.
-            said = mark.read_text("utf-8", "replace").strip().removeprefix("gitdir:").strip()
-            yield top, (top / said).resolve()
+            target = mark.read_text("utf-8", "replace").strip().removeprefix("gitdir:").strip()
+            yield top, (top / target).resolve()
 
 
 def _remote(git: Path) -> str:
@@ -65,15 +65,15 @@ def _remote(git: Path) -> str:
 def remote_name(url: str) -> str:
     """`github.com/acme/shop` for any way to write that remote; secrets in a URL are left out."""
     text = url.strip().removesuffix("/").removesuffix(".git")
-    scheme, found, rest = text.partition("://")
-    if not found:
+    scheme, separator, location = text.partition("://")
+    if not separator:
         # git@github.com:acme/shop, or a path of this machine.
         host, colon, path = text.partition(":")
         if not colon or "/" in host or len(host) == 1:
             return text
-        rest = f"{host}/{path.lstrip('/')}"
+        location = f"{host}/{path.lstrip('/')}"
     elif scheme == "file":
-        return rest
-    host, slash, path = rest.partition("/")
+        return location
+    host, slash, path = location.partition("/")
     host = host.rpartition("@")[2].partition(":")[0].lower()
     return f"{host}{slash}{path}"

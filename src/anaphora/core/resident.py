@@ -1,11 +1,11 @@
-"""The way to the user's resident process: where it listens, how it is started, what is said to it.
+"""The client of the user's resident process: its address, how it is started, and requests to it.
 
-One process of a user keeps the model and the homes open, so that a hook answers in milliseconds and
-no two programs hold the model twice. Paths, times and keys are resolved in that process, so callers
-whose variables differ in what decides them (`environment.caller_mark`) do not share one. It listens
-on a Unix socket in a folder that only the user may enter, or on a named pipe with a key that only
-the user may read. Nothing depends on it: whoever cannot reach it does the work alone. This module
-imports little: a hook's client waits for it.
+One process per user keeps the model and the homes open, so that a hook answers in milliseconds and
+the model is loaded only once. Paths, times and keys are resolved in that process, so callers with
+different relevant variables (`environment.caller_mark`) do not share one. It listens on a Unix
+socket in a folder that only the user may enter, or on a named pipe with a key that only the user
+may read. It is optional: a program that cannot reach it does the work itself. This module imports
+little, since the client of a hook waits for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "ANAPHORA_RESIDENT"
 DEFAULT_IDLE: Final = 20.0
-"""Minutes after which a resident process that nobody asks ends."""
+"""Minutes without requests after which a resident process ends."""
 
 _POLL: Final = 0.01
 _LONGEST_PATH: Final = 100
@@ -65,9 +65,9 @@ class Connection(Protocol):
 
 
 class NoResident(Exception):
-    """The resident process cannot be reached, or was left before it answered.
+    """The resident process cannot be reached, or did not answer.
 
-    A `hopeless` one is not worth waiting for: there is no place where one could listen.
+    `hopeless`: waiting is pointless, since there is no address where one could listen.
     """
 
     def __init__(self, reason: str, *, hopeless: bool = False) -> None:
@@ -76,7 +76,7 @@ class NoResident(Exception):
 
 
 def idle_minutes(environ: Mapping[str, str]) -> float:
-    """`ANAPHORA_RESIDENT` in minutes, 0 where none may be used; the default for no number."""
+    """`ANAPHORA_RESIDENT` in minutes, 0 if none may be used; the default if it is no number."""
     try:
         return max(0.0, float(environ.get(VARIABLE, "").strip() or DEFAULT_IDLE))
     except ValueError:
@@ -84,7 +84,7 @@ def idle_minutes(environ: Mapping[str, str]) -> float:
 
 
 def program_stamp() -> str:
-    """What tells this program from another version of it, or from itself before an upgrade."""
+    """Distinguishes this program from another version, or from itself before an upgrade."""
     package = _package()
     try:
         changed = os.stat(f"{package}/__init__.py").st_mtime_ns  # noqa: PTH116 - slow to import
@@ -94,17 +94,17 @@ def program_stamp() -> str:
 
 
 def address(environ: Mapping[str, str]) -> str:
-    """Where the resident process of this environment and this installation listens. OSError."""
+    """The address of the resident process for this environment and installation. OSError."""
     import zlib
 
     parts = f"{_package()}|{sys.prefix}|{caller_mark(environ)}"
     key = f"{zlib.crc32(parts.encode(errors='surrogateescape')):08x}"
     if sys.platform == "win32":
         return rf"\\.\pipe\anaphora-{environ.get('USERNAME', 'user')}-{key}"
-    place = f"{_runtime_folder(environ)}/{key}.sock"
-    if len(place) > _LONGEST_PATH:
-        raise OSError(f"{place} is too long for a socket")
-    return place
+    path = f"{_runtime_folder(environ)}/{key}.sock"
+    if len(path) > _LONGEST_PATH:
+        raise OSError(f"{path} is too long for a socket")
+    return path
 
 
 def _package() -> str:
@@ -112,7 +112,7 @@ def _package() -> str:
 
 
 def _runtime_folder(environ: Mapping[str, str]) -> str:
-    """The folder of the socket: the user's own, mode 700; made where it is not there. OSError."""
+    """The folder of the socket, of the user only (mode 700); made if missing. OSError."""
     # Not by `pathlib`: a hook would wait for its import.
     base = environ.get("XDG_RUNTIME_DIR", "").strip()
     if sys.platform == "win32":
@@ -123,7 +123,7 @@ def _runtime_folder(environ: Mapping[str, str]) -> str:
     folder = f"{base.rstrip('/')}/anaphora" if base else f"/tmp/anaphora-{os.getuid()}"  # noqa: S108
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)  # noqa: PTH102
-    # Anybody may make a folder of that name in /tmp.
+    # Another user could have created a folder of that name in /tmp.
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise OSError(f"{folder} belongs to another user")
@@ -133,15 +133,15 @@ def _runtime_folder(environ: Mapping[str, str]) -> str:
 
 
 def pipe_key(environ: Mapping[str, str]) -> bytes | None:
-    """What both ends of a named pipe must know; None where the file system keeps others out."""
+    """The key of a named pipe; None if the file system protects the socket."""
     if sys.platform == "win32":
-        place = os.path.join(_runtime_folder(environ), "pipe.key")  # noqa: PTH118
+        path = os.path.join(_runtime_folder(environ), "pipe.key")  # noqa: PTH118
         try:
-            with open(place, "xb") as file:  # noqa: PTH123
+            with open(path, "xb") as file:  # noqa: PTH123
                 file.write(os.urandom(32))
         except FileExistsError:
             pass
-        with open(place, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:  # noqa: PTH123
             return file.read()
     return None
 
@@ -151,15 +151,15 @@ def connect(environ: Mapping[str, str]) -> Connection:
     if not idle_minutes(environ):
         raise NoResident(f"{VARIABLE} is 0", hopeless=True)
     try:
-        place, key = address(environ), pipe_key(environ)
+        path, key = address(environ), pipe_key(environ)
     except OSError as error:
         raise NoResident(str(error), hopeless=True) from error
     try:
         if sys.platform == "win32":
             from multiprocessing.connection import Client
 
-            return Client(place, authkey=key)
-        return _SocketConnection(place)
+            return Client(path, authkey=key)
+        return _SocketConnection(path)
     except (OSError, ImportError, EOFError) as error:
         raise NoResident(str(error)) from error
 
@@ -171,12 +171,12 @@ class _SocketConnection:
     That module takes longer to import than a hook's answer takes to come.
     """
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, path: str) -> None:
         import socket
 
         self._socket = socket.socket(socket.AF_UNIX)
         try:
-            self._socket.connect(place)
+            self._socket.connect(path)
         except OSError:
             self._socket.close()
             raise
@@ -207,7 +207,7 @@ class _SocketConnection:
         self.close()
 
     def __del__(self) -> None:
-        # As those of `multiprocessing` do: a client of the model keeps one for its whole life.
+        # As in `multiprocessing`: a client of the model keeps one connection open.
         if hasattr(self, "_socket"):
             self._socket.close()
 
@@ -228,6 +228,9 @@ def start_process(environ: Mapping[str, str]) -> None:
         raise NoResident(f"{VARIABLE} is 0", hopeless=True)
     import subprocess
 
+    # It works in another folder, and outlives a trial.
+    variables = with_whole_paths(environ)
+    variables.pop(TRIAL_VARIABLE, None)
     flags: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         flags = {"creationflags": 0x00000008 | 0x00000200}  # detached, a process group of its own
@@ -238,7 +241,7 @@ def start_process(environ: Mapping[str, str]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=sys.prefix,
-            env=_resident_environment(environ),
+            env=variables,
             close_fds=True,
             **flags,
         )
@@ -246,17 +249,10 @@ def start_process(environ: Mapping[str, str]) -> None:
         raise NoResident(str(error)) from error
 
 
-def _resident_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the process to start: it works in another folder, and outlives a trial."""
-    whole = with_whole_paths(environ)
-    whole.pop(TRIAL_VARIABLE, None)
-    return whole
-
-
 def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) -> Connection:
-    """A connection to a resident process of this version; with `start` one is started if need be.
+    """A connection to a resident process of this version; `start`: one is started if needed.
 
-    Waits at most `patience` seconds for one that starts. Raises `NoResident`.
+    Waits at most `patience` seconds for a starting one. Raises `NoResident`.
     """
     began, started = time.monotonic(), not start
     while True:
@@ -279,11 +275,11 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
 def is_current(connection: Connection, environ: Mapping[str, str]) -> bool:
     """Whether the other end is of this version and environment. Raises `NoResident`.
 
-    One of another version makes room by ending.
+    A process of another version ends then.
     """
     hello = {"call": "hello", "stamp": program_stamp(), "caller": caller_mark(environ)}
-    found = ask(connection, hello, 1.0)
-    return found.get("ok") is True
+    answer = ask(connection, hello, 1.0)
+    return answer.get("ok") is True
 
 
 def ask(connection: Connection, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
@@ -292,7 +288,7 @@ def ask(connection: Connection, request: Mapping[str, Any], patience: float) -> 
         connection.send_bytes(json.dumps(request).encode())
         if not connection.poll(patience):
             raise NoResident(f"no answer within {patience:g} s")
-        found = json.loads(connection.recv_bytes())
+        answer = json.loads(connection.recv_bytes())
     except (OSError, EOFError, ValueError) as error:
         raise NoResident(str(error) or type(error).__name__) from error
-    return found if isinstance(found, dict) else {}
+    return answer if isinstance(answer, dict) else {}

@@ -1,8 +1,8 @@
-"""What is left of a text without thanks, greetings, assent and plain commands: words to look up.
+"""Detects small talk: texts without words to look up besides thanks, greetings and commands.
 
-Nothing is a list of sentences: the phrases of each language (`cues.phatic`, `cues.commands`) and
-function words are taken away, wherever they stand, and what is left counts. People mix languages in
-small talk, so that the phrases of all of them are taken away. A question is no command: "how do we
+There is no list of sentences: the phrases of each language (`cues.phatic`, `cues.commands`) and
+function words are removed wherever they occur, and the remaining words count. Small talk mixes
+languages, so that the phrases of all languages are removed. A question is not a command: "how do we
 run the tests?" keeps its words. Pure; only texts up to `LONGEST` characters can be small talk.
 """
 
@@ -17,9 +17,9 @@ from anaphora.core.folding import typed_text
 from anaphora.core.languages.language import ENGLISH, language_of, languages, loose
 
 LONGEST: Final = 240
-"""Characters from which on a text says something, whatever its words."""
+"""A longer text is never small talk."""
 LEAST_WORDS: Final = 2
-"""Words of a prompt that can be looked up, without which it asks memory for nothing."""
+"""A prompt with fewer words to look up asks nothing of the memory."""
 
 QUESTION_MARKS: Final = ("?", "？")
 _NAME: Final = r"[^\W\d_]+(?:[ ](?-i:[A-ZÀ-Þ])\w+)?(?=\s*(?:[.!,;:…-]|$))"
@@ -31,21 +31,21 @@ def asks_nothing(prompt: str) -> bool:
         return False
     if len(set(analyse(prompt, keep_stop_words=False))) < LEAST_WORDS:
         return True
-    said = _without(typed_text(prompt), "phatic")
-    asks = _asks(said)
-    if len(_words(said, prompt)) < (1 if asks else LEAST_WORDS):
+    remaining = _without(typed_text(prompt), "phatic")
+    asks = _asks(remaining)
+    if len(_words(remaining, prompt)) < (1 if asks else LEAST_WORDS):
         return True
-    return not asks and not _words(_without(said, "commands"), prompt)
+    return not asks and not _words(_without(remaining, "commands"), prompt)
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether a turn says nothing that somebody may look for later: "ok", "good night, Noor"."""
+    """Whether a turn has nothing to search for later: "ok", "good night, Noor"."""
     if len(text) > LONGEST:
         return False
-    said = _without(typed_text(text), "phatic")
-    if not _asks(said):
-        said = _without(said, "commands")
-    return not _words(said, text)
+    remaining = _without(typed_text(text), "phatic")
+    if not _asks(remaining):
+        remaining = _without(remaining, "commands")
+    return not _words(remaining, text)
 
 
 def begins_as_question(text: str) -> bool:
@@ -53,12 +53,12 @@ def begins_as_question(text: str) -> bool:
     return _question().match(_without(typed_text(text), "phatic").strip(" ,.;:!…-")) is not None
 
 
-def _asks(said: str) -> bool:
-    """Whether what is left asks: a request ("can you …") does not."""
-    said = said.strip(" ,.;:!…-")
-    if _request().search(said):
+def _asks(text: str) -> bool:
+    """Whether the remaining text is a question; a request ("can you …") is not."""
+    text = text.strip(" ,.;:!…-")
+    if _request().search(text):
         return False
-    return any(mark in said for mark in QUESTION_MARKS) or _question().match(said) is not None
+    return any(mark in text for mark in QUESTION_MARKS) or _question().match(text) is not None
 
 
 def _without(text: str, name: str) -> str:
@@ -66,52 +66,64 @@ def _without(text: str, name: str) -> str:
     return _request().sub(" ", text) if name == "commands" else text
 
 
-def _words(said: str, text: str) -> set[str]:
-    """The words to look up of what is left of a text."""
-    if not analyse(said, keep_stop_words=False):
+def _words(remaining: str, text: str) -> set[str]:
+    """The words to look up in the remaining part of a text."""
+    if not analyse(remaining, keep_stop_words=False):
         return set()
     stops = _stops(language_of(text))
-    forms = {word.form or word.tokens[0] for word in query_words(said)}
+    forms = {word.form or word.tokens[0] for word in query_words(remaining)}
     return {form for form in forms - stops if any(map(str.isalnum, form))}
 
 
 @lru_cache(maxsize=64)
 def _stops(code: str) -> frozenset[str]:
-    """Function words of a language and of English; of all where none is known."""
-    known = languages()
-    some = (known[ENGLISH], known[code]) if code else known.values()
-    return frozenset(word for one in some for word in one.stop)
+    """Function words of a language and of English; of all languages if it is unknown."""
+    all_languages = languages()
+    chosen = (all_languages[ENGLISH], all_languages[code]) if code else all_languages.values()
+    return frozenset(word for language in chosen for word in language.stop)
 
 
 @lru_cache(maxsize=4)
 def _phrases(name: str) -> re.Pattern[str]:
-    """The phrases of all languages under a cue; those of several words first: they hold others."""
-    found = [
-        one.any_of(some)
+    """The phrases of all languages for a cue; those of several words first: they contain others."""
+    patterns = [
+        language.any_of(phrases)
         for several in (True, False)
-        for one in languages().values()
-        if (some := [each for each in one.cues.get(name, ()) if (" " in each) is several])
+        for language in languages().values()
+        if (
+            phrases := [
+                phrase for phrase in language.cues.get(name, ()) if (" " in phrase) is several
+            ]
+        )
     ]
-    return re.compile("|".join(found) or "(?!)", re.IGNORECASE)
+    return re.compile("|".join(patterns) or "(?!)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
 def _request() -> re.Pattern[str]:
-    found = (one.any_of(one.cues.get("requests", ())) for one in languages().values())
-    return re.compile("|".join(filter(None, found)) or "(?!)", re.IGNORECASE)
+    patterns = (
+        language.any_of(language.cues.get("requests", ())) for language in languages().values()
+    )
+    return re.compile("|".join(filter(None, patterns)) or "(?!)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
 def _question() -> re.Pattern[str]:
-    """How a question begins in any language whose words stand apart, without a mark."""
-    some = (loose(one.questions) for one in languages().values() if one.spaced and one.questions)
-    return re.compile(rf"[¿\s]*(?:and\b\s*)?(?:{'|'.join(some)})\b", re.IGNORECASE)
+    """The beginnings of questions, without a mark, in all languages with spaces."""
+    beginnings = (
+        loose(language.questions)
+        for language in languages().values()
+        if language.spaced and language.questions
+    )
+    return re.compile(rf"[¿\s]*(?:and\b\s*)?(?:{'|'.join(beginnings)})\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
 def _addressed() -> re.Pattern[str]:
-    """A greeting with the name of who is greeted."""
-    found = (
-        one.any_of(one.people.get("greetings", ())) for one in languages().values() if one.spaced
+    """A greeting with a name."""
+    patterns = (
+        language.any_of(language.people.get("greetings", ()))
+        for language in languages().values()
+        if language.spaced
     )
-    return re.compile(rf"(?:{'|'.join(filter(None, found))}),?[ ]+{_NAME}", re.IGNORECASE)
+    return re.compile(rf"(?:{'|'.join(filter(None, patterns))}),?[ ]+{_NAME}", re.IGNORECASE)

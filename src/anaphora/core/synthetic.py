@@ -1,8 +1,8 @@
-"""What a client writes in the user's name: notices, output of commands, context of its own.
+"""Text that clients write in the user's name: notices, output of commands, context.
 
-A client sends such blocks as prompts, and beside what was typed. One list tells them: importers
-leave them out of what was said, and hooks ask by what was typed alone. Pure; the work grows with
-the length of the text alone.
+Clients send such blocks as prompts, and within prompts. They are recognised by one list: importers
+leave them out of turns, and hooks search by the typed text only. Pure, and linear in the length of
+the text.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _TYPED: Final = re.compile(r"</?user_query>")
 
 
 def synthetic_kind(text: str) -> SyntheticKind | None:
-    """What a text is that Claude Code wrote in the user's name; None for what was typed."""
+    """The kind of a text that Claude Code wrote in the user's name; None for a typed text."""
     text = text.lstrip()
     if text.startswith((_CAVEAT, _INTERRUPTED)):
         return "hidden message"
@@ -72,22 +72,22 @@ def synthetic_kind(text: str) -> SyntheticKind | None:
 
 
 def typed_in_codex(text: str) -> str:
-    """What of a message of Codex the user typed; "" where a program wrote all of it.
+    """The part of a message of Codex that the user typed; "" if a program wrote all of it.
 
-    Where an editor or browser tells its state before the request, the request is what was typed.
+    If an editor or browser puts its state before the request, only the request was typed.
     """
     if _OF_CODEX.match(text):
         if text.lstrip().startswith(_AGENTS) and "<INSTRUCTIONS" not in text:
             return ""
-        rest = typed_words(text)
+        typed = typed_words(text)
     elif _OF_EDITOR.match(text):
-        rest = _AMBIENT.sub("", text)
+        typed = _AMBIENT.sub("", text)
     else:
-        rest = _AMBIENT.sub("", text)
-        if len(rest) == len(text):
+        typed = _AMBIENT.sub("", text)
+        if len(typed) == len(text):
             return text
-    requests = list(_REQUEST.finditer(rest))
-    return (rest[requests[-1].end() :] if requests else rest).strip()
+    requests = list(_REQUEST.finditer(typed))
+    return (typed[requests[-1].end() :] if requests else typed).strip()
 
 
 def is_one_element(text: str) -> bool:
@@ -96,14 +96,14 @@ def is_one_element(text: str) -> bool:
 
 
 def typed_words(prompt: str) -> str:
-    """What of a prompt the user typed: all but the blocks of clients; "" where that is all of it.
+    """The part of a prompt that the user typed, without the blocks of clients.
 
-    A block that nothing ends goes on to the end of the prompt, where its tag begins a line; a tag
-    that a sentence only names stays.
+    An unclosed block ends with the prompt, if its tag begins a line; a tag that is only mentioned
+    in a sentence stays.
     """
     if prompt.lstrip().startswith(_CAVEAT):
         return ""
-    kept, at = [], 0
+    parts, at = [], 0
     endless: set[str] = set()
     for begin in _BEGIN.finditer(prompt):
         if begin.start() < at:
@@ -116,7 +116,7 @@ def typed_words(prompt: str) -> str:
             line = max(at, prompt.rfind("\n", 0, begin.start()) + 1)
             if prompt[line : begin.start()].strip():
                 continue
-        kept.append(prompt[at : begin.start()])
+        parts.append(prompt[at : begin.start()])
         at = len(prompt) if end < 0 else end + len(ending)
-    rest = "".join([*kept, prompt[at:]])
-    return _TYPED.sub("", _HEADS.sub("", rest)).strip()
+    typed = "".join([*parts, prompt[at:]])
+    return _TYPED.sub("", _HEADS.sub("", typed)).strip()

@@ -22,8 +22,8 @@ def span(name: str, **attributes: Attribute) -> AbstractContextManager[Any]:
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return nullcontext()
-    given = {f"anaphora.{key}": value for key, value in attributes.items()}
+    prefixed = {f"anaphora.{key}": attribute for key, attribute in attributes.items()}
     started: AbstractContextManager[Any] = trace.get_tracer("anaphora").start_as_current_span(
-        f"anaphora.{name}", attributes=given
+        f"anaphora.{name}", attributes=prefixed
     )
     return started

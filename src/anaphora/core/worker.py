@@ -1,10 +1,10 @@
-"""Processes that work on what others wrote, with limits of memory, time and output.
+"""Worker processes that read untrusted files, with limits of memory, time and output.
 
-A hostile file may make a reader take all memory, or run for hours: that ends the worker, and not
-the program. A worker is a child between two pipes; it is used again for the next call, begun again
-after it ended, and ends by itself when it was idle for a while or its parent is gone. What it sends
-is plain data (`core.plain`) of a bounded size. Limits are the system's own where it has them
-(`setrlimit`), and the parent watches as well, which is all there is elsewhere.
+A hostile file may make a reader take all memory, or run for hours: that ends the worker, not the
+program. A worker is a child process with two pipes; it is reused for the next call, restarted after
+it ended, and ends by itself when it is idle for a while or its parent is gone. It sends plain data
+(`core.plain`) of a bounded size. Limits are set in the system if it supports them (`setrlimit`);
+the parent watches as well, which is the only limit elsewhere.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST: Final = 8
 _BEGIN: Final = "from anaphora.core.worker_child import serve; serve()"
 _LOOK: Final = 0.1
 _WALL: Final = 3
-"""Times the processor time that a piece may take on the clock, as other programs run as well."""
+"""Factor from processor time to elapsed time of a piece, since other programs run as well."""
 _GRACE: Final = 10.0
 _BROKEN: Final = (OSError, ValueError, LookupError, TypeError, RecursionError, EOFError)
 
@@ -114,8 +114,9 @@ def call_in_worker(
         yield from worker.values(limits, types)
         clean = True
     except Exception as error:
-        # Not a limit, nor trouble with the worker: it has said what went wrong, and can go on.
-        clean = isinstance(error, (WorkerFailed, *_errors(types)))
+        # An error that the worker reported: it can be used again.
+        error_types = tuple(kind for kind in types.values() if issubclass(kind, BaseException))
+        clean = isinstance(error, (WorkerFailed, *error_types))
         raise
     finally:
         pool.give_back(worker, clean=clean)
@@ -140,10 +141,6 @@ def limits_here() -> str:
     return f"the system limits processor time and files of readers (setrlimit); {watched}"
 
 
-def _errors(types: Types) -> tuple[type[BaseException], ...]:
-    return tuple(one for one in types.values() if issubclass(one, BaseException))
-
-
 class Worker:
     """A child, and what watches it. One call at a time."""
 
@@ -158,7 +155,7 @@ class Worker:
         self._watched = False
 
     def send(self, request: tuple[Any, ...], limits: WorkerLimits) -> bool:
-        """Let it begin with a call; False where it had ended before."""
+        """Send a call; False if the worker had ended before."""
         self._limits = limits
         if self._child.poll() is not None:
             return False
@@ -166,7 +163,7 @@ class Worker:
             self._watched = begins(threading.Thread(target=self._watch, daemon=True))
         try:
             write(_pipe(self._child.stdin), pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
-            # Its answer to anything is first that it begins: an idle one may end while it is asked.
+            # It first confirms each call: an idle worker may end while the call is sent.
             if self._receive(limits) != ["begun"]:
                 return False
         except WorkerEnded:
@@ -176,37 +173,39 @@ class Worker:
         return True
 
     def values(self, limits: WorkerLimits, types: Types) -> Iterator[Any]:
-        """What the call yields, as it comes."""
+        """The values that the call yields, as they come."""
         waiting: deque[Any] = deque()
         while True:
             if not waiting:
                 waiting.extend(self._receive(limits))
                 continue
             try:
-                kind, held = waiting.popleft()
+                kind, content = waiting.popleft()
                 if kind == "end":
                     return
                 if kind == "piece":
-                    limits = replace(limits, seconds=float(held))
+                    limits = replace(limits, seconds=float(content))
                     continue
                 if kind == "limit":
-                    raise WorkerEnded(held, limits)
+                    raise WorkerEnded(content, limits)
                 if kind == "failed":
-                    raise WorkerFailed(str(held))
-                value = from_plain(held, types) if kind == "value" else _error(held, types)
+                    raise WorkerFailed(str(content))
+                received = (
+                    from_plain(content, types) if kind == "value" else _make_error(content, types)
+                )
             except _BROKEN as error:
                 raise WorkerEnded("crash", limits) from error
-            if isinstance(value, BaseException):
-                raise value
-            yield value
+            if isinstance(received, BaseException):
+                raise received
+            yield received
 
     def _receive(self, limits: WorkerLimits) -> list[Any]:
-        """What the next message holds. The clock runs only while it is waited for."""
+        """The parts of the next message. The clock only runs during this wait."""
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds * _WALL + _GRACE
         try:
-            data = read(_pipe(self._child.stdout), limits.output + TOGETHER)
-            parts = json.loads(data)
+            message = read(_pipe(self._child.stdout), limits.output + TOGETHER)
+            parts = json.loads(message)
             if not isinstance(parts, list):
                 raise TypeError(type(parts).__name__)
             return parts
@@ -218,7 +217,7 @@ class Worker:
             self._deadline = None
 
     def _why(self) -> LimitName:
-        """What ended it."""
+        """The limit that ended the worker."""
         if self._limit is not None:
             return self._limit
         self.end()
@@ -237,8 +236,8 @@ class Worker:
             if time.monotonic() > deadline:
                 self._stop("seconds")
             else:
-                taken = resident_bytes(self._child.pid)
-                if taken is not None and taken > self._base + self._limits.memory:
+                memory = resident_bytes(self._child.pid)
+                if memory is not None and memory > self._base + self._limits.memory:
                     self._stop("memory")
 
     def _stop(self, limit: LimitName) -> None:
@@ -247,12 +246,12 @@ class Worker:
             self._child.kill()
 
     def end(self) -> None:
-        """End it, whatever it is doing."""
+        """End it at once."""
         self._ended.set()
         with self._lock:
             if self._child.poll() is None:
                 with suppress(OSError, subprocess.TimeoutExpired):
-                    # One whose pipe broke has ended: its own exit code says why.
+                    # If its pipe broke, it is ending: its own exit code gives the reason.
                     self._child.wait(0.5 if self._limit is None and self._deadline else 0)
             with suppress(OSError):
                 self._child.kill()
@@ -266,7 +265,7 @@ class Worker:
                 _pipe(pipe).close()
 
     def forget(self) -> None:
-        """In a forked process: it is the parent's."""
+        """Disown the worker in a forked process: it belongs to the parent."""
         self._child.returncode = 0
 
 
@@ -284,13 +283,13 @@ class Pool:
         """A worker that is free; a new one where there is none, once fewer than `MOST` are busy."""
         with self._changed:
             self._changed.wait_for(lambda: self._idle or len(self._busy) < MOST)
-            worker = self._idle.pop() if self._idle else _started()
+            worker = self._idle.pop() if self._idle else _start_worker()
             self._busy.add(worker)
             return worker
 
     def replacement(self, worker: Worker) -> Worker:
         """A new worker in the place of one that has ended."""
-        fresh = _started()
+        fresh = _start_worker()
         with self._changed:
             self._busy.discard(worker)
             self._busy.add(fresh)
@@ -318,31 +317,31 @@ class Pool:
             worker.end()
 
     def forget(self) -> None:
-        """In a forked process: the workers are the parent's."""
+        """Disown the workers in a forked process: they belong to the parent."""
         for worker in (*self._idle, *self._busy):
             worker.forget()
 
 
-_here: Pool | None = None
+_process_pool: Pool | None = None
 _making: threading.Lock = threading.Lock()
 
 
 def _pool() -> Pool:
-    global _here, _making  # noqa: PLW0603 - one for the process, and another one after a fork
-    if _here is not None and _here.process != os.getpid():
+    global _process_pool, _making  # noqa: PLW0603 - one for the process, and another one after a fork
+    if _process_pool is not None and _process_pool.process != os.getpid():
         _making = threading.Lock()
-        _here.forget()
-        _here = None
+        _process_pool.forget()
+        _process_pool = None
     with _making:
-        if _here is None:
-            _here = Pool()
-        return _here
+        if _process_pool is None:
+            _process_pool = Pool()
+        return _process_pool
 
 
 def end_workers() -> None:
     """End all workers of this process; the next call starts one again."""
-    global _here
-    pool, _here = _here, None
+    global _process_pool
+    pool, _process_pool = _process_pool, None
     if pool is not None and pool.process == os.getpid():
         pool.end()
 
@@ -350,7 +349,7 @@ def end_workers() -> None:
 atexit.register(end_workers)
 
 
-def _started() -> Worker:
+def _start_worker() -> Worker:
     child = start_interpreter(_BEGIN)
     if child is None:
         raise WorkerEnded("start", WorkerLimits())
@@ -363,16 +362,16 @@ def _started() -> Worker:
     return Worker(child, base)
 
 
-def _error(held: Any, types: Types) -> BaseException:
+def _make_error(content: Any, types: Types) -> BaseException:
     """The error that a function raised, without running what its class does when it is made."""
-    name, text, attributes = held
+    name, text, attributes = content
     kind = types[name]
     if not issubclass(kind, BaseException):
         raise TypeError(name)
     error = kind.__new__(kind)
     error.args = (text,)
-    for attribute, value in attributes.items():
-        setattr(error, attribute, value)
+    for attribute, attribute_value in attributes.items():
+        setattr(error, attribute, attribute_value)
     return error
 
 
@@ -390,14 +389,14 @@ def write(pipe: IO[bytes], data: bytes) -> None:
 
 
 def read(pipe: IO[bytes], most: int) -> bytes:
-    """The next message; EOFError where there is none, OverflowError where it is too long."""
+    """The next message. Raises EOFError if there is none, OverflowError if it is too long."""
     head = pipe.read(SIZE.size)
     if len(head) < SIZE.size:
         raise EOFError
     (size,) = SIZE.unpack(head)
     if size > most:
         raise OverflowError
-    data = pipe.read(size)
-    if len(data) < size:
+    message = pipe.read(size)
+    if len(message) < size:
         raise EOFError
-    return data
+    return message

@@ -1,7 +1,6 @@
-"""What a worker does (`core.worker`): calls of functions of ours, under limits that it sets itself.
+"""The child process of `core.worker`: calls functions of this package under limits that it sets.
 
-A second thread reads what the parent sends: where the parent is gone, the process ends, whatever it
-is doing.
+A second thread reads the calls of the parent, and ends the process when the parent is gone.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ _SOON: Final = 0.05
 def serve() -> NoReturn:
     """Answer calls until there are none any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What anything prints must not come between the answers.
+    # Printed text must not get between the answers.
     source, target = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
-    # What a reader builds it holds until it is done: looking through that for cycles again and
-    # again takes more time for each megabyte, the more there are. The young are looked through.
+    # A reader keeps what it builds until it is done, so that repeated full collections would take
+    # ever more time. Young objects are still collected.
     gc.set_threshold(*_COLLECT)
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.stack_size(256 * 1024)
@@ -73,18 +72,18 @@ def _listen(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
     parent = os.getppid()
     try:
         while True:
-            # A process that the parent forked may hold the other end of the pipe as well.
+            # No end of file if a process that the parent forked has the pipe open as well.
             while os.name != "nt" and not select.select([source], [], [], _LOOK)[0]:
                 if os.getppid() != parent:
                     os._exit(1)
             calls.put(read(source, _LONGEST))
-    except BaseException:  # noqa: BLE001 - what it was is of no use to anybody any more
+    except BaseException:  # noqa: BLE001 - the parent is gone, so the error cannot be reported
         os._exit(1)
 
 
 def _answer(request: bytes, target: IO[bytes]) -> None:
-    # Our own parent sent it. The function comes by its name: its module is imported before anything
-    # is limited, as what a reader needs to be there at all is not counted as the file's.
+    # The data comes from our own parent. The function's module is imported before limits are set,
+    # so that the memory of the reader itself does not count for the file.
     function, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
     request = b""
     write(target, b'["begun"]')
@@ -94,14 +93,14 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     _limit_memory(limits)
     _limit_time(limits.seconds)
     modules: Any = sys.modules
-    hidden = {one: modules[one] for one in blocked if one in modules}
+    hidden = {module: modules[module] for module in blocked if module in modules}
     modules.update(dict.fromkeys(blocked))
     try:
-        for value in function(*arguments):
-            if isinstance(value, Piece):
-                _begin(value, sender)
+        for sent in function(*arguments):
+            if isinstance(sent, Piece):
+                _begin(sent, sender)
             else:
-                sender.add(["value", to_plain(value)])
+                sender.add(["value", to_plain(sent)])
         message: Any = ["end", None]
     except MemoryError:
         message = ["limit", "memory"]
@@ -109,14 +108,14 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - the parent decides what it is
         message = _of_error(error)
-    for one in blocked:
-        del modules[one]
+    for module in blocked:
+        del modules[module]
     modules.update(hidden)
     _unlimit()
     sender.send(message)
     if message[0] == "limit":
         os._exit(1)
-    # What was taken for a large file is given back before the next one is counted.
+    # The memory of a large file is freed before the next one is measured.
     if (resident_bytes(os.getpid()) or 0) > begun + (64 << 20):
         arguments = ()
         gc.collect()
@@ -128,16 +127,16 @@ def _begin(piece: Piece, sender: _Sender) -> None:
     if piece.begins is not None:
         sender.add(["value", to_plain(piece.begins)])
     if not piece.soon:
-        # What ends the worker from here on is no fault of what was read before.
+        # Flushed now: if this piece ends the worker, the values before it are not lost.
         sender.flush()
 
 
-def _function(named: Callable[..., Iterator[Any]] | str) -> Callable[..., Iterator[Any]]:
-    if not isinstance(named, str):
-        return named
+def _function(reference: Callable[..., Iterator[Any]] | str) -> Callable[..., Iterator[Any]]:
+    if not isinstance(reference, str):
+        return reference
     from importlib import import_module
 
-    module, _, name = named.partition(":")
+    module, _, name = reference.partition(":")
     function: Callable[..., Iterator[Any]] = getattr(import_module(module), name)
     return function
 
@@ -178,8 +177,12 @@ class _Sender:
 
 def _of_error(error: Exception) -> list[Any]:
     text = str(error.args[0]) if error.args else ""
-    held = {name: value for name, value in vars(error).items() if not name.startswith("_")}
-    plain = {k: v for k, v in held.items() if v is None or isinstance(v, str | int | float | bool)}
+    attributes = {
+        name: content for name, content in vars(error).items() if not name.startswith("_")
+    }
+    plain = {
+        k: v for k, v in attributes.items() if v is None or isinstance(v, str | int | float | bool)
+    }
     from anaphora.errors import AnaphoraError
 
     if isinstance(error, AnaphoraError):
@@ -193,9 +196,13 @@ def _limit_memory(limits: WorkerLimits) -> None:
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_FSIZE, limits.files)
-    taken = _address_space()
-    if taken:
-        _limit(resource.RLIMIT_AS, taken + limits.memory)
+    system: str = sys.platform
+    if not system.startswith("linux"):
+        return
+    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib would double the start
+        pages = int(file.read().split()[0])
+    if pages:
+        _limit(resource.RLIMIT_AS, pages * int(resource.getpagesize()) + limits.memory)
 
 
 def _limit_time(seconds: float) -> None:
@@ -211,19 +218,9 @@ def _unlimit() -> None:
 
 
 def _limit(kind: int, most: int) -> None:
-    """Set the limit that may be raised again; what the system does not take the parent watches."""
+    """Set a soft limit, which can be raised again; if the system refuses, the parent watches."""
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         most = hard if most == resource.RLIM_INFINITY else min(most, hard)
     with suppress(OSError, ValueError):
         resource.setrlimit(kind, (most, hard))
-
-
-def _address_space() -> int:
-    """The bytes of address space that this process has; 0 where that is not limited."""
-    system: str = sys.platform
-    if not system.startswith("linux"):
-        return 0
-    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib would double the start
-        pages = int(file.read().split()[0])
-    return pages * int(resource.getpagesize())

@@ -56,10 +56,10 @@ def _zone_if_known(name: str) -> ZoneInfo | None:
         return None
 
 
-def _zone_of_file(place: Path) -> ZoneInfo | None:
+def _zone_of_file(path: Path) -> ZoneInfo | None:
     """The zone of a file: by its name among the zones, where links lead, else by what it says."""
     try:
-        resolved = place.resolve(strict=True)
+        resolved = path.resolve(strict=True)
         _, _, name = resolved.as_posix().rpartition(_FOLDER)
         for prefix in ("posix/", "right/"):
             name = name.removeprefix(prefix)
@@ -123,7 +123,7 @@ class UserClock:
         """The present in the user's zone."""
         now = self()
         if now.tzinfo is None:
-            # What is wrong with a time without a zone says whoever is given it.
+            # A time without a zone is refused by the function that it is passed to.
             return now
         try:
             return now.astimezone(self._zone_at(now))
@@ -166,6 +166,6 @@ def times_shown_in(zone: Callable[[], tzinfo]) -> Iterator[None]:
 
 
 def calling_zone() -> tzinfo | None:
-    """The zone of the user whose call is under way, None outside of calls."""
+    """The time zone of the current call's user, None outside of calls."""
     zone = _calling.get()
     return None if zone is None else zone()

@@ -1,6 +1,6 @@
-"""What every embedder offers: texts come in, unit vectors go out.
+"""The interface of embedders: texts in, unit vectors out.
 
-An embedder turns a text into one vector or, when the text is longer than its window, into several
+An embedder turns a text into one vector or, if the text is longer than its window, into several
 (its parts). It never cuts a text silently, never stores anything and never uses a network.
 """
 
@@ -52,11 +52,11 @@ class Embedder(Protocol):
 
 
 _FINAL_MARKS: Final = " \t\n.?!\u2026\u3002\uff1f\uff01\u061f"
-"""What ends a sentence, in the scripts that have such marks."""
+"""Marks that end a sentence, in scripts that have them."""
 
 
 def without_final_marks(text: str) -> str:
-    """A text without the marks that end a sentence; what is nothing but marks as it is."""
+    """A text without its final marks; a text of marks only is returned unchanged."""
     return text.rstrip(_FINAL_MARKS) or text
 
 
@@ -70,7 +70,7 @@ def unit_rows(rows: npt.NDArray[np.float32]) -> Vectors:
 def mean_vector(parts: Vectors) -> Vector:
     """One unit vector for a text of several parts: their mean, normalised.
 
-    Opposite parts could cancel out to zero; then the first part stands for the text.
+    If opposite parts cancel out to zero, the first part is used.
     """
     rows = parts
     if len(parts) > 1:

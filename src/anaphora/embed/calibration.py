@@ -1,11 +1,10 @@
-"""What an embedder's cosines mean: one is not the other's; the ranking was made for ours.
+"""Maps the cosines of any embedder to those of the bundled model, which the ranking was made for.
 
-Two embedders of the same worth place their cosines elsewhere: unrelated texts lie at 0.05 for one
-and at 0.75 for another. Neutral questions and answers tell where an embedder has texts that have
-nothing to do with each other; a straight line through these and through what is the very same
-brings its cosines to where the bundled model has them, for a question and a text and for two texts.
-A line changes no order among cosines: what changes is how much they count beside words, what is
-close enough to be linked, and what is no evidence at all.
+The cosines of two equally good embedders can differ: unrelated texts have 0.05 with one and 0.75
+with another. Neutral questions and answers give an embedder's cosine of unrelated texts; a straight
+line through this cosine and that of identical texts maps its cosines to those of the bundled model,
+separately for a question and a text, and for two texts. The line keeps the order of cosines. It
+changes their weight beside words, and the thresholds for links and for evidence.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 FloatT = TypeVar("FloatT", np.float32, np.float64)
 
 _LEAST_SPREAD: Final = 1e-3
-"""An embedder to which everything is the same is left as it is."""
+"""An embedder with a smaller spread, for which all texts are alike, is not calibrated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,13 @@ class Line:
 
     @property
     def identity(self) -> bool:
-        """Whether nothing changes: so for the bundled one, to the last bit."""
+        """Whether it changes nothing, as for the bundled model."""
         return self.scale == 1.0 and self.shift == 0.0
 
     def applied(self, cosines: NDArray[FloatT]) -> NDArray[FloatT]:
         """Cosines of any shape as the bundled model would have them, from -1 to 1.
 
-        0 stays 0 and NaN NaN: both say that nothing is known of a text.
+        0 and NaN stay as they are: both mean that nothing is known of a text.
         """
         if self.identity:
             return cosines
@@ -56,7 +55,7 @@ class Line:
         return cosine if self.identity else min(1.0, self.scale * cosine + self.shift)
 
     def undone(self, cosine: float) -> float:
-        """Which of the embedder's own cosines the bundled model would have as this one."""
+        """The embedder's own cosine for this cosine of the bundled model."""
         return cosine if self.identity else (cosine - self.shift) / self.scale
 
 
@@ -73,44 +72,46 @@ UNCHANGED: Final = Calibration()
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where an embedder has neutral texts, as mean cosines: questions and the answers of others
-    (`apart`), and two answers (`told`)."""
+    """Mean cosines of neutral texts: questions and the answers to others (`apart`), and pairs of
+    answers (`told`)."""
 
     apart: float
     told: float
 
 
 MINILM: Final = Places(apart=0.1, told=0.146)
-"""Where the bundled model has them, as `places` finds it."""
+"""Those of the bundled model, as measured by `places`."""
 
 
 def measured(embedder: Embedder) -> Calibration:
     """The lines from this embedder's cosines to the bundled model's.
 
-    Raises EmbeddingError when it cannot embed the neutral texts.
+    Raises EmbeddingError if it cannot embed the neutral texts.
     """
-    found = places(embedder)
-    if min(1.0 - found.apart, 1.0 - found.told) < _LEAST_SPREAD:
+    measured_places = places(embedder)
+    if min(1.0 - measured_places.apart, 1.0 - measured_places.told) < _LEAST_SPREAD:
         return UNCHANGED
-    return Calibration(_to(found.apart, MINILM.apart), _to(found.told, MINILM.told))
+    return Calibration(
+        _to(measured_places.apart, MINILM.apart), _to(measured_places.told, MINILM.told)
+    )
 
 
 def places(embedder: Embedder) -> Places:
-    """Where an embedder has the neutral texts. Raises EmbeddingError when it cannot embed them."""
+    """Measure an embedder on the neutral texts. Raises EmbeddingError if it cannot embed them."""
     answers = np.stack([rows[0] for rows in embedder.embed([answer for _, answer in PAIRS])])
-    asked = np.stack([embedder.embed_query(question) for question, _ in PAIRS])
-    if asked.shape != answers.shape or not np.isfinite([asked, answers]).all():
+    questions = np.stack([embedder.embed_query(question) for question, _ in PAIRS])
+    if questions.shape != answers.shape or not np.isfinite([questions, answers]).all():
         raise EmbeddingError(f"{embedder.name} gave no vectors for plain sentences")
-    asked, answers = asked.astype(np.float64), answers.astype(np.float64)
-    return Places(_between(asked @ answers.T), _between(answers @ answers.T))
+    questions, answers = questions.astype(np.float64), answers.astype(np.float64)
+    return Places(_between(questions @ answers.T), _between(answers @ answers.T))
 
 
 def _between(cosines: NDArray[np.float64]) -> float:
-    """The mean of a square but for its diagonal."""
+    """The mean of a square matrix without its diagonal."""
     return float((cosines.sum() - np.trace(cosines)) / (cosines.size - len(cosines)))
 
 
 def _to(unrelated: float, minilm: float) -> Line:
-    """The line that brings unrelated texts to where ours has them, and leaves the same at 1."""
+    """The line that maps the cosine of unrelated texts to that of MiniLM, and 1 to 1."""
     scale = (1.0 - minilm) / (1.0 - unrelated)
     return Line(round(scale, 6), round(1.0 - scale, 6))

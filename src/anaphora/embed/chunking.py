@@ -1,8 +1,8 @@
-"""Cutting a text into its pages, and a long one into windows that a model can read.
+"""Cuts texts into pages, and long ones into windows that a model can read.
 
-A tokenised text comes in (the text and the character span of each word piece), ranges of word
-pieces go out. Every word piece lies in at least one range; ranges overlap a little, so that a
-sentence at a cut is whole in one of them. Nothing here knows a model.
+The input is a tokenised text (the text and the character span of each word piece), the output
+ranges of word pieces. Every word piece is in at least one range; ranges overlap a little, so that a
+sentence at a cut is complete in one of them. This module is independent of any model.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from itertools import islice
 from typing import Final
 
 PAGE = "\f"
-"""Ends a page (ASCII's form feed): each page of a text has vectors of its own, the best counts."""
+"""Ends a page (ASCII's form feed): each page of a text has its own vectors, the best counts."""
 
 PIECE: Final = 1 << 14
 """Characters of a text that are embedded at once: some 0.4 s of one core. A longer text is cut into
-pieces, so that whoever embeds it behind a call can end between two of them."""
+pieces, so that embedding in the background can stop between two of them."""
 
-# A part may end this far before its window is full, when there a paragraph or sentence ends.
+# A part may end after this share (1/2) of its window if a paragraph or sentence ends there.
 _SLACK = 2
-# What two neighbouring parts share at most, as a share of the window.
+# Neighbouring parts overlap by at most this share (1/8) of the window.
 _OVERLAP = 8
 
 _PARAGRAPH, _LINE, _SENTENCE, _WORD = 4, 3, 2, 1
@@ -30,7 +30,7 @@ _CLOSERS = frozenset("\"')]}»”’」』）")
 
 
 def pages(text: str) -> list[str]:
-    """The parts of `text` that are embedded for themselves, blank ones left out; at least one."""
+    """The pages of `text`, which are embedded separately, without blank ones; at least one."""
     if PAGE not in text:
         return [text]
     return [page for page in text.split(PAGE) if page.strip()] or [text]
@@ -44,8 +44,8 @@ def pieces(text: str) -> list[str]:
 def blocks(text: str, size: int) -> Iterator[str]:
     """Cut `text` into pieces of at most `size` characters, so that memory stays bounded.
 
-    A piece ends after the last line break, else the last space, of its second half; a run of more
-    than half a piece without either is cut where the piece is full. Joined, the pieces are `text`.
+    A piece ends after the last line break, or else the last space, of its second half; a run of
+    more than half a piece without either is cut at the limit. Joined, the pieces are `text`.
     """
     start = 0
     while len(text) - start > size:
@@ -62,7 +62,7 @@ def blocks(text: str, size: int) -> Iterator[str]:
 ROUGH_PIECES: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W_]{1,8}|[^\w\s]|_"
 )
-"""About a word piece, where a model's own are not to be had; rarely more than two of them."""
+"""Approximates word pieces if those of the model are not available; rarely more than two each."""
 
 _ROUGH_BLOCK: Final = 1 << 16
 
@@ -74,9 +74,9 @@ def first_pieces(text: str, count: int) -> str:
 
 
 def rough_windows(text: str, size: int) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """The parts of a text of at most `size` rough pieces: a block, and its pieces' places in it.
+    """The parts of a text of at most `size` rough pieces: a block, and the spans of its pieces.
 
-    None for a text without any.
+    Nothing for a text without any.
     """
     for block in blocks(text, _ROUGH_BLOCK):
         spans = [piece.span() for piece in ROUGH_PIECES.finditer(block)]
@@ -88,7 +88,7 @@ def rough_windows(text: str, size: int) -> Iterator[tuple[str, list[tuple[int, i
 def windows(text: str, spans: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
     """Ranges (first, last + 1) of word pieces, each of at most `size` pieces, covering all.
 
-    `spans` holds the (start, end) characters of each word piece of `text`.
+    `spans` are the (start, end) characters of each word piece of `text`.
     """
     total, start = len(spans), 0
     while total - start > size:
@@ -99,19 +99,19 @@ def windows(text: str, spans: Sequence[tuple[int, int]], size: int) -> Iterator[
 
 
 def _best_cut(text: str, spans: Sequence[tuple[int, int]], low: int, high: int) -> int:
-    """The strongest boundary before a word piece in (low, high]; of equals the latest."""
-    best, found = high, 0
+    """The strongest boundary before a word piece in (low, high]; the last of equal ones."""
+    best, strongest = high, 0
     for at in range(high, low, -1):
         strength = _boundary(text, spans, at)
-        if strength > found:
-            best, found = at, strength
+        if strength > strongest:
+            best, strongest = at, strength
             if strength == _PARAGRAPH:
                 break
     return best
 
 
 def _restart(text: str, spans: Sequence[tuple[int, int]], start: int, cut: int, size: int) -> int:
-    """Where the next part begins: the earliest sentence within the overlap, else a word."""
+    """The start of the next part: the earliest sentence within the overlap, or else a word."""
     reach = max(cut - size // _OVERLAP, start + 1)
     if _boundary(text, spans, cut) >= _LINE:
         return cut

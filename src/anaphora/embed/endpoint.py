@@ -1,13 +1,13 @@
 """An embedder behind HTTP: any OpenAI-compatible server, or Ollama. No other uses a network.
 
-A setting such as `ollama:nomic-embed-text` comes in; an `Embedder` comes out. Texts are cut into
-parts as long as a small window, sent in batches, and never truncated by the server without a word.
-What the endpoint is (how long its vectors are, and what they are for a few neutral sentences) is
-noted with its first use, and compared with the first answer of every process: a model that was
-exchanged behind its name is found out before its vectors are mixed with others.
+It is made from a setting such as `ollama:nomic-embed-text`. Texts are cut into parts of the length
+of a small window, sent in batches, and never silently truncated by the server. The dimensions of
+its vectors, and its vectors for a few neutral sentences, are recorded at the first use and compared
+with the first answer in every process: a model that was replaced under the same name is detected
+before its vectors are mixed with others.
 
-An endpoint that does not answer is `away`: calls fail at once until it is back, which is looked for
-beside them.
+An endpoint that does not answer is `away`: calls fail at once until a check in the background finds
+it back.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ OPENAI_URL: Final = "https://api.openai.com/v1"
 OLLAMA_URL: Final = "http://localhost:11434"
 _URLS: Final[dict[Api, str]] = {"openai": OPENAI_URL, "ollama": OLLAMA_URL}
 _PATHS: Final[dict[Api, str]] = {"openai": "/embeddings", "ollama": "/api/embed"}
-# Raise it when texts are cut or cleaned differently.
+# To be raised when texts are cut or cleaned differently.
 _RECIPE: Final = "1"
 
 WINDOW: Final = 512
-"""Tokens of one part unless the setting says otherwise: the window of most small models."""
+"""Default number of tokens in a part: the window of most small models."""
 
-# Texts and characters of one request. Some servers take no more than 32 texts.
+# Texts and characters per request. Some servers take no more than 32 texts.
 _BATCH: Final = 32
 _BATCH_CHARACTERS: Final = 40_000
-# Three in eight: rough pieces of a part that nearly always has fewer tokens than the window.
+# Rough pieces per eight tokens of the window, so that a part nearly always fits.
 _PIECES_OF_EIGHT: Final = 3
 _FEWEST: Final = 8
 
@@ -71,7 +71,7 @@ _BUSY: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 _TOO_LONG: Final = frozenset((400, 413, 422))
 _PROBES: Final = tuple(answer for _, answer in PAIRS[:3])
 _SAME: Final = 0.99
-"""The cosine from which on two vectors of one text are of one model: servers round differently."""
+"""From this cosine, two vectors of one text are of the same model: servers round differently."""
 
 _UNREADABLE: Final = str.maketrans({0: " ", **dict.fromkeys(range(0xD800, 0xE000), "\ufffd")})
 _BLANK: Final = "."
@@ -79,7 +79,7 @@ _BLANK: Final = "."
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to ask, for which model, and how: what a setting says."""
+    """The content of a setting: URL, model and options."""
 
     api: Api
     url: str
@@ -96,7 +96,7 @@ class Endpoint:
 
     @property
     def key(self) -> str:
-        """What its vectors depend on, as far as the setting tells; not where the server is."""
+        """Identifies the parts of the setting that the vectors depend on, without the URL."""
         special = (self.dimensions, self.window, self.query_prefix, self.document_prefix)
         if special == (None, WINDOW, "", ""):
             return f"{self.api}:{_RECIPE}:{self.model}"
@@ -107,12 +107,12 @@ class Endpoint:
 def parse_endpoint(setting: str) -> Endpoint | None:
     """`openai:MODEL`, `openai:URL#MODEL` or the same with `ollama`, and `?name=value&…` after it.
 
-    None for a setting of another kind. Raises InvalidInput for one that cannot be used.
+    None for a setting of another kind. Raises InvalidInput for an unusable one.
     """
-    api, colon, rest = setting.partition(":")
+    api, colon, address = setting.partition(":")
     if not colon or api not in _URLS:
         return None
-    url, mark, model = rest.rpartition("#")
+    url, mark, model = address.rpartition("#")
     model, _, options = model.partition("?")
     if not mark and "://" in model:
         raise _bad(setting, "name the model after the URL: URL#MODEL")
@@ -123,7 +123,7 @@ def parse_endpoint(setting: str) -> Endpoint | None:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise _bad(setting, "expected a URL that begins with http:// or https://")
     if parts.username or parts.password or parts.query:
-        # The setting is written into the home.
+        # The setting is stored in the home, in clear.
         raise InvalidInput(
             "embedder",
             f"{api}:…#{model}",
@@ -133,17 +133,17 @@ def parse_endpoint(setting: str) -> Endpoint | None:
 
 
 def _options(setting: str, text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True):
+    options: dict[str, Any] = {}
+    for name, content in parse_qsl(text, keep_blank_values=True):
         if name in {"dimensions", "window"}:
-            if not value.isdecimal() or int(value) < 1:
+            if not content.isdecimal() or int(content) < 1:
                 raise _bad(setting, f"{name} must be a whole number above 0")
-            found[name] = int(value)
+            options[name] = int(content)
         elif name in {"query", "document"}:
-            found[f"{name}_prefix"] = value
+            options[f"{name}_prefix"] = content
         else:
             raise _bad(setting, f"{name} is none of dimensions, window, query and document")
-    return found
+    return options
 
 
 def _bad(setting: str, why: str) -> InvalidInput:
@@ -152,7 +152,7 @@ def _bad(setting: str, why: str) -> InvalidInput:
 
 @dataclass(frozen=True, slots=True)
 class KnownEndpoint:
-    """What was noted of an endpoint at its first use."""
+    """The properties of an endpoint that were recorded at its first use."""
 
     name: str
     dimensions: int
@@ -162,25 +162,25 @@ class KnownEndpoint:
 def known_endpoint(
     endpoint: Endpoint, key: str | None, registry: EmbedderRegistry, *, anew: bool = False
 ) -> KnownEndpoint:
-    """What is known of the endpoint; asked of itself where nothing is, and noted.
+    """The properties of the endpoint: recorded ones, else requested from it and recorded.
 
-    With `anew` it is always asked, and gets another name where its vectors are no longer the same.
-    Raises EndpointError when it has to be asked and does not answer.
+    With `anew` it is always asked, and gets another name if its vectors have changed. Raises
+    EndpointError if it has to be asked and does not answer.
     """
     noted = registry.get("endpoints", endpoint.key)
-    known = _noted(endpoint, noted)
-    if known is not None and not anew:
-        return known
+    stored = _read_known(endpoint, noted)
+    if stored is not None and not anew:
+        return stored
     client = _Client(endpoint, key)
     try:
         rows = client.embed(_probe_texts(endpoint))
     finally:
         client.close()
     probes = unit_rows(np.stack(rows))
-    generation = noted.get("generation", 1) if known is not None else 1
-    if known is not None:
-        if _alike(known.probes, probes):
-            return known
+    generation = noted.get("generation", 1) if stored is not None else 1
+    if stored is not None:
+        if _are_alike(stored.probes, probes):
+            return stored
         generation += 1
     record = {
         "dimensions": int(probes.shape[1]),
@@ -188,35 +188,37 @@ def known_endpoint(
         "probes": base64.b64encode(probes.astype("<f4").tobytes()).decode(),
     }
     registry.put("endpoints", endpoint.key, record)
-    found = _noted(endpoint, record)
-    assert found is not None
-    return found
+    fresh = _read_known(endpoint, record)
+    assert fresh is not None
+    return fresh
 
 
-def _noted(endpoint: Endpoint, record: dict[str, Any]) -> KnownEndpoint | None:
+def _read_known(endpoint: Endpoint, record: dict[str, Any]) -> KnownEndpoint | None:
     try:
         dimensions, generation = int(record["dimensions"]), int(record["generation"])
         flat = np.frombuffer(base64.b64decode(record["probes"]), "<f4").astype(np.float32)
         probes = flat.reshape(len(_PROBES), dimensions)
     except (KeyError, TypeError, ValueError):
         return None
-    again = f":{generation}" if generation > 1 else ""
-    return KnownEndpoint(f"{endpoint.key}:{dimensions}{again}", dimensions, probes)
+    suffix = f":{generation}" if generation > 1 else ""
+    return KnownEndpoint(f"{endpoint.key}:{dimensions}{suffix}", dimensions, probes)
 
 
 def _probe_texts(endpoint: Endpoint) -> list[str]:
     return [endpoint.document_prefix + text for text in _PROBES]
 
 
-def _alike(one: Vectors, other: Vectors) -> bool:
-    return one.shape == other.shape and bool((np.einsum("ij,ij->i", one, other) >= _SAME).all())
+def _are_alike(first: Vectors, second: Vectors) -> bool:
+    return first.shape == second.shape and bool(
+        (np.einsum("ij,ij->i", first, second) >= _SAME).all()
+    )
 
 
 class EndpointEmbedder:
     """The embedder behind an endpoint. Safe to share between threads.
 
-    Every call may raise EndpointError; then the endpoint is `away`, and so for some seconds, in
-    which calls raise at once and nobody waits.
+    Every call may raise EndpointError; then the endpoint is `away` for some seconds, in which calls
+    raise at once.
     """
 
     def __init__(self, endpoint: Endpoint, known: KnownEndpoint, key: str | None) -> None:
@@ -237,14 +239,14 @@ class EndpointEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """As the endpoint's vectors are."""
+        """The length of a vector."""
         return self._known.dimensions
 
     @property
     def away(self) -> EndpointError | None:
         """Why the endpoint is unavailable, None while it is available.
 
-        Asking also has somebody look, beside the caller, whether it is back.
+        Reading this also starts a check in the background, at intervals, whether it is back.
         """
         with self._lock:
             if self._away is None:
@@ -259,34 +261,34 @@ class EndpointEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, dimensions) each, unit rows."""
         parts = [self._parts(text) for text in texts]
-        flat = [part for own in parts for part in own]
+        flat = [part for text_parts in parts for part in text_parts]
         prefix = self._endpoint.document_prefix
         rows: list[Vectors] = []
         for batch in _batches(flat):
-            # One text is somebody who waits: `remember`.
-            rows += self._asked(batch, prefix, _ATTEMPTS if len(texts) > 1 else 2)
-        found = iter(rows)
-        return [np.concatenate([next(found) for _ in own]) for own in parts]
+            # For a single text a caller is usually waiting, as in `remember`.
+            rows += self._request(batch, prefix, _ATTEMPTS if len(texts) > 1 else 2)
+        remaining = iter(rows)
+        return [np.concatenate([next(remaining) for _ in text_parts]) for text_parts in parts]
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (dimensions,): the normalised mean of its parts."""
-        rows = self._asked(self._parts(text), self._endpoint.query_prefix, 1)
+        rows = self._request(self._parts(text), self._endpoint.query_prefix, 1)
         return mean_vector(np.concatenate(rows))
 
     def query_key(self, text: str) -> Hashable:
-        """The text as it is sent: word pieces are known where the model is."""
+        """The text as it is sent: only the server has the tokenizer."""
         return text.translate(_UNREADABLE)
 
     def look(self) -> None:
-        """Find out whether the endpoint answers, and as it did; `away` says what was found."""
+        """Check whether the endpoint answers as it did, and update `away`."""
         try:
-            # Nothing but the comparison, which is made anew after every absence.
-            self._asked([], "", 1, even_away=True)
+            # Without texts only the comparison is made, which is due after every failure.
+            self._request([], "", 1, even_away=True)
         except EmbeddingError:
             return
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         self._client.close()
 
     def _look(self) -> None:
@@ -296,30 +298,30 @@ class EndpointEmbedder:
             self._looking = False
 
     def _parts(self, text: str) -> list[str]:
-        found = rough_windows(text.translate(_UNREADABLE), self._pieces)
-        return [block[spans[0][0] : spans[-1][1]] for block, spans in found] or [_BLANK]
+        windows = rough_windows(text.translate(_UNREADABLE), self._pieces)
+        return [block[spans[0][0] : spans[-1][1]] for block, spans in windows] or [_BLANK]
 
-    def _asked(
+    def _request(
         self, texts: Sequence[str], prefix: str, attempts: int, *, even_away: bool = False
     ) -> list[Vectors]:
-        """The vectors of parts: several for one that was too long after all."""
+        """The vectors of parts: several for a part that was too long for the model."""
         if self._away is not None and not even_away:
             raise self._away.with_traceback(None)
         try:
             if not self._compared:
                 self._compare(attempts)
-            found = self._sent(texts, prefix, attempts) if texts else []
+            rows = self._send(texts, prefix, attempts) if texts else []
         except EndpointError as error:
             with self._lock:
                 self._away, self._look_at = error, time.monotonic() + _AWAY_SECONDS
                 self._compared = False
             raise
         self._away = None
-        return found
+        return rows
 
     def _compare(self, attempts: int) -> None:
         rows = unit_rows(np.stack(self._client.embed(_probe_texts(self._endpoint), attempts)))
-        if not _alike(rows, self._known.probes):
+        if not _are_alike(rows, self._known.probes):
             raise EmbedderChanged(
                 self._endpoint.shown,
                 self._endpoint.model,
@@ -328,22 +330,22 @@ class EndpointEmbedder:
             )
         self._compared = True
 
-    def _sent(self, texts: Sequence[str], prefix: str, attempts: int) -> list[Vectors]:
+    def _send(self, texts: Sequence[str], prefix: str, attempts: int) -> list[Vectors]:
         try:
             rows = self._client.embed([prefix + text for text in texts], attempts)
             return [unit_rows(row[None, :]) for row in rows]
         except _RefusedText:
             if len(texts) > 1:
-                # Who of them it was is found out by halves.
+                # Halving finds the refused text.
                 middle = len(texts) // 2
                 halves = (texts[:middle], texts[middle:])
-                return [row for half in halves for row in self._sent(half, prefix, attempts)]
-            halved = self._halved(texts[0])
-            return [np.concatenate([*self._sent(halved, prefix, attempts)])]
+                return [row for half in halves for row in self._send(half, prefix, attempts)]
+            halved = self._halve(texts[0])
+            return [np.concatenate([*self._send(halved, prefix, attempts)])]
 
-    def _halved(self, text: str) -> list[str]:
-        """A part whose tokens were more than it looked like, cut between two of its words."""
-        spans = [span for _, some in rough_windows(text, len(text)) for span in some]
+    def _halve(self, text: str) -> list[str]:
+        """Cut a part with more tokens than estimated between two of its words."""
+        spans = [span for _, block_spans in rough_windows(text, len(text)) for span in block_spans]
         if len(spans) < _FEWEST:
             raise EmbeddingError(f"{self.name} does not take a text of {len(text)} characters")
         middle = spans[len(spans) // 2][0]
@@ -364,11 +366,11 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 class _RefusedText(EmbeddingError):
-    """The endpoint does not take these texts; others may do."""
+    """The endpoint refuses these texts; it may accept others."""
 
 
 class _Client:
-    """One endpoint over HTTP: requests, what their answers mean, and when they are sent again."""
+    """The HTTP client of one endpoint: requests, retries, and the meaning of answers."""
 
     def __init__(
         self,
@@ -386,12 +388,12 @@ class _Client:
         self._dimensions = dimensions
         self._pause = pause
         self._failed = httpx.HTTPError
-        # The last is of a client that was closed meanwhile.
+        # RuntimeError is raised by a client that was closed meanwhile.
         self._hopeless = (
             httpx.ConnectError, httpx.TimeoutException, httpx.UnsupportedProtocol, RuntimeError
         )  # fmt: skip
         self._timeout = httpx.Timeout
-        # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
+        # Proxies from the environment are intended; redirects could lead to another host.
         self._http = httpx.Client(
             headers={"Authorization": f"Bearer {key}"} if key else {}, follow_redirects=False
         )
@@ -400,100 +402,99 @@ class _Client:
         self._http.close()
 
     def embed(self, texts: Sequence[str], attempts: int = _ATTEMPTS) -> list[Vector]:
-        """A vector for each text, as the endpoint gives it.
+        """A vector for each text, as given by the endpoint.
 
-        An endpoint that is busy is asked again, up to so many times in all.
+        A busy endpoint is asked again, up to `attempts` times in all.
         """
         seconds = _ONE_SECONDS + _MORE_SECONDS * (len(texts) - 1)
         timeout = self._timeout(seconds, connect=_CONNECT_SECONDS)
         url = self._endpoint.url + _PATHS[self._endpoint.api]
+        body: dict[str, Any] = {"model": self._endpoint.model, "input": list(texts)}
+        if self._endpoint.api == "ollama":
+            # Otherwise it would silently cut a text that is too long.
+            body["truncate"] = False
+        if self._endpoint.dimensions is not None:
+            body["dimensions"] = self._endpoint.dimensions
         for attempt in range(1, attempts + 1):
             try:
-                answer = self._http.post(url, json=self._body(texts), timeout=timeout)
+                answer = self._http.post(url, json=body, timeout=timeout)
             except self._hopeless as error:
                 raise self._unreachable(str(error) or type(error).__name__) from error
             except self._failed as error:
-                # A connection that was kept and is gone: the next one is new.
+                # A kept connection was closed by the server: the next attempt opens a new one.
                 if attempt == attempts:
                     raise self._unreachable(str(error) or type(error).__name__) from error
                 continue
             if answer.status_code not in _BUSY or attempt == attempts:
                 return self._read(answer, len(texts))
             longest = _LONGEST_PAUSE if attempts > 2 else _SHORT_PAUSE
-            self._pause(min(longest, _asked_pause(answer, _FIRST_PAUSE * 2 ** (attempt - 1))))
+            self._pause(min(longest, _requested_pause(answer, _FIRST_PAUSE * 2 ** (attempt - 1))))
         raise AssertionError("the last attempt returns or raises")
-
-    def _body(self, texts: Sequence[str]) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self._endpoint.model, "input": list(texts)}
-        if self._endpoint.api == "ollama":
-            # It would cut a text that is too long, and say nothing.
-            body["truncate"] = False
-        if self._endpoint.dimensions is not None:
-            body["dimensions"] = self._endpoint.dimensions
-        return body
 
     def _read(self, answer: Any, count: int) -> list[Vector]:
         if answer.status_code != 200:
             raise self._refusal(answer)
         try:
-            found = self._vectors(answer.json())
+            vectors = self._vectors(answer.json())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._unreachable("its answer holds no embeddings") from error
-        if len(found) != count or not all(np.isfinite(row).all() for row in found):
+        if len(vectors) != count or not all(np.isfinite(row).all() for row in vectors):
             raise self._unreachable("its answer has not one vector for each text")
-        lengths = {len(row) for row in found}
-        wanted = self._dimensions or self._endpoint.dimensions or max(lengths, default=0)
-        if lengths != {wanted}:
-            given = ", ".join(map(str, sorted(lengths)))
+        lengths = {len(row) for row in vectors}
+        expected = self._dimensions or self._endpoint.dimensions or max(lengths, default=0)
+        if lengths != {expected}:
+            lengths_shown = ", ".join(map(str, sorted(lengths)))
             raise EmbedderChanged(
                 self._endpoint.shown,
                 self._endpoint.model,
-                f"its vectors have {given} dimensions, expected {wanted}",
+                f"its vectors have {lengths_shown} dimensions, expected {expected}",
             )
-        return found
+        return vectors
 
-    def _vectors(self, found: Any) -> list[Vector]:
+    def _vectors(self, content: Any) -> list[Vector]:
         if self._endpoint.api == "ollama":
-            rows = found["embeddings"]
+            rows = content["embeddings"]
         else:
-            rows = [one["embedding"] for one in sorted(found["data"], key=lambda one: one["index"])]
+            rows = [
+                row["embedding"] for row in sorted(content["data"], key=lambda row: row["index"])
+            ]
         vectors = [np.asarray(row, np.float32) for row in rows]
         if any(row.ndim != 1 or not len(row) for row in vectors):
             raise ValueError("these are no vectors")
         return vectors
 
     def _refusal(self, answer: Any) -> EmbeddingError:
-        code, said = answer.status_code, self._said(answer)
+        code, message = answer.status_code, self._message_of(answer)
         where = (self._endpoint.shown, self._endpoint.model)
         if code in {401, 403}:
             hint = "it does not accept the key" if self._key else "it wants a key"
             return EndpointDenied(*where, f"{hint} (ANAPHORA_EMBEDDER_KEY); it answered {code}")
         if code == 404:
-            known = "model" in said.lower()
-            reason = said if known else "there is nothing at this URL; does it end in /v1?"
+            names_model = "model" in message.lower()
+            reason = message if names_model else "there is nothing at this URL; does it end in /v1?"
             return EndpointModelUnknown(*where, reason)
         if code in _TOO_LONG:
-            return _RefusedText(f"{self._endpoint.model} at {self._endpoint.shown}: {said}")
-        return self._unreachable(f"it answered {code}: {said}")
+            return _RefusedText(f"{self._endpoint.model} at {self._endpoint.shown}: {message}")
+        return self._unreachable(f"it answered {code}: {message}")
 
-    def _said(self, answer: Any) -> str:
-        """What the endpoint said, short, and without the key if it should repeat that."""
+    def _message_of(self, answer: Any) -> str:
+        """The error message of the endpoint, shortened, and without the key if it contains it."""
         try:
-            found = answer.json()
-            error = found.get("error", found)
-            said = str(error.get("message", error) if isinstance(error, dict) else error)
+            content = answer.json()
+            error = content.get("error", content)
+            message = str(error.get("message", error) if isinstance(error, dict) else error)
         except (ValueError, AttributeError):
-            said = str(answer.text)
-        return (said.replace(self._key, "…") if self._key else said)[:200]
+            message = str(answer.text)
+        return (message.replace(self._key, "…") if self._key else message)[:200]
 
     def _unreachable(self, reason: str) -> EndpointUnreachable:
         return EndpointUnreachable(self._endpoint.shown, self._endpoint.model, reason)
 
 
-def _asked_pause(answer: Any, otherwise: float) -> float:
-    """How long the endpoint wants to be left alone, in seconds."""
+def _requested_pause(answer: Any, otherwise: float) -> float:
+    """The pause that the endpoint asks for, in seconds."""
     try:
-        wanted = float(answer.headers.get("retry-after", otherwise))
+        seconds = float(answer.headers.get("retry-after", otherwise))
     except ValueError:
-        wanted = otherwise
-    return otherwise if math.isnan(wanted) else max(wanted, 0.0)
+        seconds = otherwise
+    return otherwise if math.isnan(seconds) else max(seconds, 0.0)

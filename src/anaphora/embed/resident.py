@@ -1,7 +1,7 @@
-"""The bundled model in the user's resident process: the same vectors, without a model of one's own.
+"""The bundled model in the user's resident process: the same vectors without loading a model here.
 
-Where the resident process is gone in the middle of something, the model is loaded here, and what
-was asked is answered all the same.
+If the resident process ends in the middle of a call, the model is loaded in this process, and the
+call is answered nevertheless.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PATIENCE: Final = 120.0
 STARTING: Final = 3.0
 """Seconds that a program waits for a resident process that it started."""
 _AT_ONCE: Final = 64
-"""Texts in one request: many short answers let others in between."""
+"""Texts per request: between many short requests, other programs are answered."""
 
 
 class ResidentEmbedder:
-    """An embedder whose model is elsewhere; `load` gives one of our own when that is gone."""
+    """An embedder with its model in the resident process; `load` loads one here if that ends."""
 
     def __init__(
         self,
@@ -49,20 +49,20 @@ class ResidentEmbedder:
 
     @property
     def name(self) -> str:
-        """The model's own name: its vectors are the same wherever they are made."""
+        """The name of the model: its vectors are the same in every process."""
         return self._name
 
     @property
     def dimensions(self) -> int:
-        """As the model's."""
+        """The length of a vector."""
         return self._dimensions
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
         """Vectors of texts, in their order."""
-        found: list[Vectors] = []
+        vectors: list[Vectors] = []
         for start in range(0, len(texts), _AT_ONCE):
-            found += self._embedded(texts[start : start + _AT_ONCE])
-        return found
+            vectors += self._embed_chunk(texts[start : start + _AT_ONCE])
+        return vectors
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question."""
@@ -73,19 +73,19 @@ class ResidentEmbedder:
         return [mean_vector(parts) for parts in self.embed(texts)]
 
     def query_key(self, text: str) -> Hashable:
-        """The text itself: the word pieces are known where the model is."""
+        """The text itself: only the resident process has the tokenizer."""
         return text
 
-    def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
+    def _embed_chunk(self, texts: Sequence[str]) -> list[Vectors]:
         with self._lock:
             if self._own is None:
                 try:
-                    return self._asked(texts)
+                    return self._request(texts)
                 except resident.NoResident:
                     self._own = self._load()
         return self._own.embed(texts)
 
-    def _asked(self, texts: Sequence[str]) -> list[Vectors]:
+    def _request(self, texts: Sequence[str]) -> list[Vectors]:
         if self._connection is None:
             self._connection = resident.connect(self._environ)
         request: dict[str, Any] = {"call": "embed", "model": self._name, "texts": list(texts)}
@@ -104,7 +104,7 @@ class ResidentEmbedder:
 
 
 def text_of(vectors: Vectors) -> str:
-    """Vectors as they travel: float32, little-endian, in base64."""
+    """Vectors in the form of the protocol: float32, little-endian, in base64."""
     return base64.b64encode(vectors.astype("<f4").tobytes()).decode()
 
 
@@ -115,9 +115,10 @@ def vectors_of(text: str, dimensions: int) -> Vectors:
 
 
 def reached(environ: Mapping[str, str], spec: EmbedderSpec, *, start: bool) -> Embedder:
-    """The model in the resident process of this version, else one of our own.
+    """The model in the resident process of this version, or else one in this process.
 
-    With `start` one is started where none runs; a model of our own is quicker than to wait long.
+    With `start`, a resident process is started if none runs; a model is loaded here if that takes
+    long.
     """
     try:
         connection = resident.reach(environ, STARTING if start else 0.0, start=start)

@@ -1,7 +1,7 @@
 """The embedder as the rest of Anaphora uses it: loaded in the background, cached, never fatal.
 
-The name and the dimensions are known before anything is loaded, so that stored vectors can be told
-apart at once. Importing this module loads no model and no model library.
+Its name and dimensions are known before it is loaded, so that stored vectors can be compared with
+them at once. Importing this module loads no model and no model library.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -38,25 +39,25 @@ if TYPE_CHECKING:
     from anaphora.core.config import Settings
     from anaphora.embed.endpoint import Endpoint
 
-# A longer text is not kept as its own key: it would hold the memory, and looking up its word
-# pieces is cheap next to reading it.
+# A longer text is not stored as a spelling: it would take memory, and looking up its word pieces is
+# cheap compared with reading it.
 _LONGEST_SPELLING = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class CacheEvent:
-    """What happened to a query: its vector was there ("hit") or had to be computed ("miss")."""
+    """A query: its vector was in the cache ("hit") or had to be computed ("miss")."""
 
     type: Literal["hit", "miss"]
     query: str
 
 
 class QueryCache:
-    """The `size` vectors used last; 0 keeps none.
+    """The `size` vectors used last; 0 for no cache.
 
-    A vector is kept once under its key (the embedder's word pieces) and found by every spelling of
-    that key. The spellings asked last are remembered too, so that the very same question does not
-    need to be tokenised again.
+    A vector is stored once under its key (the embedder's word pieces) and found by every spelling
+    of that key. The latest spellings are stored too, so that the same question does not need to be
+    tokenised again.
     """
 
     def __init__(self, size: int) -> None:
@@ -72,11 +73,11 @@ class QueryCache:
 
     @property
     def size(self) -> int:
-        """How many vectors are kept at most."""
+        """How many vectors are cached at most."""
         return self._size
 
     def by_spelling(self, text: str) -> Vector | None:
-        """The vector of exactly this text, if its key is kept; makes it the newest."""
+        """The vector of exactly this text, if it is cached; makes it the newest."""
         with self._lock:
             key = self._spellings.get(text)
             if key is None:
@@ -85,7 +86,7 @@ class QueryCache:
             return self._touch(key)
 
     def by_key(self, text: str, key: Hashable) -> Vector | None:
-        """The vector kept under `key`; `text` is remembered as a spelling of it."""
+        """The vector cached under `key`; `text` is stored as a spelling of it."""
         with self._lock:
             vector = self._touch(key)
             if vector is not None:
@@ -93,7 +94,7 @@ class QueryCache:
             return vector
 
     def put(self, text: str, key: Hashable, vector: Vector) -> None:
-        """Keep a vector under `key` as the newest, and drop the oldest over the size."""
+        """Cache a vector under `key` as the newest, and drop the oldest beyond the size."""
         with self._lock:
             if self._size == 0:
                 return
@@ -122,34 +123,34 @@ Got = TypeVar("Got")
 _Run: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 ShareModel = Literal["running", "start"]
 
-# Texts handed to the embedder at once: enough to fill batches of equal length, few enough that a
+# Texts passed to the embedder at once: enough to fill batches of equal length, few enough that a
 # progress bar moves.
 _GROUP = 512
 
-# Characters of such a group; behind a call, which may have to end soon, those of short texts (in
-# smaller groups they cost a fifth more), and those of a text in several pieces.
+# Characters of such a group; in the background, where it may have to stop soon, those of a group of
+# short texts (smaller groups cost a fifth more), and of a text in several pieces.
 _GROUP_SIZE = 64 * PIECE
 _GROUP_BEHIND = 8 * PIECE
 _LONG_BEHIND = PIECE
 
-# Up to this many characters a question is embedded with others that wait. A longer one takes many
-# times as long, and is run beside them.
+# Questions of up to this many characters are embedded together. A longer one takes many times as
+# long, and is run separately.
 _BRIEF = 400
 
-# The bundled model's cosines are those that the ranking was made for; those of hashed words mean
-# nothing that could be measured.
+# Not calibrated: the ranking was made for the bundled model's cosines, and calibrating hashed words
+# makes no sense.
 _AS_THEY_ARE = ("anaphora-l6:", "word-hashing:")
 
-# What an embedder may raise for a text that it cannot take; anything else is a defect and shows.
+# Errors of an embedder for a text that it cannot embed; others are defects and propagate.
 _TEXT_FAILURES = (EmbeddingError, RuntimeError, ValueError, OSError, MemoryError)
 _LOAD_FAILURES = (AnaphoraError, RuntimeError, ValueError, OSError, MemoryError, ImportError)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSpec:
-    """An embedder that need not be loaded yet: identity, length of a vector, how to load it.
+    """An embedder that need not be loaded yet: name, dimensions, and how to load it.
 
-    `remote`: it may be away, and then a local one should stand in.
+    `remote`: it may be away, and then a local one should be used instead.
     """
 
     name: str
@@ -182,7 +183,7 @@ def spec_for(
         raise _unknown(embedder)
     if embedder in _NAMED:
         spec = _NAMED[embedder]()
-        return _shared(spec, share) if share and embedder == "minilm" else spec
+        return _share(spec, share) if share and embedder == "minilm" else spec
     registry = registry or EmbedderRegistry(None)
     from anaphora.embed.endpoint import parse_endpoint
 
@@ -190,12 +191,16 @@ def spec_for(
     if endpoint is not None:
         return _endpoint(endpoint, settings, registry, anew=anew)
     if _is_path(embedder):
-        return _folder(folder_at(embedder), registry)
+        from anaphora.embed.folder import FolderEmbedder, identity, read_folder
+
+        folder = read_folder(folder_at(embedder))
+        name = identity(folder, registry)
+        return EmbedderSpec(name, folder.dimensions, lambda: FolderEmbedder(folder, name))
     raise _unknown(embedder)
 
 
 def folder_at(setting: str) -> Path:
-    """The path that a setting names. InvalidInput for the home of a user who is not there."""
+    """The path that a setting names. Raises InvalidInput for the home of an unknown user."""
     try:
         return Path(setting).expanduser()
     except RuntimeError as error:
@@ -203,7 +208,7 @@ def folder_at(setting: str) -> Path:
 
 
 def whole_setting(embedder: str) -> str:
-    """The setting as a home remembers it: a folder by its whole path, anything else as it is."""
+    """The setting as a home stores it: a folder by its absolute path, anything else unchanged."""
     return str(folder_at(embedder).resolve()) if _is_path(embedder) else embedder
 
 
@@ -214,20 +219,12 @@ def _is_path(setting: str) -> bool:
 
 
 def _unknown(embedder: object) -> InvalidInput:
-    known = ", ".join(sorted(_NAMED))
+    names = ", ".join(sorted(_NAMED))
     return InvalidInput(
         "embedder",
         embedder,
-        f"expected one of {known}, ./a/folder, openai:MODEL, ollama:MODEL, or an Embedder",
+        f"expected one of {names}, ./a/folder, openai:MODEL, ollama:MODEL, or an Embedder",
     )
-
-
-def _folder(place: Path, registry: EmbedderRegistry) -> EmbedderSpec:
-    from anaphora.embed.folder import FolderEmbedder, identity, read_folder
-
-    folder = read_folder(place)
-    name = identity(folder, registry)
-    return EmbedderSpec(name, folder.dimensions, lambda: FolderEmbedder(folder, name))
 
 
 def _endpoint(
@@ -238,15 +235,15 @@ def _endpoint(
     key = None if settings is None else settings.embedder_key
     if key is None and settings is not None and endpoint.url == OPENAI_URL:
         key = settings.openai_key
-    known = known_endpoint(endpoint, key, registry, anew=anew)
+    details = known_endpoint(endpoint, key, registry, anew=anew)
 
     def load() -> Embedder:
-        made = EndpointEmbedder(endpoint, known, key)
-        # Whether it is there is known before the first question is.
-        made.look()
-        return made
+        remote = EndpointEmbedder(endpoint, details, key)
+        # Checked now, so that `away` is known before the first question.
+        remote.look()
+        return remote
 
-    return EmbedderSpec(known.name, known.dimensions, load, remote=True)
+    return EmbedderSpec(details.name, details.dimensions, load, remote=True)
 
 
 def _minilm() -> EmbedderSpec:
@@ -255,7 +252,7 @@ def _minilm() -> EmbedderSpec:
     manifest = read_manifest(MINILM)
 
     def load() -> Embedder:
-        # One in a process, however many homes are open.
+        # One per process, however many homes are open.
         with _loading:
             if manifest.name not in _loaded:
                 _loaded[manifest.name] = MiniLM()
@@ -268,7 +265,7 @@ _loading = threading.Lock()
 _loaded: dict[str, Embedder] = {}
 
 
-def _shared(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
+def _share(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
     from anaphora.core.environment import environment
     from anaphora.embed.resident import reached
 
@@ -301,9 +298,9 @@ _NAMED: dict[str, Callable[[], EmbedderSpec]] = {
 class EmbedderService:
     """One embedder for all lanes, safe to use from several threads at once.
 
-    `cache_size` is how many query vectors are kept (0 keeps none); `on_cache` is called with a
-    CacheEvent for every query that got its vector, in the thread that asked. `registry` keeps how
-    the embedder's cosines lie, which is measured when it is first used.
+    `cache_size` is how many query vectors are cached (0: none); `on_cache` is called with a
+    CacheEvent for every query that got its vector, in the calling thread. `registry` stores the
+    embedder's calibration, which is measured on first use.
     """
 
     def __init__(
@@ -332,7 +329,7 @@ class EmbedderService:
 
     @property
     def name(self) -> str:
-        """The embedder's identity, known without loading it."""
+        """The embedder's name, known without loading it."""
         return self._spec.name
 
     @property
@@ -342,7 +339,7 @@ class EmbedderService:
 
     @property
     def calibration(self) -> Calibration:
-        """What its cosines are to the ranking; known once a vector of a question is."""
+        """The calibration of its cosines, known after the first question was embedded."""
         return self._calibration or UNCHANGED
 
     @property
@@ -352,33 +349,33 @@ class EmbedderService:
 
     @property
     def away(self) -> EndpointError | None:
-        """Why an endpoint is unavailable; None while it is available, and for what runs here."""
-        found: EndpointError | None = getattr(self._embedder, "away", None)
-        return found if self.remote else None
+        """Why an endpoint is unavailable; None while it is available, and for local embedders."""
+        reason: EndpointError | None = getattr(self._embedder, "away", None)
+        return reason if self.remote else None
 
     def look(self) -> None:
-        """Look now whether an endpoint that was away is back; `away` says so."""
+        """Check whether an endpoint that was away is back, and update `away`."""
         look: Callable[[], None] | None = getattr(self._embedder, "look", None)
         if self.away is not None and look is not None:
             look()
 
     @property
     def cache_size(self) -> int:
-        """How many query vectors are kept; 0 is none."""
+        """How many query vectors are cached at most."""
         return self._cache.size
 
     @property
     def embedded(self) -> int:
-        """How many texts became vectors so far, queries that missed the cache included."""
+        """How many texts were embedded so far, including queries that missed the cache."""
         return self._embedded
 
     @property
     def failure(self) -> EmbeddingError | None:
-        """Why loading failed, None when it did not (or has not ended yet)."""
+        """Why loading failed, None if it did not (or has not ended yet)."""
         return self._failure
 
     def start(self) -> None:
-        """Begin to load in the background. Calling it again does nothing."""
+        """Begin to load in the background. Calling it again has no effect."""
         with self._lock:
             if self._started:
                 return
@@ -390,7 +387,7 @@ class EmbedderService:
                 self._load()
 
     def close(self) -> None:
-        """Wait for a load that is under way: a process must not end inside a model library."""
+        """Wait for a load that is under way: a process must not exit inside a model library."""
         if self._loader is not None:
             self._loader.join()
         wait_for_given_up(EXIT_PATIENCE)
@@ -402,34 +399,33 @@ class EmbedderService:
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until loading has ended, at most `timeout` seconds (None: as long as it takes).
 
-        True when vectors can be had now; False when the time ran out or loading failed: `failure`
-        tells which.
+        True if it is loaded; False if the time ran out or loading failed (see `failure`).
         """
         self.start()
         return self._ended.wait(timeout) and self._embedder is not None
 
     def query(self, text: str, timeout: float | None = None) -> Vector:
-        """The vector of a question, shape (dimensions,), read-only; from the cache if it is there.
+        """The vector of a question, shape (dimensions,), read-only; from the cache if possible.
 
         Final punctuation is not embedded: with and without it, it is the same question.
         Waits at most `timeout` seconds for the model (None: as long as it takes). Raises
-        EmbedderNotReady when the time runs out, EmbeddingError when the model failed to load or
-        cannot embed the text, TimedOut and Cancelled as the limit of the call says.
+        EmbedderNotReady if the time runs out, EmbeddingError if the model failed to load or cannot
+        embed the text, TimedOut and Cancelled by the limit of the call.
         """
         vector = self._cache.by_spelling(text)
         if vector is not None:
-            return self._reported("hit", text, vector)
-        embedder, question = self._loaded(timeout), without_final_marks(text)
+            return self._report("hit", text, vector)
+        embedder, question = self._wait_for_embedder(timeout), without_final_marks(text)
         if self._cache.size == 0:
             vector = within_limit(lambda: self._compute(embedder, question))
-            return self._reported("miss", text, vector)
-        key = _guarded(embedder.query_key, question)
+            return self._report("miss", text, vector)
+        key = _call_guarded(embedder.query_key, question)
         vector = self._cache.by_key(text, key)
         if vector is not None:
-            return self._reported("hit", text, vector)
+            return self._report("hit", text, vector)
         vector, shared = within_limit(lambda: self._embed_once(embedder, question, key))
         self._cache.put(text, key, vector)
-        return self._reported("hit" if shared else "miss", text, vector)
+        return self._report("hit" if shared else "miss", text, vector)
 
     def embed(
         self,
@@ -440,27 +436,27 @@ class EmbedderService:
     ) -> list[Vectors | EmbeddingError]:
         """Vectors of stored texts, in their order: shape (parts, dimensions) each, unit rows.
 
-        Pages of a text (form feeds end them) are embedded each for itself, long ones in pieces.
-        `stopping` is asked between pieces: once it is true, the texts that are done are returned.
-        A text that cannot be embedded has its EmbeddingError in its place and fails no other.
-        `progress` is called with (texts done, texts in all). Waits for the model; raises
-        EmbeddingError only when that failed to load, EndpointError while an endpoint is away,
-        TimedOut and Cancelled as the limit of the call says.
+        Pages of a text (ended by form feeds) are embedded separately, long ones in pieces.
+        `stopping` is checked between pieces: once it is true, the finished texts are returned. For
+        a text that cannot be embedded, the list has its EmbeddingError. `progress` is called with
+        (texts done, texts in all). Waits for the model; raises EmbeddingError only if that failed
+        to load, EndpointError while an endpoint is away, TimedOut and Cancelled by the limit of the
+        call.
         """
-        embedder = self._loaded(None)
-        found: list[Vectors | EmbeddingError] = []
-        whole: list[Vectors | EmbeddingError] = []
+        embedder = self._wait_for_embedder(None)
+        vectors: list[Vectors | EmbeddingError] = []
+        part_vectors: list[Vectors | EmbeddingError] = []
         most = (_GROUP_SIZE,) * 2 if stopping is None else (_GROUP_BEHIND, _LONG_BEHIND)
         for group, ends in _groups(texts, *most):
             if stopping is not None and stopping():
                 break
-            whole.extend(within_limit(partial(self._embed_group, embedder, group)))
+            part_vectors.extend(within_limit(partial(self._embed_group, embedder, group)))
             for count in ends:
-                found.append(_joined(whole[:count]))
-                del whole[:count]
+                vectors.append(_join_parts(part_vectors[:count]))
+                del part_vectors[:count]
             if progress is not None and ends:
-                progress(len(found), len(texts))
-        return found
+                progress(len(vectors), len(texts))
+        return vectors
 
     def _embed_group(
         self, embedder: Embedder, texts: Sequence[str]
@@ -468,69 +464,61 @@ class EmbedderService:
         try:
             rows = embedder.embed(texts)
         except EndpointError:
-            # It says nothing about the texts.
+            # The endpoint failed, not the texts.
             raise
         except _TEXT_FAILURES as error:
             if len(texts) == 1:
                 return [_as_embedding_error(error)]
-            # Halving finds a bad text among many without embedding every good one alone.
+            # Halving finds a bad text among many without embedding each good one alone.
             middle = len(texts) // 2
             return [
                 *self._embed_group(embedder, texts[:middle]),
                 *self._embed_group(embedder, texts[middle:]),
             ]
-        checked = [self._checked(own) for own in rows]
-        self._count(sum(not isinstance(own, EmbeddingError) for own in checked))
+        checked = [self._check(vectors) for vectors in rows]
+        self._count(sum(not isinstance(vectors, EmbeddingError) for vectors in checked))
         return checked
 
     def _embed_once(self, embedder: Embedder, text: str, key: Hashable) -> tuple[Vector, bool]:
-        """As `_gather`, unless the same question was embedded while this call came to its turn.
+        """The vector of a question, and whether another call with the same question computed it.
 
-        The vector is kept in this thread: a caller that waits for it wakes later.
+        It is cached in this thread: a caller that waits for it wakes later.
         """
         vector = self._cache.by_key(text, key)
         if vector is not None:
             return vector, True
-        vector, shared = self._gather(embedder, text, key)
+        run: _Run | None = getattr(embedder, "embed_queries", None)
+        gathered, shared = None, False
+        if run is not None and len(text) <= _BRIEF:
+            # In one run with other questions that wait.
+            with suppress(*_TEXT_FAILURES), lent():
+                gathered, shared = self._gathered.vector(key, text, run)
+        if gathered is None:
+            vector, shared = self._compute(embedder, text), False
+        else:
+            vector = self._accept(embedder, gathered, made=0 if shared else 1)
         self._cache.put(text, key, vector)
         return vector, shared
 
-    def _gather(self, embedder: Embedder, text: str, key: Hashable) -> tuple[Vector, bool]:
-        """The vector of a question, and whether another one that asked the same computed it.
-
-        Where the embedder has `embed_queries`, in one run with others that wait.
-        """
-        run: _Run | None = getattr(embedder, "embed_queries", None)
-        if run is None or len(text) > _BRIEF:
-            return self._compute(embedder, text), False
-        try:
-            with lent():
-                found, shared = self._gathered.vector(key, text, run)
-        except _TEXT_FAILURES:
-            found, shared = None, False
-        if found is None:
-            return self._compute(embedder, text), False
-        return self._own(embedder, found, made=0 if shared else 1), shared
-
     def _compute(self, embedder: Embedder, text: str) -> Vector:
         with lent():
-            found = _guarded(embedder.embed_query, text)
-        return self._own(embedder, found, made=1)
+            vector = _call_guarded(embedder.embed_query, text)
+        return self._accept(embedder, vector, made=1)
 
-    def _own(self, embedder: Embedder, found: Vector, *, made: int) -> Vector:
-        """A vector that the embedder gave, checked, read-only; counted where it was `made` now."""
-        vector = self._checked(found[None, :])
+    def _accept(self, embedder: Embedder, given: Vector, *, made: int) -> Vector:
+        """A vector of the embedder, checked and read-only; `made` is added to the count."""
+        vector = self._check(given[None, :])
         if isinstance(vector, EmbeddingError):
             raise vector
         self._count(made)
         if self._calibration is None:
             self._calibrate(embedder)
-        own: Vector = vector[0].copy()
-        own.setflags(write=False)
-        return own
+        read_only: Vector = vector[0].copy()
+        read_only.setflags(write=False)
+        return read_only
 
-    def _checked(self, rows: Vectors) -> Vectors | EmbeddingError:
-        """A vector that is no vector would spoil every comparison that it takes part in."""
+    def _check(self, rows: Vectors) -> Vectors | EmbeddingError:
+        """Check vectors: an invalid one would spoil every comparison that it takes part in."""
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != self.dimensions:
             return EmbeddingError(
                 f"{self.name} gave shape {rows.shape}, expected (parts, {self.dimensions})"
@@ -543,42 +531,44 @@ class EmbedderService:
         with self._lock:
             self._embedded += texts
 
-    def _reported(self, kind: Literal["hit", "miss"], text: str, vector: Vector) -> Vector:
+    def _report(self, kind: Literal["hit", "miss"], text: str, vector: Vector) -> Vector:
         if self._on_cache is not None:
             self._on_cache(CacheEvent(kind, text))
         return vector
 
-    def _loaded(self, timeout: float | None) -> Embedder:
+    def _wait_for_embedder(self, timeout: float | None) -> Embedder:
         self.start()
         if not self._ended.is_set():
-            asked = time.monotonic()
+            started = time.monotonic()
             with lent():
                 ended = wait_within(self._ended.wait, timeout)
             if not ended:
-                raise EmbedderNotReady(time.monotonic() - asked)
+                raise EmbedderNotReady(time.monotonic() - started)
         if self._embedder is None:
             assert self._failure is not None
             raise self._failure.with_traceback(None)
         return self._embedder
 
     def _calibrate(self, embedder: Embedder) -> None:
-        """Look up or measure how its cosines lie; later, where an endpoint is away now."""
-        found = UNCHANGED if self.name.startswith(_AS_THEY_ARE) else None
-        found = found or _noted(self._registry.get("calibrations", self.name))
-        if found is None:
+        """Look up or measure the calibration; if an endpoint is away, this is tried again."""
+        calibration = UNCHANGED if self.name.startswith(_AS_THEY_ARE) else None
+        calibration = calibration or _read_calibration(
+            self._registry.get("calibrations", self.name)
+        )
+        if calibration is None:
             try:
-                found = measured(embedder)
+                calibration = measured(embedder)
             except EndpointError:
                 return
             except _TEXT_FAILURES:
-                found = UNCHANGED
+                calibration = UNCHANGED
             else:
-                self._registry.put("calibrations", self.name, asdict(found))
-        self._calibration = found
+                self._registry.put("calibrations", self.name, asdict(calibration))
+        self._calibration = calibration
 
     def _load(self) -> None:
-        # Whatever happens here, nobody may wait for ever: a defect shows in this thread's own
-        # traceback, and those who wait are told that there is no model.
+        # `_ended` is always set, so that no caller waits forever: after a defect, callers get this
+        # failure, and the traceback of this thread shows the defect.
         failure = EmbeddingError(f"loading {self.name} ended unexpectedly")
         try:
             embedder = self._spec.load()
@@ -594,51 +584,49 @@ class EmbedderService:
             self._ended.set()
 
 
-def _noted(record: dict[str, Any]) -> Calibration | None:
-    lines = (record.get("asked"), record.get("alike"))
-    found = [Line(one["scale"], one["shift"]) for one in lines if _is_line(one)]
-    return Calibration(*found) if len(found) == len(lines) else None
-
-
-def _is_line(one: Any) -> TypeGuard[dict[str, float]]:
-    if not isinstance(one, dict):
-        return False
-    numbers = (one.get("scale"), one.get("shift"))
-    return all(isinstance(number, float) for number in numbers) and one["scale"] > 0.0
+def _read_calibration(record: dict[str, Any]) -> Calibration | None:
+    lines = []
+    for stored in (record.get("asked"), record.get("alike")):
+        fields = stored if isinstance(stored, dict) else {}
+        scale, shift = fields.get("scale"), fields.get("shift")
+        if not (isinstance(scale, float) and isinstance(shift, float) and scale > 0.0):
+            return None
+        lines.append(Line(scale, shift))
+    return Calibration(*lines)
 
 
 def _groups(
     texts: Sequence[str], most: int, most_of_long: int
 ) -> Iterator[tuple[list[str], list[int]]]:
-    """The pieces of texts in groups of at most `most` characters, with a piece of a longer text
-    `most_of_long`; with each the numbers of pieces of the texts that end in it."""
+    """The pieces of texts in groups of at most `most` characters, or `most_of_long` if a text has
+    several pieces; each group with the numbers of pieces of the texts that end in it."""
     group: list[str] = []
     ends: list[int] = []
     size = 0
     for text in texts:
-        own = pieces(text)
-        limit = most if len(own) == 1 else most_of_long
-        for at, piece in enumerate(own, start=1):
+        text_pieces = pieces(text)
+        limit = most if len(text_pieces) == 1 else most_of_long
+        for at, piece in enumerate(text_pieces, start=1):
             if group and (len(group) == _GROUP or size + len(piece) > limit):
                 yield group, ends
                 group, ends, size = [], [], 0
             group.append(piece)
             size += len(piece)
-            if at == len(own):
-                ends.append(len(own))
+            if at == len(text_pieces):
+                ends.append(len(text_pieces))
     if group:
         yield group, ends
 
 
-def _joined(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:
-    """The vectors of a text's pages in one; the first error where there is one."""
+def _join_parts(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:
+    """The vectors of all pages of a text together, or the first error."""
     good = [part for part in parts if not isinstance(part, EmbeddingError)]
     if len(good) < len(parts):
         return next(part for part in parts if isinstance(part, EmbeddingError))
     return good[0] if len(good) == 1 else np.concatenate(good)
 
 
-def _guarded(call: Callable[[str], Got], text: str) -> Got:
+def _call_guarded(call: Callable[[str], Got], text: str) -> Got:
     try:
         return call(text)
     except _TEXT_FAILURES as error:

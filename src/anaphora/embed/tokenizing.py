@@ -1,7 +1,7 @@
 """The tokenizer of a model folder: our own for BERT's word pieces, else the library `tokenizers`.
 
-A `tokenizer.json` comes in; what cuts texts, and what stands before and after each of them, goes
-out. Truncation and padding that the file asks for are left out: texts are cut into windows here.
+Reads a `tokenizer.json`; gives the tokenizer, and the word pieces before and after each text.
+Truncation and padding of the file are ignored, since texts are cut into windows.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ class TokenizerSpec:
     after: tuple[int, ...]
 
     def prefix(self, text: str) -> list[int]:
-        """The word pieces of a prefix, such that text may follow: as if read in one."""
+        """The word pieces of a prefix that is followed by text, as if tokenised together."""
         if not text:
             return []
         ways = [self.tokenizer.ids(text), self.tokenizer.ids(text.rstrip())]
-        whole, word = self.tokenizer.ids(text + _PROBE), self.tokenizer.ids(_PROBE)
-        # Where a space belongs to the word after it, it must not stand there twice.
-        return next((ids for ids in ways if [*ids, *word] == whole), ways[0])
+        with_word, word = self.tokenizer.ids(text + _PROBE), self.tokenizer.ids(_PROBE)
+        # If a space belongs to the next word, the prefix must not have it too.
+        return next((ids for ids in ways if [*ids, *word] == with_word), ways[0])
 
 
 def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
-    """Read a `tokenizer.json`. With `lower` texts are lower-cased first.
+    """Read a `tokenizer.json`. With `lower`, texts are lower-cased first.
 
-    Raises EmbeddingError for a file that is none, MissingExtra when it needs the library.
+    Raises EmbeddingError for an invalid file, MissingExtra if it needs the library.
     """
     try:
         content = path.read_bytes()
         raw = json.loads(content)
     except (OSError, ValueError) as error:
         raise EmbeddingError(f"{path} cannot be read: {error}") from error
-    around = _around(raw) if isinstance(raw, dict) else None
+    around = _read_special_ids(raw) if isinstance(raw, dict) else None
     if around is not None and _is_wordpiece(raw):
         # It lower-cases by itself.
         return TokenizerSpec(read_wordpiece(content), *around)
@@ -55,7 +55,7 @@ def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
 
 
 def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
-    """Whether our own tokenizer gives the very same pieces."""
+    """Whether our own tokenizer gives the same pieces."""
     try:
         read_wordpiece(json.dumps(raw).encode())
     except EmbeddingError:
@@ -65,28 +65,24 @@ def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
     )
 
 
-def _around(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The numbers before and after a text; None where they are said in a way not known here."""
+def _read_special_ids(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The ids before and after a text; None if the file defines them in an unsupported way."""
     after = raw.get("post_processor")
     try:
         if isinstance(after, dict) and after["type"] in {"BertProcessing", "RobertaProcessing"}:
             return (int(after["cls"][1]),), (int(after["sep"][1]),)
         if isinstance(after, dict) and after["type"] == "TemplateProcessing":
-            return _template(after)
+            sides: tuple[list[int], list[int]] = ([], [])
+            side = 0
+            for step in after["single"]:
+                if "Sequence" in step:
+                    side = 1
+                else:
+                    sides[side].extend(after["special_tokens"][step["SpecialToken"]["id"]]["ids"])
+            return tuple(sides[0]), tuple(sides[1])
     except (KeyError, IndexError, TypeError, ValueError):
         return None
     return None
-
-
-def _template(after: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    sides: tuple[list[int], list[int]] = ([], [])
-    side = 0
-    for one in after["single"]:
-        if "Sequence" in one:
-            side = 1
-        else:
-            sides[side].extend(after["special_tokens"][one["SpecialToken"]["id"]]["ids"])
-    return tuple(sides[0]), tuple(sides[1])
 
 
 def _by_library(content: bytes, path: Path, *, lower: bool) -> TokenizerSpec:
@@ -117,16 +113,16 @@ class _Library:
 
     def ids(self, text: str) -> list[int]:
         """The numbers of the text's word pieces."""
-        found: list[int] = self._encoded(text).ids
-        return found
+        ids: list[int] = self._encode(text).ids
+        return ids
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The characters that each of them comes from."""
-        found: list[tuple[int, int]] = self._encoded(text).offsets
-        return found
+        """The (start, end) characters of each of its word pieces."""
+        spans: list[tuple[int, int]] = self._encode(text).offsets
+        return spans
 
-    def _encoded(self, text: str) -> Any:
-        # Lower-casing that changes how long a text is would move what comes after it.
+    def _encode(self, text: str) -> Any:
+        # Not lower-cased if that changes its length, which would shift the spans.
         lowered = text.lower() if self._lower else text
         return self._read.encode(
             lowered if len(lowered) == len(text) else text, add_special_tokens=False

@@ -1,8 +1,8 @@
-"""Texts of any length for a model with a window: cut into parts, run in batches, put together.
+"""Embeds texts of any length with a model that has a window: cuts them, runs batches, collects.
 
-What the models that run here have in common. A text longer than the window is split at paragraphs,
-lines or sentences; every text has at least one part; work goes on in blocks, so that memory is
-bounded by a block and the rows that come out.
+Shared by the models that run in this process. A text longer than the window is split at paragraphs,
+lines or sentences; every text has at least one part; texts are processed in blocks, so that memory
+is bounded by a block and the resulting rows.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from anaphora.core.late_threads import begins
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.chunking import blocks, windows
 
-# A run takes at most so many parts and so many word pieces, padding included. More word pieces at
-# once leave the processor's cache: 32 parts of full length run at less than half the speed of one.
+# A run takes at most so many parts and so many word pieces, including padding. More word pieces do
+# not fit into the processor's cache: 32 parts of full length run at less than half the speed.
 _BATCH: Final = 32
 _BATCH_PIECES: Final = 512
 # Parts are collected up to this many, sorted by length and then run: large enough for batches of
@@ -29,7 +29,7 @@ _BATCH_PIECES: Final = 512
 _ROUND: Final = 2048
 # Characters that are tokenised at once; a tokenised character costs some 50 bytes.
 _BLOCK: Final = 1 << 16
-# Unbroken key material up to this size is its own key, longer material is hashed.
+# Key material up to this size is used as it is, longer material is hashed.
 _KEY_BYTES: Final = 1024
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
@@ -37,51 +37,55 @@ Run: TypeAlias = Callable[[Sequence[Sequence[int]]], Vectors]
 """The model: a row for each part of a batch, of the numbers of its word pieces."""
 
 Part: TypeAlias = tuple[int, Sequence[int]]
-"""Which text a part is of, and the numbers of its word pieces."""
+"""The number of the text that a part belongs to, and the ids of its word pieces."""
 
 
 class Tokenizer(Protocol):
     """Cuts texts into word pieces."""
 
     def ids(self, text: str) -> list[int]:
-        """The numbers of the text's word pieces, none before and none after them."""
+        """The ids of the text's word pieces, without special ones."""
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The (start, end) characters that each of its word pieces comes from."""
+        """The (start, end) characters of each of its word pieces."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextWindows:
-    """Cuts texts for a model that reads `room` word pieces beside those that it wants around."""
+    """Cuts texts for a model that reads `room` word pieces beside the special ones."""
 
     tokenizer: Tokenizer
     room: int
 
     def key(self, text: str, width: type[np.unsignedinteger] = np.uint16) -> Hashable:
-        """The word pieces of a text, as numbers of this width: equal for what reads the same."""
-        ids = b"".join(np.asarray(own, width).tobytes() for _, own in self._blocks(text))
+        """The word pieces of a text, as ids of this width: equal for texts that read the same."""
+        ids = b"".join(
+            np.asarray(piece_ids, width).tobytes() for _, piece_ids in self._blocks(text)
+        )
         return ids if len(ids) <= _KEY_BYTES else hashlib.sha256(ids).digest()
 
     def parts(self, texts: Sequence[str]) -> Iterator[Part]:
-        """Every part of texts, parts of a text in order; one without word pieces for a blank."""
+        """All parts of texts, in order; for a blank text a part without word pieces."""
         for number, text in enumerate(texts):
-            given = False
+            any_part = False
             for block, ids in self._blocks(text):
                 if len(ids) <= self.room:
                     cuts: Iterable[tuple[int, int]] = ((0, len(ids)),)
                 else:
                     cuts = windows(block, self.tokenizer.spans(block), self.room)
-                # A block without word pieces has one window, without any.
+                # A block without word pieces has one empty window.
                 for start, end in cuts:
                     if start < end:
-                        given = True
+                        any_part = True
                         yield number, ids[start:end]
-            if not given:
+            if not any_part:
                 yield number, ()
 
     def _blocks(self, text: str) -> Iterator[tuple[str, list[int]]]:
         """The blocks of a text, each with its word pieces."""
-        for block in blocks(_readable(text), _BLOCK):
+        if not text.isascii():
+            text = _SURROGATES.sub("\ufffd", text)
+        for block in blocks(text, _BLOCK):
             yield block, self.tokenizer.ids(block)
 
 
@@ -95,7 +99,7 @@ def embed_parts(
 ) -> list[Vectors]:
     """The vectors of the parts of so many texts, by text: shape (parts, dimensions) each.
 
-    `run` gives a row for each part of a batch, which grows by `around` word pieces there. So many
+    `run` gives a row for each part of a batch, and adds `around` word pieces to each part. So many
     `threads` run batches at a time.
     """
     rows: list[list[Vector]] = [[] for _ in range(texts)]
@@ -106,7 +110,7 @@ def embed_parts(
             _run_round(waiting, rows, around, run, threads)
             waiting = []
     _run_round(waiting, rows, around, run, threads)
-    return [np.stack(own) for own in rows]
+    return [np.stack(text_rows) for text_rows in rows]
 
 
 def _run_round(
@@ -130,30 +134,30 @@ def _run_round(
         rows[number].append(vector)
 
 
-def share_out(left: list[list[int]], run: Callable[[list[int]], None], threads: int) -> None:
-    """Run all batches, the last first, in this thread and, while there are more, in others."""
+def share_out(batches: list[list[int]], run: Callable[[list[int]], None], threads: int) -> None:
+    """Run all batches, the last first, in this thread and in others."""
     lock = threading.Lock()
     failed: list[BaseException] = []
 
     def work() -> None:
         while not failed:
             with lock:
-                if not left:
+                if not batches:
                     return
-                batch = left.pop()
+                batch = batches.pop()
             try:
                 run(batch)
-            except BaseException as error:  # noqa: BLE001 - raised again by who waits
+            except BaseException as error:  # noqa: BLE001 - raised again by the caller
                 failed.append(error)
 
-    others = [
+    helpers = [
         threading.Thread(target=work, name="anaphora-embedding", daemon=True)
-        for _ in range(min(threads, len(left)) - 1)
+        for _ in range(min(threads, len(batches)) - 1)
     ]
-    begun = [other for other in others if begins(other)]
+    begun = [helper for helper in helpers if begins(helper)]
     work()
-    for other in begun:
-        other.join()
+    for helper in begun:
+        helper.join()
     if failed:
         raise failed[0]
 
@@ -169,7 +173,3 @@ def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]
         batch.append(at)
     if batch:
         yield batch
-
-
-def _readable(text: str) -> str:
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)

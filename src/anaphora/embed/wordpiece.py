@@ -1,10 +1,10 @@
-"""BERT's tokenizer: a text comes in, the numbers of its word pieces go out.
+"""BERT's tokenizer: from a text to the ids of its word pieces.
 
-The text is cleaned of control characters, lower-cased and stripped of accents; words are what
-stands between spaces, every punctuation mark and every Chinese character for itself; a word is cut
-into the longest pieces that the vocabulary has, from the left (Wu et al., arXiv:1609.08144; Devlin
-et al., arXiv:1810.04805). The same pieces as the library `tokenizers` finds, for every character of
-Unicode 3.2; of newer scripts the interpreter's tables say what a mark and a punctuation mark is.
+The text is cleaned of control characters, lower-cased and stripped of accents; words are separated
+by spaces, and each punctuation mark and Chinese character is a word of its own; a word is cut into
+the longest pieces of the vocabulary, from the left (Wu et al., arXiv:1609.08144; Devlin et al.,
+arXiv:1810.04805). The pieces are those of the library `tokenizers` for every character of Unicode
+3.2; for newer scripts the interpreter's tables define marks and punctuation.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _IDEOGRAPHS: Final = (
 )  # fmt: skip
 
 _Pieces = tuple[tuple[int, int], ...]
-"""Of one word: the number of each piece, and how many characters of the word it takes."""
+"""The pieces of one word: the id of each, and how many characters of the word it covers."""
 
 
 class WordPiece:
-    """`vocabulary` numbers the pieces; `special` those that are written out as `[MASK]` is."""
+    """`vocabulary` has the ids of pieces, `special` those of literal tokens such as `[MASK]`."""
 
     def __init__(self, vocabulary: Mapping[str, int], special: Mapping[str, int], unknown: int):
         self._vocabulary = vocabulary
@@ -51,37 +51,33 @@ class WordPiece:
         self._marked = re.compile(f"({'|'.join(map(re.escape, special))})") if special else None
 
     def ids(self, text: str) -> list[int]:
-        """The numbers of the text's word pieces, none before and none after them."""
-        found: list[int] = []
+        """The ids of the text's word pieces, without special ones around them."""
+        ids: list[int] = []
         for part, special in self._parts(text):
             if special is not None:
-                found.append(special)
+                ids.append(special)
                 continue
             for word in "".join(map(self._characters.__getitem__, part)).split():
-                found.extend(piece for piece, _ in self._pieces(word))
-        return found
+                ids.extend(piece for piece, _ in self._pieces(word))
+        return ids
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The (start, end) characters of `text` that each of its word pieces comes from."""
-        found: list[tuple[int, int]] = []
+        """The (start, end) characters of `text` for each of its word pieces."""
+        spans: list[tuple[int, int]] = []
         start = 0
         for part, special in self._parts(text):
             if special is not None:
-                found.append((start, start + len(part)))
-            else:
-                found.extend(self._spans(part, start))
+                spans.append((start, start + len(part)))
+            written = [] if special is not None else [self._characters[char] for char in part]
+            # The position in the text of each character of the cleaned text.
+            positions = [at for at, characters in enumerate(written, start) for _ in characters]
+            for word in _WORDS.finditer("".join(written)):
+                at = word.start()
+                for _, length in self._pieces(word.group()):
+                    spans.append((positions[at], positions[at + length - 1] + 1))
+                    at += length
             start += len(part)
-        return found
-
-    def _spans(self, text: str, start: int) -> Iterator[tuple[int, int]]:
-        written = [self._characters[character] for character in text]
-        # Where each character of what is read stands in the text.
-        place = [at for at, characters in enumerate(written, start) for _ in characters]
-        for word in _WORDS.finditer("".join(written)):
-            at = word.start()
-            for _, length in self._pieces(word.group()):
-                yield place[at], place[at + length - 1] + 1
-                at += length
+        return spans
 
     def _parts(self, text: str) -> Iterator[tuple[str, int | None]]:
         if self._marked is None or "[" not in text:
@@ -91,17 +87,17 @@ class WordPiece:
             yield part, self._special.get(part)
 
     def _pieces(self, word: str) -> _Pieces:
-        known = self._words.get(word)
-        if known is None:
+        cut = self._words.get(word)
+        if cut is None:
             if len(self._words) >= _KEPT_WORDS:
                 self._words.clear()
-            known = self._words[word] = self._cut(word)
-        return known
+            cut = self._words[word] = self._cut(word)
+        return cut
 
     def _cut(self, word: str) -> _Pieces:
-        whole = ((self._unknown, len(word)),)
+        unknown = ((self._unknown, len(word)),)
         if len(word) > _LONGEST_WORD:
-            return whole
+            return unknown
         pieces: list[tuple[int, int]] = []
         start, prefix = 0, ""
         while start < len(word):
@@ -112,12 +108,12 @@ class WordPiece:
                     start, prefix = end, _CONTINUED
                     break
             else:
-                return whole
+                return unknown
         return tuple(pieces)
 
 
 class _Characters(dict[str, str]):
-    """What is read for a character, worked out once: nothing, a space, or some characters."""
+    """The cleaned form of each character, computed once: empty, a space, or some characters."""
 
     def __missing__(self, character: str) -> str:
         read = self[character] = _read(character)
@@ -133,18 +129,16 @@ def _read(character: str) -> str:
     if character.isspace():
         return " "
     read = "".join(part.lower() for part in normalize("NFD", character) if kind_of(part) != "Mn")
-    alone = any(low <= code <= high for low, high in _IDEOGRAPHS) or any(map(_is_mark, read))
+    alone = any(low <= code <= high for low, high in _IDEOGRAPHS) or any(
+        part in _ASCII_PUNCTUATION or kind_of(part).startswith("P") for part in read
+    )
     return f" {read} " if alone else read
 
 
-def _is_mark(character: str) -> bool:
-    return character in _ASCII_PUNCTUATION or kind_of(character).startswith("P")
-
-
 def read_wordpiece(content: bytes) -> WordPiece:
-    """A tokenizer out of a `tokenizer.json` of the library `tokenizers`.
+    """A tokenizer from a `tokenizer.json` of the library `tokenizers`.
 
-    Raises EmbeddingError for one of another kind than BERT's, in lower case.
+    Raises EmbeddingError if it is not BERT's tokenizer with lower-casing.
     """
     try:
         raw: Any = json.loads(content)
@@ -154,7 +148,7 @@ def read_wordpiece(content: bytes) -> WordPiece:
         if kinds != ("WordPiece", _CONTINUED, "BertNormalizer") or flags != (True, True, None):
             raise EmbeddingError(f"another tokenizer was expected than {kinds}, {flags}")
         vocabulary: dict[str, int] = model["vocab"]
-        special = {str(one["content"]): int(one["id"]) for one in raw["added_tokens"]}
+        special = {str(token["content"]): int(token["id"]) for token in raw["added_tokens"]}
         return WordPiece(vocabulary, special, vocabulary[model["unk_token"]])
     except (ValueError, KeyError, TypeError) as error:
         raise EmbeddingError(f"the model's tokenizer cannot be read: {error!r}") from error
@@ -162,6 +156,6 @@ def read_wordpiece(content: bytes) -> WordPiece:
 
 @cache
 def common_words() -> frozenset[str]:
-    """The whole words that the bundled model knows: those that are common in English, folded."""
+    """The whole words in the vocabulary of the bundled model: common English words, folded."""
     content = (Path(__file__).parent / "models" / "minilm" / "tokenizer.json").read_bytes()
     return frozenset(word for word in json.loads(content)["model"]["vocab"] if word.isalpha())

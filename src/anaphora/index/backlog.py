@@ -1,9 +1,8 @@
-"""What has no vector yet gets one, group by group: of memories, notes, sections and turns.
+"""Embeds texts that have no vector yet, group by group: of memories, notes, sections and turns.
 
-A text that cannot be embedded hides no other. Who waits for an answer makes the vectors of no more
-than `IN_CALL` characters; the rest is made behind the calls. A process tries a text once; turns,
-whose attempts are counted in their index file for all processes, say themselves which are worth
-another one.
+A text that cannot be embedded does not hold up the others. A call embeds no more than `IN_CALL`
+characters; the rest is embedded in the background. A process tries a text once. Attempts for turns
+are counted in their index file for all processes, so their index decides which texts to retry.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ def embed_texts(
     texts: Mapping[KeyT, str],
     stopping: Callable[[], bool] | None = None,
 ) -> tuple[dict[KeyT, Vectors], dict[KeyT, EmbeddingError]]:
-    """The vectors of texts by their keys, and why others have none; not of those that were left
-    when `stopping` became true.
+    """The vectors of texts by their keys, and the errors of those that failed. Texts not reached
+    before `stopping` became true are in neither.
 
     Waits for the model; raises EmbeddingError when it cannot be loaded.
     """
-    found = embedder.embed([*texts.values()], stopping=stopping) if texts else []
+    outcomes = embedder.embed([*texts.values()], stopping=stopping) if texts else []
     vectors, failures = {}, {}
-    for key, made in zip(texts, found, strict=False):
-        if isinstance(made, EmbeddingError):
-            failures[key] = made
+    for key, outcome in zip(texts, outcomes, strict=False):
+        if isinstance(outcome, EmbeddingError):
+            failures[key] = outcome
         else:
-            vectors[key] = made
+            vectors[key] = outcome
     return vectors, failures
 
 
 class Backlog(Generic[OwnerT]):
     """The texts of one kind that have no vector. Safe to share between threads.
 
-    `key_of` tells one owner of a text from another, `text_of` gives what is embedded of it. `put`
-    keeps vectors with their owners and returns how many owners got theirs.
+    `key_of` identifies the owner of a text, `text_of` gives the text to embed. `put` stores vectors
+    with their owners and returns how many owners received theirs.
     """
 
     def __init__(
@@ -71,21 +70,25 @@ class Backlog(Generic[OwnerT]):
 
     @property
     def failure(self) -> EmbeddingError | None:
-        """Why the last text that could not be embedded could not; None if all could."""
+        """The error of the last text that could not be embedded; None if all could."""
         return next(reversed(self._failed.values()), None)
 
     def embed(
         self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None
     ) -> list[tuple[OwnerT, Vectors]]:
-        """The owners whose texts can be embedded, with their vectors; none that failed before."""
-        fresh = {self._key_of(one): one for one in owners if self._key_of(one) not in self._failed}
-        texts = {key: self._text_of(one) for key, one in fresh.items()}
+        """Owners with the vectors of their texts, without texts that fail now or failed before."""
+        fresh = {
+            self._key_of(owner): owner
+            for owner in owners
+            if self._key_of(owner) not in self._failed
+        }
+        texts = {key: self._text_of(owner) for key, owner in fresh.items()}
         vectors, failures = embed_texts(self._embedder, texts, stopping)
         self._failed.update(failures)
-        return [(fresh[key], made) for key, made in vectors.items()]
+        return [(fresh[key], embedded) for key, embedded in vectors.items()]
 
     def attach(self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None) -> int:
-        """Embed texts and keep their vectors; how many owners got theirs."""
+        """Embed texts and store their vectors; how many owners received theirs."""
         return self._put(self.embed(owners, stopping))
 
     def fill(
@@ -99,15 +102,15 @@ class Backlog(Generic[OwnerT]):
         step: int | None = None,
         stopping: Callable[[], bool] | None = None,
     ) -> tuple[int, int]:
-        """Work through what has no vector, until `limit` got theirs; how many did, and did not.
+        """Embed texts without a vector until `limit` are embedded; how many were, and were not.
 
-        `owners_without` gives up to so many after a cursor, in its order; `cursor_of` says where an
-        owner stands in it (its key, unless told). `progress` is called with (got theirs, looked
-        at). It ends before the first text that does not fit into `room` characters with those
-        before, and when `stopping` becomes true. What is done is kept, so that an interrupted call
-        can be made again.
+        `owners_without` lists up to so many owners after a cursor, in its order; `cursor_of` gives
+        the cursor of an owner (by default its key). `progress` is called with (embedded, tried).
+        It ends before the first text that exceeds `room` characters together with those before
+        it, and when `stopping` becomes true. Vectors are stored group by group, so an interrupted
+        call can be repeated.
         """
-        done, left, after, step = 0, 0, "", step or GROUP
+        done, failed, after, step = 0, 0, "", step or GROUP
         while (limit is None or done < limit) and not (stopping is not None and stopping()):
             owners = owners_without(after, step if limit is None else min(step, limit - done))
             if room is not None:
@@ -115,14 +118,14 @@ class Backlog(Generic[OwnerT]):
             if not owners:
                 break
             after = (cursor_of or self._key_of)(owners[-1])
-            made = self.attach(owners, stopping)
-            done, left = done + made, left + len(owners) - made
+            embedded = self.attach(owners, stopping)
+            done, failed = done + embedded, failed + len(owners) - embedded
             if progress is not None:
-                progress(done, done + left)
-        return done, left
+                progress(done, done + failed)
+        return done, failed
 
     def _fitting(self, owners: Sequence[OwnerT], room: int) -> tuple[list[OwnerT], int]:
-        """The first owners whose texts fit into `room` characters, and what is left of that."""
+        """The first owners with texts that fit into `room` characters, and the room left."""
         fitting: list[OwnerT] = []
         for owner in owners:
             size = 0 if self._key_of(owner) in self._failed else len(self._text_of(owner))
@@ -143,10 +146,10 @@ def fill_records(
     room: int | None = None,
     stopping: Callable[[], bool] | None = None,
 ) -> tuple[int, int]:
-    """`Backlog.fill` with the records that have no vector of an embedder: how many got theirs, and
-    how many did not.
+    """`Backlog.fill` with the records that have no vector of an embedder: how many were embedded,
+    and how many failed.
 
-    Long texts come after all others, one by one; with `room`, in characters, none longer than that.
+    Long texts come last, one by one; with `room`, in characters, longer texts are left out.
     """
     longest = PIECE if room is None else room
 
@@ -156,9 +159,9 @@ def fill_records(
     def long(after: str, count: int) -> Sequence[TextToEmbed]:
         return vectors.owners_without(embedder, after=after, limit=count, longer_than=longest)
 
-    done, left = backlog.fill(short, limit, progress, room=room, stopping=stopping)
+    done, failed = backlog.fill(short, limit, progress, room=room, stopping=stopping)
     if room is None and (limit is None or done < limit):
-        rest = None if limit is None else limit - done
-        more, others = backlog.fill(long, rest, progress, step=1, stopping=stopping)
-        done, left = done + more, left + others
-    return done, left
+        remaining = None if limit is None else limit - done
+        more, more_failed = backlog.fill(long, remaining, progress, step=1, stopping=stopping)
+        done, failed = done + more, failed + more_failed
+    return done, failed

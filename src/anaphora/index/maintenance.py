@@ -1,4 +1,4 @@
-"""What every index needs to keep itself up: work behind the calls, and the right to write."""
+"""Shared by all indexes: background work, and the lock that a writer needs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from anaphora.store.disk import make_directory
 
 
 class Background:
-    """The background of one owner. Safe to use from several threads; the work may not wait for it.
+    """A background thread for one owner. Thread-safe; the work itself must not wait for it.
 
-    `lock` is the owner's, where it begins works while holding one (a reentrant one): who waits then
-    lets those finish first who may be about to begin one. `stopping` is for the work to look at: it
-    is set while nothing more should be done.
+    `lock` is the owner's (reentrant) lock if it begins work while holding it: `wait` then also
+    covers work that is just being begun. The work checks `stopping`, which is set while it should
+    end early.
     """
 
     def __init__(self, name: str, lock: AbstractContextManager[object] | None = None) -> None:
@@ -27,43 +27,43 @@ class Background:
 
     @property
     def running(self) -> bool:
-        """Whether a work is under way."""
+        """Whether work is under way."""
         thread = self._thread
         return thread is not None and thread.is_alive()
 
     def begin(self, work: Callable[[], None]) -> bool:
-        """Do `work` in a thread; False where one is under way or it is stopping."""
+        """Run `work` in a thread; False if a thread is already running or it is stopping."""
         with self._lock:
             if self.stopping.is_set() or self.running:
                 return False
-            # In a context of its own: the limit of the call that begins it is not the work's.
+            # In its own context: the time limit of the call that begins it must not apply.
             thread = threading.Thread(
                 target=Context().run, args=(work,), name=self._name, daemon=True
             )
             thread.start()
-            # Not before: a thread that has not begun, or could not, must not be waited for.
+            # Only now: a thread that failed to start must not be joined.
             self._thread = thread
             return True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the work to end; False when `timeout` seconds did not suffice."""
+        """Wait for the work to end; False if it takes longer than `timeout` seconds."""
         with self._lock:
-            # Whoever is beginning one holds this lock: it is not missed.
+            # `begin` holds this lock, so a thread that is being started is not missed.
             thread = self._thread
         if thread is not None:
             thread.join(timeout)
         return thread is None or not thread.is_alive()
 
     def stop(self) -> None:
-        """Begin nothing more, and wait for what is under way; clear `stopping` to go on."""
+        """Begin no more work, and wait for the running one; clear `stopping` to go on."""
         self.stopping.set()
         self.wait()
 
 
 @contextmanager
 def try_lock(directory: Path, name: str) -> Iterator[bool]:
-    """Hold the lock `name` while inside; False where another has it or nothing can be written."""
-    # Most processes only read: importing it takes longer than their question to an index.
+    """Hold the lock `name` while inside; False if another process has it or the disk refuses."""
+    # Imported late: most processes only read, and the import takes longer than a query.
     from filelock import FileLock, Timeout
 
     try:
@@ -76,10 +76,10 @@ def try_lock(directory: Path, name: str) -> Iterator[bool]:
     try:
         yield True
     finally:
-        # The folder may have been deleted meanwhile, and the lock with it.
+        # The folder may have been deleted meanwhile, together with the lock.
         with suppress(OSError):
             lock.release()
 
 
 class IndexLost(Exception):
-    """The file of the index is torn, corrupt or gone; what it held is made again from truth."""
+    """The file of the index is torn, corrupt or gone; it is rebuilt from the database."""

@@ -1,6 +1,6 @@
-"""Rows told by a key, with typed columns that grow: what an index keeps of each thing in memory.
+"""Rows with a key and typed columns that grow: what an index keeps in memory of each item.
 
-A thing keeps its row while it lives; the row of a deleted one is never given out again.
+An item keeps its row until it is deleted; the row of a deleted item is never reused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GONE: Final = -1
 
 
 class GrowingColumn:
-    """A column, or `width` of them, that grows; what it showed before stays as it was."""
+    """A growing column, or `width` of them; earlier views stay valid."""
 
     def __init__(self, dtype: Any = np.int64, fill: int = 0, width: int | None = None) -> None:
         self._buffer: NDArray[Any] = np.empty(0 if width is None else (0, width), dtype)
@@ -30,7 +30,7 @@ class GrowingColumn:
         return self._count
 
     def add(self, values: NDArray[Any]) -> None:
-        """Put values behind those that are here."""
+        """Append values."""
         first = self._count
         self.reserve(first + len(values))
         self._count = first + len(values)
@@ -49,10 +49,10 @@ class GrowingColumn:
         return self._buffer[: self._count]
 
     def reserve(self, needed: int) -> None:
-        """Make room for so many in all: what is not used costs nothing."""
+        """Make room for so many values in all: unused memory costs nothing."""
         if needed > len(self._buffer):
-            # Copied once in many times: a column of 100,000 is not worth copying for every one.
-            # What was filled at once rarely grows much.
+            # Grown in large steps: copying a column of 100,000 for every value would be slow.
+            # A column that was filled in one step rarely grows much.
             more = min(needed // 2 + 64, 16_384) if self._count else 0
             grown = np.empty((needed + more, *self._buffer.shape[1:]), self._buffer.dtype)
             grown[: self._count] = self.view()
@@ -62,8 +62,8 @@ class GrowingColumn:
 class KeyedRows:
     """Columns of N rows. One thread at a time (the caller holds a lock).
 
-    `columns` gives their types; beside them each row has `seq`, the number of truth that it last
-    changed at, and `state` (CURRENT, PAST or GONE).
+    `columns` gives their types; each row also has `seq`, the number of the database at which it
+    last changed, and `state` (CURRENT, PAST or GONE).
     """
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
@@ -80,46 +80,46 @@ class KeyedRows:
         return self._columns[name].view()
 
     def row(self, key: str) -> int:
-        """The row of a thing, -1 for an unknown or a deleted one."""
+        """The row of an item, -1 for an unknown or deleted one."""
         return self._place.get(key, -1)
 
     def rows(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of things, -1 for unknown ones."""
+        """The rows of items, -1 for unknown ones."""
         return np.fromiter(map(self._place.get, keys, repeat(-1)), np.int64, len(keys))
 
     def own(self, keys: Sequence[str]) -> tuple[str, ...]:
-        """The same keys, those of rows as the very strings that are kept here."""
-        find, ids = self._place.get, self.ids
-        return tuple(one if (row := find(one)) is None else ids[row] for one in keys)
+        """The same keys, those of rows as the identical string objects that are stored here."""
+        row_of, ids = self._place.get, self.ids
+        return tuple(key if (row := row_of(key)) is None else ids[row] for key in keys)
 
     def put_rows(self, keys: Sequence[str], columns: Mapping[str, Any]) -> NDArray[np.int64]:
-        """Set rows, new or known, of as many keys; a column is a sequence, or one value for all.
+        """Set rows, new or existing, by their keys; a column is a sequence, or one value for all.
 
-        A new row whose `state` is not given is CURRENT; the other columns are all given.
+        New rows without a `state` are CURRENT; all other columns are required.
         """
-        known = len(self.ids)
-        fresh = dict(zip(keys, range(known, known + len(keys)), strict=True))
-        if len(fresh) == len(keys) and self._place.keys().isdisjoint(fresh):
-            # As at an opening: not one by one.
-            self._place.update(fresh)
+        first_new = len(self.ids)
+        numbered = dict(zip(keys, range(first_new, first_new + len(keys)), strict=True))
+        if len(numbered) == len(keys) and self._place.keys().isdisjoint(numbered):
+            # All new, as on opening: added at once.
+            self._place.update(numbered)
             self.ids.extend(keys)
         else:
             for key in keys:
                 if self._place.setdefault(key, len(self.ids)) == len(self.ids):
                     self.ids.append(key)
-        if len(self.ids) > known:
+        if len(self.ids) > first_new:
             for column in self._columns.values():
                 column.extend_to(len(self.ids))
-            self.column("state")[known:] = CURRENT
+            self.column("state")[first_new:] = CURRENT
         rows = self.rows(keys)
         for name, values in columns.items():
             self.column(name)[rows] = values
         return rows
 
     def delete(self, key: str, seq: int | None) -> int:
-        """Drop what was deleted at number `seq` (None: now); its row, or -1 when it lives on."""
+        """Drop an item deleted at number `seq` (None: now); its row, or -1 if it still exists."""
         row = self.row(key)
-        # Numbers tell a deletion from a later return under the same key (a restored backup).
+        # A higher number means that the key came back after the deletion (a restored backup).
         if row < 0 or (seq is not None and self.column("seq")[row] > seq):
             return -1
         del self._place[key]
@@ -127,5 +127,5 @@ class KeyedRows:
         return row
 
     def known(self) -> int:
-        """How many there are, past ones too."""
+        """How many items there are, including past ones."""
         return int((self.column("state") != GONE).sum())

@@ -15,8 +15,8 @@ _MODULES = ("conversations", "memories", "projects", "deep")
 
 
 def __getattr__(name: str) -> Any:
-    for module in _MODULES:
-        found = import_module(f"{__name__}.{module}")
-        if name in found.__all__:
-            return getattr(found, name)
+    for part in _MODULES:
+        module = import_module(f"{__name__}.{part}")
+        if name in module.__all__:
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

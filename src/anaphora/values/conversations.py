@@ -348,7 +348,7 @@ class ImportReport:
         left_out: Counter[str] = Counter()
         for report in reports:
             left_out.update(report.left_out)
-        counts = [one.name for one in fields(cls) if isinstance(one.default, int)]
+        counts = [column.name for column in fields(cls) if isinstance(column.default, int)]
         return cls(
             **{n: sum(getattr(r, n) for r in reports) for n in counts},
             left_out=dict(left_out),

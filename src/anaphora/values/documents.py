@@ -1,4 +1,4 @@
-"""The frozen values of documents: files whose text is kept, in sections."""
+"""The frozen values of documents: files that are stored as text, in sections."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class ToolCall:
     @property
     def line(self) -> str:
         """The call as it is kept and found."""
-        said = f"{self.name} {self.target}".strip()
-        return f"{said}: {self.outcome}" if self.outcome else said
+        call = f"{self.name} {self.target}".strip()
+        return f"{call}: {self.outcome}" if self.outcome else call
 
 
 @dataclass(frozen=True, slots=True)

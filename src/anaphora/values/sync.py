@@ -86,8 +86,8 @@ class SyncStatus:
     @property
     def backlog(self) -> str:
         """What is still to be sent, in words."""
-        made = "1 entry" if self.waiting == 1 else f"{self.waiting} entries"
-        return f"{made}{' and what changed since' if self.uncounted else ''} to be sent"
+        entries = "1 entry" if self.waiting == 1 else f"{self.waiting} entries"
+        return f"{entries}{' and what changed since' if self.uncounted else ''} to be sent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,44 +77,44 @@ class Language:
 
 @lru_cache(maxsize=4096)
 def loose(pattern: str) -> str:
-    """A pattern that also takes letters with accents without them: "é" as "e", "ü" as "ue"."""
-    found: list[str] = []
+    """A pattern that also matches letters without their accents: "é" as "e", "ü" as "ue"."""
+    parts: list[str] = []
     inside = False
     for at, letter in enumerate(pattern):
         escaped = at > 0 and pattern[at - 1] == "\\"
         inside = (inside or letter == "[") and not (letter == "]" and not escaped)
         plain = letter if inside or letter.isascii() else fold(letter)
         if plain == letter or not plain.isascii():
-            found.append(letter)
+            parts.append(letter)
         else:
             spelt = f"|{plain}e" if letter.lower() in _UMLAUTS else ""
-            found.append(f"(?:{letter}|{plain}{spelt})")
-    return "".join(found)
+            parts.append(f"(?:{letter}|{plain}{spelt})")
+    return "".join(parts)
 
 
-def read_language(place: Path) -> Language:
-    """The language of a file. Raises OSError, ValueError or TypeError where it cannot be read."""
-    found = tomllib.loads(place.read_text(encoding="utf-8"))
-    listed = frozenset(found.pop("stop").split())
+def read_language(path: Path) -> Language:
+    """The language of a file. Raises OSError, ValueError or TypeError if it cannot be read."""
+    fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    listed = frozenset(fields.pop("stop").split())
     stop = frozenset(fold(word) for word in listed)
-    letters = frozenset(found.pop("letters", ""))
-    return Language(place.stem, stop=stop, written=listed | stop, letters=letters, **found)
+    letters = frozenset(fields.pop("letters", ""))
+    return Language(path.stem, stop=stop, written=listed | stop, letters=letters, **fields)
 
 
 @lru_cache(maxsize=8)
 def languages(folder: Path = _DATA) -> Mapping[str, Language]:
     """The languages of a folder by code, in the order of the codes."""
-    return {place.stem: read_language(place) for place in sorted(folder.glob("*.toml"))}
+    return {path.stem: read_language(path) for path in sorted(folder.glob("*.toml"))}
 
 
 @lru_cache(maxsize=1)
 def english() -> Language:
-    """English alone, which is needed before any other."""
+    """English, which is needed before other languages."""
     return read_language(_DATA / f"{ENGLISH}.toml")
 
 
 def language_of(text: str, known: Mapping[str, Language] | None = None) -> str:
-    """The code of the language that `text` is written in, "" where its words do not tell."""
+    """The code of the language that `text` is written in, "" if its words do not show it."""
     head = text[:_HEAD]
     return (
         _known_language_of(head)
@@ -128,26 +128,31 @@ def _known_language_of(head: str) -> str:
     return _language_of(head, languages(), _told_by_any())
 
 
-def _language_of(head: str, known: Mapping[str, Language], told: _FunctionWords) -> str:
-    return (_by_script(head, known) if not head.isascii() else "") or _by_words(head, known, told)
+def _language_of(head: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:
+    return (_by_script(head, known) if not head.isascii() else "") or _by_words(
+        head, known, function_words
+    )
 
 
 def _by_script(text: str, known: Mapping[str, Language]) -> str:
     """The language without spaces that most characters are of, if it outweighs the letters."""
     best, most = "", 0
-    for one in known.values():
-        if not one.spaced and (count := len(_script(one.script).findall(text)) * one.weight) > most:
-            best, most = one.code, count
+    for language in known.values():
+        if (
+            not language.spaced
+            and (count := len(_script(language.script).findall(text)) * language.weight) > most
+        ):
+            best, most = language.code, count
     # A character of such a script is about a syllable: a word of Latin letters has some five.
     return best if 2 * most > sum(map(str.isascii, filter(str.isalpha, text))) // 2 else ""
 
 
-def _by_words(text: str, known: Mapping[str, Language], told: _FunctionWords) -> str:
+def _by_words(text: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:
     text = text.lower()
     length = 0
     counts: dict[str, int] = {}
-    # No word holds white space, and most runs between it were met before.
-    of_run, of_known_run = told.of_run, told.of_known_run
+    # Words have no white space, and most runs without it are cached.
+    of_run, of_known_run = function_words.of_run, function_words.of_known_run
     for run in text.split():
         words, codes = of_known_run(run) if len(run) <= _SHORT_RUN else of_run(run)
         length += words
@@ -156,17 +161,21 @@ def _by_words(text: str, known: Mapping[str, Language], told: _FunctionWords) ->
     english_words = counts.pop(ENGLISH, 0)
     if not text.isascii():
         signs = set(text)
-        for one in known.values():
-            if one.spaced and one.code != ENGLISH and (own := len(one.letters & signs)):
-                counts[one.code] = counts.get(one.code, 0) + own
+        for language in known.values():
+            if (
+                language.spaced
+                and language.code != ENGLISH
+                and (signs_of_language := len(language.letters & signs))
+            ):
+                counts[language.code] = counts.get(language.code, 0) + signs_of_language
     best, most, second = "", 0, 0
     for code in sorted(counts):
         if counts[code] > most:
             best, most, second = code, counts[code], most
         else:
             second = max(second, counts[code])
-    enough = most >= _LEAST and most >= _SHARE * length
-    if enough and most > english_words and most > second:
+    sufficient = most >= _LEAST and most >= _SHARE * length
+    if sufficient and most > english_words and most > second:
         return best
     return ENGLISH if english_words and english_words >= most else ""
 
@@ -176,9 +185,13 @@ class _FunctionWords:
 
     def __init__(self, known: Mapping[str, Language]) -> None:
         self._codes: dict[str, list[str]] = {}
-        for one in known.values():
-            for word in (one.stop if one.code == ENGLISH else one.written) if one.spaced else ():
-                self._codes.setdefault(word, []).append(one.code)
+        for language in known.values():
+            for word in (
+                (language.stop if language.code == ENGLISH else language.written)
+                if language.spaced
+                else ()
+            ):
+                self._codes.setdefault(word, []).append(language.code)
         self.of_known_run = lru_cache(maxsize=32_768)(self.of_run)
 
     def of_run(self, run: str) -> tuple[int, tuple[str, ...]]:

@@ -1,9 +1,9 @@
 """Filters over all memories at once: which rows does a filter let through?
 
-A filter is asked once for every distinct combination of the values it looks at, so that one on
-type, path or tags costs little however many rows share them; the answer is that of `Filter.matches`
-for each record. A field is read from truth with the first filter that looks at it, and kept; texts
-never are.
+A filter is evaluated once for every distinct combination of the values of its fields, so that one
+on type, path or tags costs little however many rows share them; the result is that of
+`Filter.matches` for each record. A field is read from the database with the first filter that uses
+it, and cached; texts never are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from anaphora.store.records.rows import RECORD_MAPPING, as_mapping
 from anaphora.store.records.store import Records
 from anaphora.values.memories import MemoryRecord
 
-_KEPT: Final = 32
+_CACHED_MASKS: Final = 32
 
 
 def _source(stored: str | None) -> str | None:
@@ -33,14 +33,14 @@ def _source(stored: str | None) -> str | None:
 
 
 class _Values:
-    """One field of every row: a code a row, a value a code."""
+    """One field of every row: a code per row, a value per code."""
 
     def __init__(self) -> None:
         self.codes = GrowingColumn()
         self.values: list[Any] = [None]
         self._known: dict[Any, int] = {None: 0}
 
-    def put(self, row: int, value: Any, key: Any) -> None:
+    def set_value(self, row: int, value: Any, key: Any) -> None:
         """Set the value of a row; `key` is equal for equal values."""
         code = self._known.get(key)
         if code is None:
@@ -51,19 +51,23 @@ class _Values:
     def fill(
         self, rows: NDArray[np.int64], stored: Iterable[Any], read: Callable[[Any], Any], count: int
     ) -> None:
-        """Set all rows at once from what is stored; what several share is read once."""
-        known: dict[Any, int] = {}
-        codes = [known.setdefault(cell, len(known)) for cell in stored]
-        places = []
-        for value in (_value(read, cell) for cell in known):
-            key = _key(value)
-            place = self._known.setdefault(key, len(self.values))
-            if place == len(self.values):
-                self.values.append(value)
-            places.append(place)
-        good = rows >= 0
-        self.codes.extend_to(count)[rows[good]] = np.array(places, np.int64)[
-            np.array(codes, np.int64)[good]
+        """Set all rows at once from stored cells; equal cells are parsed once."""
+        distinct: dict[Any, int] = {}
+        cells = [distinct.setdefault(cell, len(distinct)) for cell in stored]
+        codes = []
+        for cell in distinct:
+            try:
+                parsed_cell = read(cell)
+            except DAMAGE:
+                # The record cannot be read either.
+                parsed_cell = None
+            code = self._known.setdefault(_key(parsed_cell), len(self.values))
+            if code == len(self.values):
+                self.values.append(parsed_cell)
+            codes.append(code)
+        existing = rows >= 0
+        self.codes.extend_to(count)[rows[existing]] = np.array(codes, np.int64)[
+            np.array(cells, np.int64)[existing]
         ]
 
 
@@ -75,52 +79,50 @@ class MemoryFilters:
         self._masks: OrderedDict[Filter, NDArray[np.bool_]] = OrderedDict()
 
     def forget(self) -> None:
-        """Drop everything; the next filter reads it again."""
+        """Drop everything; the next filter reads its fields again."""
         self._fields = {}
         self._masks.clear()
 
     def changed(self, rows: MemoryRows, records: Iterable[MemoryRecord]) -> None:
-        """Take in records that are new or changed."""
+        """Update new or changed records."""
         self._masks.clear()
-        if self._fields:
-            self._put(rows, records)
-
-    def mask(self, keep: Filter, rows: MemoryRows, records: Records) -> NDArray[np.bool_]:
-        """Which rows `keep` lets through, shape (N,)."""
-        if not keep.fields:
-            return np.ones(len(rows), np.bool_)
-        found = self._masks.get(keep)
-        if found is None:
-            names = sorted({name.split(".", 1)[0] for name in keep.fields})
-            for name in names:
-                if name not in self._fields:
-                    self._fields[name] = _read(name, rows, records)
-            found = self._evaluate(keep, names, len(rows))
-            self._masks[keep] = found
-            if len(self._masks) > _KEPT:
-                self._masks.popitem(last=False)
-        return found
-
-    def _put(self, rows: MemoryRows, records: Iterable[MemoryRecord]) -> None:
+        if not self._fields:
+            return
         for record in records:
             row = rows.row(record.id)
             if row < 0:
                 continue
             values = as_mapping(record)
             for name, field in self._fields.items():
-                field.put(row, values[name], _key(values[name]))
+                field.set_value(row, values[name], _key(values[name]))
+
+    def mask(self, keep: Filter, rows: MemoryRows, records: Records) -> NDArray[np.bool_]:
+        """Which rows `keep` lets through, shape (N,)."""
+        if not keep.fields:
+            return np.ones(len(rows), np.bool_)
+        mask = self._masks.get(keep)
+        if mask is None:
+            names = sorted({name.split(".", 1)[0] for name in keep.fields})
+            for name in names:
+                if name not in self._fields:
+                    self._fields[name] = _read_field(name, rows, records)
+            mask = self._evaluate(keep, names, len(rows))
+            self._masks[keep] = mask
+            if len(self._masks) > _CACHED_MASKS:
+                self._masks.popitem(last=False)
+        return mask
 
     def _evaluate(self, keep: Filter, names: Sequence[str], count: int) -> NDArray[np.bool_]:
         fields = self._fields
-        together = np.zeros(count, np.int64)
+        combinations = np.zeros(count, np.int64)
         columns = []
         for name in names:
             codes = fields[name].codes.extend_to(count)
             columns.append(codes)
             # Renumbered after each field: the product of all sizes could overflow.
-            pairs = together * len(fields[name].values) + codes
-            together = np.unique(pairs, return_inverse=True)[1]
-        _, first, where = np.unique(together, return_index=True, return_inverse=True)
+            pairs = combinations * len(fields[name].values) + codes
+            combinations = np.unique(pairs, return_inverse=True)[1]
+        _, first, positions = np.unique(combinations, return_index=True, return_inverse=True)
         answers = np.fromiter(
             (
                 keep.matches(
@@ -134,25 +136,17 @@ class MemoryFilters:
             np.bool_,
             len(first),
         )
-        return answers[where]
+        return answers[positions]
 
 
-def _read(name: str, rows: MemoryRows, records: Records) -> _Values:
+def _read_field(name: str, rows: MemoryRows, records: Records) -> _Values:
     """One field of every memory."""
     column, read = ("origin", _source) if name == "source" else RECORD_MAPPING.cell(name)
-    found = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
+    columns = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
     values = _Values()
-    at = rows.rows([one for one, _ in found])
-    values.fill(at, (cell for _, cell in found), read, len(rows))
+    positions = rows.rows([record_id for record_id, _ in columns])
+    values.fill(positions, (cell for _, cell in columns), read, len(rows))
     return values
-
-
-def _value(read: Callable[[Any], Any], stored: Any) -> Any:
-    """What a cell holds; None where it makes no sense: its record cannot be read either."""
-    try:
-        return read(stored)
-    except DAMAGE:
-        return None
 
 
 def _key(value: Any) -> Any:

@@ -1,8 +1,8 @@
-"""The index of memories: in step with truth by its numbers, asked by meaning, words and filters.
+"""The index of memories: follows the database by its numbers, queried by vector, words, filters.
 
-What was acknowledged before a question, by any process, is in its answer: asking whether anything
-changed costs one small read. Nothing is embedded here and no text is held; the directory can vanish
-or be torn at any time.
+Memories that any process stored before a query are in its answer: checking for changes takes one
+small read. Nothing is embedded here and no text stays in memory; the directory can vanish or be
+torn at any time.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
 
 TAIL_LIMIT = 500
-"""Texts whose words are in memory alone before they are written to the disk."""
+"""Texts with words in memory only before they are written to disk."""
 
 TAIL_SHARE: Final = 64
-"""Where that is more: the share of all texts. A write reads and lists all that are on the disk."""
+"""At least 1/TAIL_SHARE of all texts are written at once: a write lists all texts on disk."""
 
 MUCH: Final = 20_000
-"""Texts that are written before the first answer: by word, a million of them fill gigabytes."""
+"""More texts are written before the first answer: as postings, a million fill gigabytes."""
 
 PAUSE: Final = 2.0
-"""Seconds after forgetting before words are made again in the background."""
+"""Seconds after forgetting before words are rewritten in the background."""
 
 WORTH_KEEPING: Final = 2_000
-"""Memories from which on their columns are written at closing: fewer are read in 6 ms."""
+"""Memories from which their columns are written on closing: fewer are read in 6 ms."""
 
 UNREAD_SHARE: Final = 8
-"""They are written again where an opening had to read more than this share of them from truth."""
+"""Columns are written again if opening had to read more than 1/UNREAD_SHARE from the database."""
 
 _TAIL_AT_CLOSE = 100
 _STEP = 4096
@@ -68,14 +68,13 @@ ResultT = TypeVar("ResultT")
 
 
 class MemoryIndex:
-    """The memories of one namespace. Cheap to make: it opens with its first use.
+    """The memories of one namespace. Cheap to make: it opens on first use.
 
-    Safe to use from several threads; any number of processes may share `directory`. `embedder` is
-    the (name, dimensions) of the vectors that are compared. `cap` is how many parts are scanned in
-    memory before LanceDB holds them (0: always, None: never: it keeps vectors in clear).
-    `sealer` says what may lie on disk in the place of a token. `background` False leaves writing
-    to `settle`; `title_of` gives what a record is called, `part_sizes` how many lie in a part of
-    the words on disk.
+    Thread-safe; any number of processes may share `directory`. `embedder` is the (name, dimensions)
+    of the vectors that are compared. `cap` is how many parts are scanned in memory before LanceDB
+    stores them (0: always, None: never, since it stores vectors in clear). `sealer` replaces tokens
+    on disk. With `background` False, only `settle` writes. `title_of` gives the title of a record;
+    `part_sizes` are the sizes of the parts of words on disk.
     """
 
     def __init__(
@@ -100,13 +99,13 @@ class MemoryIndex:
         words = self._directory / "words"
         self._folder = memory_segments(words, sealer.mark, records.check, part_sizes)
         self._snapshot = SnapshotFile(self._directory / "rows.bin", sealer)
-        # What is on the disk as far as is known here, without its columns.
-        self._kept = RowsSnapshot()
+        # The snapshot on disk as last known, without its columns.
+        self._known_snapshot = RowsSnapshot()
         self._state = MemoryState(
             records,
             MemoryRows(),
             MemoryFilters(),
-            self._no_words(),
+            self._make_words(),
             MemoryVectors(self._directory / "ann", vectors, embedder, cap, background=background),
         )
         self._seq = -1
@@ -116,10 +115,10 @@ class MemoryIndex:
         self._at_once = threading.Event()
         self._closed = False
 
-    # Following.
+    # Following the database.
 
     def sync(self) -> int:
-        """Catch up with truth; how many memories are new or changed."""
+        """Catch up with the database; how many memories are new or changed."""
         with held_within(self._lock):
             if self._closed:
                 raise Closed
@@ -128,7 +127,7 @@ class MemoryIndex:
                 return 0
             opening = not 0 <= self._seq < version
             changed = self._open() if opening else self._take_changes()
-            # What was committed after `version` was read is looked at again next time.
+            # Changes committed after `version` was read are read again next time.
             self._seq = version
             if opening and self._background and self._state.words.index.waiting > MUCH:
                 self._write_words()
@@ -136,20 +135,20 @@ class MemoryIndex:
             return changed
 
     def _open(self) -> int:
-        """Read everything: with the first question, or when truth was put back (a restore)."""
+        """Read everything: on the first query, or if the database was restored from a backup."""
         state = self._state
         state.rows = MemoryRows()
-        kept = self._snapshot.read()
-        state.rows.load(self._records, kept)
-        self._kept = replace(kept, columns={})
-        if not kept.blocks or self._records.tombstones_since(kept.seq, 1):
+        stored = self._snapshot.read()
+        state.rows.load(self._records, stored)
+        self._known_snapshot = replace(stored, columns={})
+        if not stored.blocks or self._records.tombstones_since(stored.seq, 1):
             self._lose_snapshot()
         state.filters.forget()
-        state.words = self._no_words()
+        state.words = self._make_words()
         self._folder.remove_foreign()
         if self._folder.littered():
-            with try_lock(self._directory, "words.lock") as held:
-                if held:
+            with try_lock(self._directory, "words.lock") as locked:
+                if locked:
                     self._folder.sweep()
         manifest, words = self._folder.read(), state.words.index
         good = self._open_words(words, manifest, self._records.version())
@@ -158,26 +157,26 @@ class MemoryIndex:
                 row = state.rows.row(record.id)
                 if row >= 0:
                     words.put(row, self._document(record))
-        self._put_lacking()
+        self._put_missing()
         words.purge()
         state.vectors.load(state.rows)
         return len(state.rows)
 
     def take(self, written: WrittenRecords) -> None:
-        """Take in what this program has just written: `sync` need not read it back.
+        """Index records that this process has just written, so that `sync` need not read them.
 
-        Where anything else was written since, or nothing was asked yet, all is left to `sync`.
+        If anything else was written since, or the index is not open yet, it is left to `sync`.
         """
         with self._lock:
             if self._closed or self._seq != written.before:
                 return
-            self._put(written.records)
+            self._index_records(written.records)
             self._state.vectors.take(self._state.rows, written)
             self._purge_files()
             self._seq = written.after
             self._settle_if_due()
 
-    def _put(self, records: Sequence[MemoryRecord]) -> None:
+    def _index_records(self, records: Sequence[MemoryRecord]) -> None:
         state = self._state
         rows = state.rows.put_records(records)
         state.filters.changed(state.rows, records)
@@ -185,18 +184,22 @@ class MemoryIndex:
             state.words.index.put(row, self._document(record))
 
     def _settle_if_due(self) -> None:
-        if self._background and (self._words_due() or self._state.vectors.due()):
+        if not self._background:
+            return
+        words = self._state.words.index
+        room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
+        if words.waiting > room or words.stale or self._state.vectors.due():
             self._worker.begin(self._settle_in_background)
 
     def _take_changes(self) -> int:
         state, changed = self._state, 0
         for records in self._changed_since(self._seq):
             changed += len(records)
-            self._put(records)
-        gone = self._records.tombstones_since(self._seq)
-        if gone:
+            self._index_records(records)
+        tombstones = self._records.tombstones_since(self._seq)
+        if tombstones:
             self._lose_snapshot()
-        for seq, record_id in gone:
+        for seq, record_id in tombstones:
             row = state.rows.delete(record_id, seq)
             if row >= 0:
                 changed += 1
@@ -207,51 +210,51 @@ class MemoryIndex:
         return changed
 
     def _purge_files(self) -> None:
-        """Take what was deleted or replaced off the disk."""
+        """Remove deleted and replaced memories from the disk."""
         self._state.words.index.purge()
         self._state.vectors.purge(self._state.rows)
 
     def _changed_since(self, seq: int) -> Iterator[Sequence[MemoryRecord]]:
-        while found := self._records.changed_since(seq, _STEP):
-            yield found
-            seq = found[-1].seq
+        while records := self._records.changed_since(seq, _STEP):
+            yield records
+            seq = records[-1].seq
 
-    # Answers.
+    # Queries.
 
     def __len__(self) -> int:
-        """How many memories there are, in history too."""
+        """How many memories there are, including past ones."""
         with self._lock:
             return self._state.rows.known()
 
-    def candidates(self, wanted: MemoryQuery) -> Candidates:
+    def candidates(self, query: MemoryQuery) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
-        return self._answer(lambda: self._state.candidates(wanted, self._seq))
+        return self._answer(lambda: self._state.candidates(query, self._seq))
 
-    def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str) -> Related:
-        """The `limit` memories that share most of `words`, scored for the question of `wanted`.
+    def related(self, query: MemoryQuery, words: Sequence[Word], to: str) -> Related:
+        """The `limit` memories that share most of `words`, scored for `query`.
 
         Each has its closeness to the memory `to`.
         """
-        return self._answer(lambda: self._state.related(wanted, words, to, self._seq))
+        return self._answer(lambda: self._state.related(query, words, to, self._seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
-        """The ids of memories that hold any of the terms, past ones too: the best of them."""
+        """The ids of the best memories with any of the terms, including past ones."""
 
         def find() -> tuple[str, ...]:
             state = self._state
-            found, _, _ = state.words.best(state.words.look_up(terms), limit)
-            return tuple(state.rows.ids[row] for row in found.tolist())
+            rows, _, _ = state.words.best(state.words.look_up(terms), limit)
+            return tuple(state.rows.ids[row] for row in rows.tolist())
 
         return self._answer(find)
 
-    def excluded(self, wanted: MemoryQuery) -> Candidates:
-        """The candidates there would be if all might be shown, each with why it may not."""
-        return self._answer(lambda: self._state.excluded(wanted))
+    def excluded(self, query: MemoryQuery) -> Candidates:
+        """The candidates if all memories could be shown, each with why it may not be."""
+        return self._answer(lambda: self._state.excluded(query))
 
     def neighbours(
         self, vectors: NDArray[np.float32], closer: float, limit: int = 8
     ) -> list[list[tuple[str, float]]]:
-        """For each unit vector (n, dimensions), current memories of at least this cosine.
+        """For each unit vector (n, dimensions), current memories with at least this cosine.
 
         Each is (id, cosine), the closest first, at most `limit`.
         """
@@ -259,13 +262,13 @@ class MemoryIndex:
         def find() -> list[list[tuple[str, float]]]:
             rows = self._state.rows
 
-            def current(some: NDArray[np.int64]) -> NDArray[np.bool_]:
-                current = rows.column("state")[some] == CURRENT
-                found: NDArray[np.bool_] = current & (rows.column("valid_until")[some] == NEVER)
-                return found
+            def are_current(close: NDArray[np.int64]) -> NDArray[np.bool_]:
+                unended = rows.column("valid_until")[close] == NEVER
+                current: NDArray[np.bool_] = unended & (rows.column("state")[close] == CURRENT)
+                return current
 
-            near = self._state.vectors.close_to(vectors, current, closer, limit)
-            return [[(rows.ids[row], cosine) for row, cosine in one] for one in near]
+            near = self._state.vectors.close_to(vectors, are_current, closer, limit)
+            return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in near]
 
         return self._answer(find)
 
@@ -273,13 +276,13 @@ class MemoryIndex:
         """Which of these memories may be shown at `moment`."""
         with self._lock:
             rows = self._state.rows
-            places = rows.rows(record_ids)
-            known = np.flatnonzero(places >= 0)
-            shown = known[rows.visible(Moment(moment, past), places[known])]
-            return {record_ids[at] for at in shown.tolist()}
+            rows_ = rows.rows(record_ids)
+            existing = np.flatnonzero(rows_ >= 0)
+            allowed = existing[rows.visible(Moment(moment, past), rows_[existing])]
+            return {record_ids[at] for at in allowed.tolist()}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
-        """Follow and answer; where the ANN index cannot be read, do without it."""
+        """Catch up and answer; if the ANN index cannot be read, do without it."""
         with self._lock:
             for _ in range(_ROUNDS):
                 self.sync()
@@ -292,9 +295,9 @@ class MemoryIndex:
     # The disk.
 
     def settle(self, *, vectors: bool = True) -> bool:
-        """Write what is only in memory; False where another process is writing or disk refuses.
+        """Write what is only in memory; False if another process writes or the disk refuses.
 
-        `vectors` sends vectors to LanceDB where the cap says that they belong there.
+        `vectors`: also move vectors beyond the cap to LanceDB.
         """
         done = self._write_words()
         if vectors and self._state.vectors.over_cap():
@@ -302,10 +305,10 @@ class MemoryIndex:
         return done
 
     def purge(self) -> None:
-        """Follow truth; when this returns, words that were forgotten have left the files.
+        """Catch up with the database; on return, forgotten words have left the files.
 
-        Files that hold any are removed, and made again behind this call. A rewrite that began
-        before is cut short: it would bring such words back for as long as it lasts.
+        Files with forgotten words are removed, and made again in the background. A running rewrite
+        is stopped: it would bring such words back until the next one.
         """
         with self._purging:
             self._cut_short.set()
@@ -318,7 +321,7 @@ class MemoryIndex:
             self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False when something took longer than `timeout` s."""
+        """Wait for the background to end; False if it takes longer than `timeout` seconds."""
         self._at_once.set()
         try:
             return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
@@ -326,7 +329,7 @@ class MemoryIndex:
             self._at_once.clear()
 
     def close(self) -> None:
-        """End the background, write what is worth writing, let go. Safe to call twice."""
+        """End the background and write what is worth writing. Safe to call twice."""
         self._worker.stopping.set()
         self._at_once.set()
         self._worker.stop()
@@ -343,42 +346,38 @@ class MemoryIndex:
             self._closed = True
 
     def _write_snapshot(self) -> None:
-        """Leave the columns for the next opening, if it would have much to read without them."""
+        """Write the columns for the next opening, if it would have much to read without them."""
         rows = self._state.rows
         count = rows.known()
-        if count < WORTH_KEEPING or rows.unread(self._kept) * UNREAD_SHARE <= count:
+        if count < WORTH_KEEPING or rows.unread(self._known_snapshot) * UNREAD_SHARE <= count:
             return
-        with try_lock(self._directory, "rows.lock") as held:
-            if held and self._snapshot.write(rows.snapshot(self._seq)):
-                # Whoever forgets one removes what lies there then; here is looked for it after.
+        with try_lock(self._directory, "rows.lock") as locked:
+            if locked and self._snapshot.write(rows.snapshot(self._seq)):
+                # A process that forgets a memory removes the snapshot that exists by then; one
+                # forgotten while this was written is found here.
                 with suppress(AnaphoraError):
                     if not self._records.tombstones_since(self._seq, 1):
                         return
                 self._lose_snapshot()
 
     def _lose_snapshot(self) -> None:
-        """Nothing of what was forgotten may stay on the disk, not even when it was said."""
+        """Remove the snapshot: no trace of a forgotten memory may stay on disk, even its time."""
         self._snapshot.remove()
-        self._kept = RowsSnapshot()
-
-    def _words_due(self) -> bool:
-        words = self._state.words.index
-        room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
-        return words.waiting > room or words.stale
+        self._known_snapshot = RowsSnapshot()
 
     def _settle_in_background(self) -> None:
-        # Who forgets one often forgets more, and each would cut short what the last one began.
+        # Memories are often forgotten one after another, and each would stop the last rewrite.
         if self._state.words.index.stale:
             self._at_once.wait(PAUSE)
         if self._cut_short.is_set() or self._worker.stopping.is_set():
             return
-        # What cannot be written stays in memory and answers from there; a later change tries again.
+        # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
             self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 words, upto = self._state.words.index, self._seq
@@ -386,62 +385,69 @@ class MemoryIndex:
                 if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
                     # Another process has written meanwhile.
                     self._go_on_from(words, on_disk)
-                seen, again = self._rest(words, on_disk)
-                fresh = words.documents()
-            if not fresh and not again and seen.parts and len(seen.parts) == len(on_disk.parts):
+                base, rewritten = self._plan_rewrite(words, on_disk)
+                waiting = words.documents()
+            if (
+                not waiting
+                and not rewritten
+                and base.parts
+                and len(base.parts) == len(on_disk.parts)
+            ):
                 return True
-            found = self._documents(again)
-            if found is None:
+            documents = self._read_documents(rewritten)
+            if documents is None:
                 return False
-            # Where all is read, what waits is among it.
-            fresh = found if again is None else found + fresh
-            written = self._folder.write(seen, upto, fresh, self._cut_short.is_set)
+            # If all memories were read, the waiting ones are among them.
+            waiting = documents if rewritten is None else documents + waiting
+            written = self._folder.write(base, upto, waiting, self._cut_short.is_set)
             if written is None:
                 return False
             with self._lock:
-                # The index was opened anew meanwhile where these are not the same words.
+                # Read again: the index may have been opened anew meanwhile.
                 words = self._state.words.index
                 good = self._go_on_from(words, written)
                 words.purge()
                 return good
 
-    def _rest(self, words: WordIndex, on_disk: Manifest) -> tuple[Manifest, list[str] | None]:
-        """What stays on the disk, and whose words are written anew beside what waits; None: all."""
+    def _plan_rewrite(
+        self, words: WordIndex, on_disk: Manifest
+    ) -> tuple[Manifest, list[str] | None]:
+        """The manifest of what stays on disk, and the ids to write again; None for all ids."""
         if on_disk.meta.generation and on_disk.meta == words.manifest.meta:
             with suppress(*WORD_INDEX_ERRORS):
                 return words.rest()
-        # Where nothing was on the disk for us, what waits is all there is, analysed already.
+        # If nothing on disk was used, all documents are waiting, analysed already.
         return Manifest(), None if self._seq < 0 or words.manifest.meta.generation else []
 
-    def _documents(self, ids: Sequence[str] | None) -> list[Document] | None:
-        """Those of these memories, or of all; None where it is cut short, or the seal refuses."""
-        found = []
+    def _read_documents(self, ids: Sequence[str] | None) -> list[Document] | None:
+        """The documents of these memories, or of all; None if stopped, or the seal has changed."""
+        documents = []
         with suppress(SealChanged):
-            every = self._changed_since(-1) if ids is None else self._of_ids(ids)
-            for record in chain.from_iterable(every):
+            batches = self._changed_since(-1) if ids is None else self._read_records(ids)
+            for record in chain.from_iterable(batches):
                 if self._cut_short.is_set():
                     return None
-                found.append(self._document(record))
-            return found
+                documents.append(self._document(record))
+            return documents
         return None
 
-    def _of_ids(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
+    def _read_records(self, ids: Sequence[str]) -> Iterator[Sequence[MemoryRecord]]:
         for at in range(0, len(ids), _STEP):
             yield tuple(self._records.many(ids[at : at + _STEP]).values())
 
     def _go_on_from(self, words: WordIndex, manifest: Manifest) -> bool:
-        """Answer from what was written just now; False where it cannot be read."""
+        """Answer from the words that were just written; False if they cannot be read."""
         good = self._open_words(words, manifest, self._seq)
         with suppress(SealChanged):
-            self._put_lacking()
+            self._put_missing()
         return good
 
-    def _put_lacking(self) -> None:
-        """Take in words that the disk has not: they went with some that were forgotten."""
+    def _put_missing(self) -> None:
+        """Index words that are missing on disk: they were in parts with forgotten memories."""
         rows, words = self._state.rows, self._state.words.index
-        lacking = words.lacking(np.flatnonzero(rows.column("state") != GONE))
+        missing = words.find_missing(np.flatnonzero(rows.column("state") != GONE))
         for record in chain.from_iterable(
-            self._of_ids([rows.ids[one] for one in lacking.tolist()])
+            self._read_records([rows.ids[row] for row in missing.tolist()])
         ):
             words.put(rows.row(record.id), self._document(record))
 
@@ -451,16 +457,16 @@ class MemoryIndex:
 
     def _open_words(self, words: WordIndex, manifest: Manifest, known_upto: int) -> bool:
         rows = self._state.rows
-        # Each id is in memory once, however many speak of it.
+        # Each id is one string object, shared by rows and manifest.
         manifest = replace(manifest, ids=rows.own(manifest.ids))
         return words.open(manifest, rows.row, known_upto)
 
-    def _no_words(self) -> MemoryWords:
+    def _make_words(self) -> MemoryWords:
         return MemoryWords(WordIndex(self._folder, self._term_of))
 
     def _write_vectors(self) -> bool:
-        with try_lock(self._directory, "ann.lock") as held:
-            if not held:
+        with try_lock(self._directory, "ann.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 upto = self._state.vectors.upto

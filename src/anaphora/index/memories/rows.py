@@ -1,6 +1,6 @@
-"""What the index keeps of each memory: columns that time and status are judged by.
+"""The columns of the index of memories, which decide by time and status what may be shown.
 
-Texts and payloads are not held: `Records` reads them for the few that are shown.
+Texts and payloads are not in memory: `Records` reads them for the few that are shown.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from anaphora.values.memories import MemoryRecord
 
 TYPES: Final = ("episodic", "semantic", "procedural")
 NEVER: Final = ENDLESS
-"""Stands for a time that does not come: no end, no expiry."""
+"""A time that never comes: no end, no expiry."""
 
 _CODES = {name: code for code, name in enumerate(TYPES)}
-# A type that no program of ours has written ages as most memories do.
+# An unknown type ages as most memories do.
 _USUAL = _CODES["semantic"]
 _NUMBERS = (
     "type", "created", "reinforced_at", "count", "valid_from", "valid_until", "expires",
@@ -34,7 +34,7 @@ _NUMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time that an answer is for: `now`, or the past moment that was asked about."""
+    """The time that an answer is for: now, or the past moment that was asked about."""
 
     at: datetime
     past: bool = False
@@ -48,25 +48,26 @@ class Moment:
 class MemoryRows(KeyedRows):
     """Columns of N memories. One thread at a time (the caller holds a lock).
 
-    `column(name)` is an array (N,) of int64: seq, type (a place in TYPES), created, reinforced_at,
+    `column(name)` is an array (N,) of int64: seq, type (an index of TYPES), created, reinforced_at,
     count, valid_from, valid_until, expires (microseconds; NEVER for none); `state` (int8) is PAST
-    for what was softly forgotten.
+    for softly forgotten memories.
     """
 
     def __init__(self) -> None:
         super().__init__(dict.fromkeys(_NUMBERS, np.int64))
 
-    def load(self, records: Records, kept: RowsSnapshot) -> None:
-        """Take in every memory of the namespace, without texts: the way to open.
+    def load(self, records: Records, snapshot: RowsSnapshot) -> None:
+        """Load every memory of the namespace, without texts, to open the index.
 
-        Of `kept`, the blocks are used of which truth says what it said when they were written.
+        Blocks of `snapshot` are used if their rows in the database are as they were when it was
+        written.
         """
-        since, begins = -1, kept.begins()
-        for block, first, end in zip(kept.blocks, begins, begins[1:], strict=False):
+        since, begins = -1, snapshot.begins()
+        for block, first, end in zip(snapshot.blocks, begins, begins[1:], strict=False):
             ids, lines = records.short_texts(since, block.upto)
             keys = ids.split(",")
             if len(keys) == block.count and digest_of(ids, lines) == block.digest:
-                columns = kept.columns.items()
+                columns = snapshot.columns.items()
                 self.put_rows(keys, {name: values[first:end] for name, values in columns})
             else:
                 self._load(records, since, block.upto)
@@ -74,51 +75,51 @@ class MemoryRows(KeyedRows):
         self._load(records, since)
 
     def _load(self, records: Records, since: int, upto: int = NEVER) -> None:
-        for found in records.short_rows(since, upto):
+        for rows in records.short_rows(since, upto):
             try:
-                self._put_stored(found)
+                self._put_stored(rows)
             except DAMAGE:
-                self._put_stored(list(readable(found, _sound)))
+                self._put_stored(list(readable(rows, _sound)))
 
     def snapshot(self, seq: int) -> RowsSnapshot:
-        """All of them as they are at truth's number `seq`, for the next opening."""
+        """All rows at number `seq` of the database, for the next opening."""
         rows = np.flatnonzero(self.column("state") != GONE)
         rows = rows[np.argsort(self.column("seq")[rows])]
         names = ("seq", *_NUMBERS, "state")
         columns = {name: self.column(name)[rows] for name in names}
         blocks = []
         for start in range(0, len(rows), BLOCK):
-            some = slice(start, start + BLOCK)
-            ids = [self.ids[row] for row in rows[some].tolist()]
-            lines = _lines({name: columns[name][some] for name in names})
+            block_rows = slice(start, start + BLOCK)
+            ids = [self.ids[row] for row in rows[block_rows].tolist()]
+            lines = _lines({name: columns[name][block_rows] for name in names})
             digest = digest_of(",".join(ids), ",".join(lines))
-            blocks.append(Block(int(columns["seq"][some][-1]), len(ids), digest))
+            blocks.append(Block(int(columns["seq"][block_rows][-1]), len(ids), digest))
         return RowsSnapshot(seq, tuple(blocks), columns)
 
-    def unread(self, kept: RowsSnapshot) -> int:
-        """How many rows an opening would have to read from truth beside what is `kept`."""
-        return self.known() - kept.standing(self.column("seq")[self.column("state") != GONE])
+    def unread(self, snapshot: RowsSnapshot) -> int:
+        """How many rows an opening would have to read from the database beside `snapshot`."""
+        return self.known() - snapshot.standing(self.column("seq")[self.column("state") != GONE])
 
-    def _put_stored(self, found: Sequence[tuple[Any, ...]]) -> None:
-        if not found:
+    def _put_stored(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        if not rows:
             return
-        ids, seq, types, *numbers, until, expires, forgotten = zip(*found, strict=True)
+        ids, seq, types, *numbers, until, expires, forgotten = zip(*rows, strict=True)
         ends = ([NEVER if end is None else end for end in column] for column in (until, expires))
         codes = [_CODES.get(name, _USUAL) for name in types]
         columns = zip(_NUMBERS, (codes, *numbers, *ends), strict=True)
-        kept = {name: np.array(column, np.int64) for name, column in columns}
-        state = [CURRENT if value is None else PAST for value in forgotten]
-        self.put_rows(ids, {**kept, "seq": np.array(seq, np.int64), "state": state})
+        converted = {name: np.array(column, np.int64) for name, column in columns}
+        state = [CURRENT if forgotten_at is None else PAST for forgotten_at in forgotten]
+        self.put_rows(ids, {**converted, "seq": np.array(seq, np.int64), "state": state})
 
     def put_records(self, records: Sequence[MemoryRecord]) -> list[int]:
-        """Take in records that are new or changed; their rows."""
+        """Add or update records; their rows."""
         self._put_stored([_stored(record) for record in records])
         return [self.row(record.id) for record in records]
 
     def visible(self, moment: Moment, rows: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
         """Which rows (None: all, in order) an answer for `moment` may show, shape (N,).
 
-        Now: neither superseded nor expired nor forgotten. Then: what was valid at that time.
+        Now: neither superseded nor expired nor forgotten. In the past: valid at that time.
         """
 
         def column(name: str) -> NDArray[Any]:
@@ -131,12 +132,12 @@ class MemoryRows(KeyedRows):
         if moment.past:
             keep &= (column("valid_from") <= at) & (until > at)
         else:
-            # Not `until > at`: a clock that jumped back must not bring back what was replaced.
+            # Not `until > at`: if the clock jumps back, replaced memories must not return.
             keep &= until == NEVER
         return keep
 
     def why_not(self, row: int, moment: Moment) -> str:
-        """Why `visible` leaves a row out; "" where it does not."""
+        """Why `visible` leaves a row out; "" if it does not."""
         at = moment.micros
         if self.column("state")[row] != CURRENT:
             return "forgotten"
@@ -149,12 +150,12 @@ class MemoryRows(KeyedRows):
 
 
 def _lines(columns: Mapping[str, NDArray[Any]]) -> list[str]:
-    """What `Records.short_texts` says of these rows."""
+    """These rows as lines of `Records.short_texts`."""
     types = [TYPES[code] for code in columns["type"].tolist()]
     past = (columns["state"] == PAST).tolist()
     numbers = (columns[name].tolist() for name in ("seq", *_NUMBERS[1:]))
     rows = zip(zip(*numbers, strict=True), types, past, strict=True)
-    return [short_line(row, kind, forgotten=gone) for row, kind, gone in rows]
+    return [short_line(row, kind, forgotten=forgotten) for row, kind, forgotten in rows]
 
 
 def _stored(record: MemoryRecord) -> tuple[Any, ...]:
@@ -173,7 +174,7 @@ def _stored(record: MemoryRecord) -> tuple[Any, ...]:
 
 
 def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row of `Records.short_rows` whose numbers are numbers. Raises `Unreadable`."""
+    """Check the numbers of a row of `Records.short_rows`. Raises `Unreadable`."""
     if not all(isinstance(number, int) for number in row[3:] if number is not None):
         raise Unreadable("record", str(row[0]), "its numbers are invalid")
     return row

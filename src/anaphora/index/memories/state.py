@@ -1,4 +1,4 @@
-"""What an index of memories knows at one moment, and how candidates are found in it."""
+"""The state of an index of memories, and the search for candidates in it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ Rows = NDArray[np.int64]
 Shares = NDArray[np.float64]
 
 FEW: Final = 1_000
-"""Rows that are looked at one by one when a filter leaves no more."""
+"""If a filter leaves no more rows than this, each row is scored."""
 
 _HALF_A_YEAR: Final = 183 * 86_400_000_000
-"""A day without a year is the one nearest to when it was noted, in microseconds."""
+"""A day without a year is the one nearest to the time of the memory, in microseconds."""
 
 _MOST_MATCHES: Final = 4_096
-_KEPT: Final = 512
+_CACHED_ANSWERS: Final = 512
 
 ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
 class AskedTime:
-    """A time that is asked about: from `start` to before `end` in microseconds; the tokens of texts
-    that name one of its days, and of those that do so without a year."""
+    """A time that is asked about, from `start` to before `end` in microseconds, with the tokens
+    that name one of its days, with a year and without."""
 
     start: int
     end: int
@@ -52,12 +52,12 @@ class AskedTime:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuery:
-    """What is looked for: a unit vector, terms, or both; what may be shown; how many of each.
+    """A query: a unit vector, terms, or both; which memories may be shown; how many of each kind.
 
-    `every` brings what has nothing in common with it as well, the newest, where there is room.
-    `past` asks for what was valid at `moment`. `all_words` brings every memory that matches a
-    word, however many tie: where words answer alone. `times` are those that it asks about;
-    `within`: only what was noted in them, or tells of them, is looked for.
+    `every` fills up to `limit` with the newest memories, even without a match. `past` asks for
+    memories valid at `moment`. `all_words` brings every memory that matches a word, however many
+    tie: for queries without a vector. `times` are the times that are asked about; `within` limits
+    the search to memories noted in these times or mentioning them.
     """
 
     moment: datetime
@@ -74,11 +74,11 @@ class MemoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """M candidates as columns, why each may not be shown ("" where it may), and what was lacking.
+    """M candidates as columns, why each may not be shown ("" if it may), and missing parts.
 
-    `pending` counts memories that could be shown and have no vector yet; `notices` tell of words
-    that were read as others. `version` is truth's number that they were found at, `searched` counts
-    the memories that they were chosen from.
+    `pending` counts visible memories without a vector; `notices` report words that were read as
+    others. `version` is the number of the database at which they were found, `searched` the number
+    of memories they were chosen from.
     """
 
     columns: MemoryCandidates
@@ -92,8 +92,8 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Memories in the words of another one; `closeness` (M,) are their cosines to it (NaN: not
-    known)."""
+    """Memories that share words with another one; `closeness` (M,) are their cosines to it (NaN:
+    unknown)."""
 
     candidates: Candidates
     closeness: NDArray[np.float64]
@@ -118,23 +118,23 @@ def _nothing(seq: int, *, cosines: bool) -> Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Cached(Generic[ValueT]):
-    """What was so at truth's number `seq`; right from `since` to before `until`."""
+    """A value computed at number `seq` of the database, valid from `since` to before `until`."""
 
     seq: int
     since: int
     until: int
     value: ValueT
 
-    def holds(self, seq: int, now: int) -> bool:
+    def is_current(self, seq: int, now: int) -> bool:
         return self.seq == seq and self.since <= now < self.until
 
 
-def _answer_key(wanted: MemoryQuery) -> Hashable:
-    vector = b"" if wanted.vector is None else wanted.vector.tobytes()
-    moment = wanted.moment if wanted.past else None
-    terms, every = tuple(wanted.terms), wanted.every
-    times = (wanted.times, wanted.within)
-    return (vector, terms, wanted.keep, wanted.limit, moment, wanted.all_words, every, times)
+def _answer_key(query: MemoryQuery) -> Hashable:
+    vector = b"" if query.vector is None else query.vector.tobytes()
+    moment = query.moment if query.past else None
+    terms, every = tuple(query.terms), query.every
+    times = (query.times, query.within)
+    return (vector, terms, query.keep, query.limit, moment, query.all_words, every, times)
 
 
 @dataclass(slots=True)
@@ -150,203 +150,195 @@ class MemoryState:
     _relatives: OrderedDict[Hashable, _Cached[Related]] = field(default_factory=OrderedDict)
     _visible_rows: _Cached[NDArray[np.bool_]] | None = None
 
-    def candidates(self, wanted: MemoryQuery, seq: int) -> Candidates:
+    def candidates(self, query: MemoryQuery, seq: int) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown.
 
-        A question asked again is answered from what was found, while truth is at the same number
-        `seq` and nothing has expired.
+        A repeated query is answered from a cache while the database is at the same number `seq`
+        and nothing has expired.
         """
         if not len(self.rows):
-            # As most homes hold no notes: their words and vectors need not be looked through.
-            return _nothing(seq, cosines=wanted.vector is not None)
+            # Most homes have no notes: their words and vectors need not be searched.
+            return _nothing(seq, cosines=query.vector is not None)
 
         def find(keep: NDArray[np.bool_]) -> Candidates:
-            return replace(self._among(wanted, keep), version=seq)
+            return replace(self._find_among(query, keep), version=seq)
 
-        return self._cached(self._answers, _answer_key(wanted), wanted, seq, find)
+        return self._cached(self._answers, _answer_key(query), query, seq, find)
 
-    def related(self, wanted: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
-        """The `limit` memories that share most of `words`, scored for the question of `wanted`.
+    def related(self, query: MemoryQuery, words: Sequence[Word], to: str, seq: int) -> Related:
+        """The `limit` memories that share most of `words`, scored for `query`.
 
-        For what is about the same thing as the memory `to`, whatever else is near the question.
+        For memories about the same subject as the memory `to`, however far from the query.
         """
         if not len(self.rows):
-            return Related(_nothing(seq, cosines=wanted.vector is not None), np.empty(0))
-        key = (_answer_key(wanted), tuple(words), to)
+            return Related(_nothing(seq, cosines=query.vector is not None), np.empty(0))
+        key = (_answer_key(query), tuple(words), to)
 
         def find(keep: NDArray[np.bool_]) -> Related:
-            related = self._related(wanted, words, to, keep)
+            related = self._related(query, words, to, keep)
             return replace(related, candidates=replace(related.candidates, version=seq))
 
-        return self._cached(self._relatives, key, wanted, seq, find)
+        return self._cached(self._relatives, key, query, seq, find)
 
     def _cached(
         self,
-        kept: OrderedDict[Hashable, _Cached[ValueT]],
+        cache: OrderedDict[Hashable, _Cached[ValueT]],
         key: Hashable,
-        wanted: MemoryQuery,
+        query: MemoryQuery,
         seq: int,
         find: Callable[[NDArray[np.bool_]], ValueT],
     ) -> ValueT:
-        """What `kept` has of `key` while it holds, else what `find` gives of the rows to show."""
-        known = kept.get(key)
-        if known is not None and known.holds(seq, Moment(wanted.moment).micros):
-            kept.move_to_end(key)
-            return known.value
-        visible = self._visible(wanted, seq)
-        value = find(self._kept(wanted, visible))
+        """The cached answer for `key` if it is current, else that of `find` for visible rows."""
+        cached = cache.get(key)
+        if cached is not None and cached.is_current(seq, Moment(query.moment).micros):
+            cache.move_to_end(key)
+            return cached.value
+        visible = self._visible(query, seq)
+        keep = visible.value
+        if query.within:
+            keep = keep & self._find_timely(query)
+        if query.keep.fields:
+            keep = keep & self.filters.mask(query.keep, self.rows, self.records)
+        answer = find(keep)
         if self.vectors.lost:
-            # They are made again behind this, without a new number.
-            return value
-        kept[key] = _Cached(seq, visible.since, visible.until, value)
-        kept.move_to_end(key)
-        if len(kept) > _KEPT:
-            kept.popitem(last=False)
-        return value
+            # Not cached: the vectors are rebuilt in the background without a new number.
+            return answer
+        cache[key] = _Cached(seq, visible.since, visible.until, answer)
+        cache.move_to_end(key)
+        if len(cache) > _CACHED_ANSWERS:
+            cache.popitem(last=False)
+        return answer
 
     def _related(
-        self, wanted: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
+        self, query: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
     ) -> Related:
         shared = self.words.look_up(words)
-        rows, shares = self._matching(shared, keep, replace(wanted, all_words=False))
-        rows = rows[np.lexsort((-rows, -shares))][: wanted.limit]
+        rows, shares = self._matching(shared, keep, replace(query, all_words=False))
+        rows = rows[np.lexsort((-rows, -shares))][: query.limit]
         near = None
-        if wanted.vector is not None:
+        if query.vector is not None:
             near = Nearest(np.empty(0, np.int64), np.empty(0))
-        looked_up = self.words.look_up(wanted.terms)
-        asked = self._shares(looked_up, rows, {})
-        columns = self._columns(rows, wanted, near, asked, looked_up)
+        looked_up = self.words.look_up(query.terms)
+        scores = self._shares(looked_up, rows, {})
+        columns = self._columns(rows, query, near, scores, looked_up)
         closeness = np.full(len(rows), np.nan)
-        if wanted.vector is not None and (row := self.rows.row(to)) >= 0:
+        if query.vector is not None and (row := self.rows.row(to)) >= 0:
             closeness = self.vectors.closeness(row, rows)
         return Related(Candidates(columns, ("",) * len(rows)), closeness)
 
-    def _kept(self, wanted: MemoryQuery, visible: _Cached[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-        keep = visible.value
-        if wanted.within:
-            keep = keep & self._timely(wanted)
-        if not wanted.keep.fields:
-            return keep
-        return keep & self.filters.mask(wanted.keep, self.rows, self.records)
-
-    def _timely(self, wanted: MemoryQuery) -> NDArray[np.bool_]:
-        """The rows that were noted in the times of a question, or tell of them."""
-        timely = self._naming(wanted)
+    def _find_timely(self, query: MemoryQuery) -> NDArray[np.bool_]:
+        """The rows that were noted in the times of a query, or mention them."""
+        timely = self._find_naming(query)
         for name in ("created", "reinforced_at"):
             noted = self.rows.column(name)
-            for time in wanted.times:
+            for time in query.times:
                 timely |= (noted >= time.start) & (noted < time.end)
         return timely
 
-    def _naming(self, wanted: MemoryQuery) -> NDArray[np.bool_]:
-        """The rows whose text names a day of those times."""
+    def _find_naming(self, query: MemoryQuery) -> NDArray[np.bool_]:
+        """The rows with a text that names a day of the query's times."""
         created = self.rows.column("created")
         naming = np.zeros(len(created), np.bool_)
-        for time in wanted.times:
+        for time in query.times:
             naming |= self.words.holding(time.dated, len(created))
             near = np.abs(created - time.start) < _HALF_A_YEAR
             naming |= self.words.holding(time.yearless, len(created)) & near
         return naming
 
-    def _visible(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
-        """The rows that may be shown at the moment of a question, before its filter."""
-        if not wanted.past:
-            return self._visible_now(wanted, seq)
-        # A moment in the past is part of the question.
-        keep = self.rows.visible(Moment(wanted.moment, past=True))
-        return _Cached(seq, -NEVER, NEVER, keep)
-
-    def _visible_now(self, wanted: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
-        """The rows that may be shown now: the same ones until truth changes or one expires."""
-        moment = Moment(wanted.moment)
-        now, known = moment.micros, self._visible_rows
-        if known is None or not known.holds(seq, now):
+    def _visible(self, query: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
+        """The rows that may be shown at the moment of a query, before its filter."""
+        moment = Moment(query.moment, query.past)
+        if query.past:
+            # A moment in the past is part of the cache key.
+            return _Cached(seq, -NEVER, NEVER, self.rows.visible(moment))
+        # The rows that may be shown now: the same until the database changes or one expires.
+        now, visible = moment.micros, self._visible_rows
+        if visible is None or not visible.is_current(seq, now):
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            known = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
-        return known
+            visible = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
+        return visible
 
-    def excluded(self, wanted: MemoryQuery) -> Candidates:
-        """The candidates there would be if all might be shown, each with why it may not."""
-        found = self._among(wanted, np.array(self.rows.column("state") != GONE))
-        moment = Moment(wanted.moment, wanted.past)
-        allowed = self.filters.mask(wanted.keep, self.rows, self.records)
-        rows = [self.rows.row(one) for one in found.columns.ids]
-        why = tuple(
+    def excluded(self, query: MemoryQuery) -> Candidates:
+        """The candidates if all rows could be shown, each with why it may not be."""
+        candidates = self._find_among(query, np.array(self.rows.column("state") != GONE))
+        moment = Moment(query.moment, query.past)
+        allowed = self.filters.mask(query.keep, self.rows, self.records)
+        rows = [self.rows.row(record_id) for record_id in candidates.columns.ids]
+        reasons = tuple(
             self.rows.why_not(row, moment) or ("" if allowed[row] else "filtered") for row in rows
         )
-        return Candidates(found.columns, why, found.degraded, found.pending)
+        return Candidates(candidates.columns, reasons, candidates.degraded, candidates.pending)
 
-    def _among(self, wanted: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
+    def _find_among(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
         near, pending = None, 0
-        if wanted.vector is not None:
-            near = self.vectors.nearest(wanted.vector, keep, wanted.limit)
-            pending = self.vectors.lacking(keep)
-        looked_up = self.words.look_up(wanted.terms)
-        rows, shares = self._matching(looked_up, keep, wanted)
-        known = dict(zip(rows.tolist(), shares.tolist(), strict=True))
+        if query.vector is not None:
+            near = self.vectors.nearest(query.vector, keep, query.limit)
+            pending = self.vectors.count_missing(keep)
+        looked_up = self.words.look_up(query.terms)
+        rows, shares = self._matching(looked_up, keep, query)
+        shares_by_row = dict(zip(rows.tolist(), shares.tolist(), strict=True))
         if near is not None:
-            seen = set(near.rows.tolist())
-            others = [row for row in rows.tolist() if row not in seen]
-            rows = np.concatenate((near.rows, np.array(others, np.int64)))
-        if wanted.every and len(rows) < wanted.limit:
-            rows = np.concatenate((rows, self._newest(keep, rows, wanted.limit - len(rows))))
-        shares = self._shares(looked_up, rows, known)
-        columns = self._columns(rows, wanted, near, shares, looked_up)
-        none, told = ("",) * len(rows), looked_up.notices("no memory")
+            near_rows = set(near.rows.tolist())
+            word_rows = [row for row in rows.tolist() if row not in near_rows]
+            rows = np.concatenate((near.rows, np.array(word_rows, np.int64)))
+        if query.every and len(rows) < query.limit:
+            unmatched = np.setdiff1d(np.flatnonzero(keep), rows)
+            newest_first = np.argsort(-self.rows.column("created")[unmatched], kind="stable")
+            newest = unmatched[newest_first[: query.limit - len(rows)]].astype(np.int64)
+            rows = np.concatenate((rows, newest))
+        shares = self._shares(looked_up, rows, shares_by_row)
+        columns = self._columns(rows, query, near, shares, looked_up)
+        none, notices = ("",) * len(rows), looked_up.notices("no memory")
         searched = int(np.count_nonzero(keep))
-        return Candidates(columns, none, self._lacking(near), pending, told, searched=searched)
-
-    def _newest(self, keep: NDArray[np.bool_], but: Rows, count: int) -> Rows:
-        """The newest rows of `keep` that are not among `but`."""
-        rest = np.setdiff1d(np.flatnonzero(keep), but)
-        order = np.argsort(-self.rows.column("created")[rest], kind="stable")
-        return rest[order[:count]].astype(np.int64)
+        return Candidates(
+            columns, none, self._list_degraded(near), pending, notices, searched=searched
+        )
 
     def _matching(
-        self, looked_up: Lookup, keep: NDArray[np.bool_], wanted: MemoryQuery
+        self, looked_up: Lookup, keep: NDArray[np.bool_], query: MemoryQuery
     ) -> tuple[Rows, Shares]:
         """Rows of `keep` that match words, the best `limit` of them, or all."""
         if not looked_up.weights and not looked_up.titles:
             return np.empty(0, np.int64), np.empty(0)
-        limit = len(keep) if wanted.all_words else wanted.limit
-        kept = np.flatnonzero(keep)
-        if len(kept) <= min(FEW, len(keep) // 4):
-            return _best_shares(kept, self.words.of_rows(looked_up, kept), limit, 0.0)
-        asked = 2 * wanted.limit
+        limit = len(keep) if query.all_words else query.limit
+        allowed = np.flatnonzero(keep)
+        if len(allowed) <= min(FEW, len(keep) // 4):
+            return _best_shares(allowed, self.words.of_rows(looked_up, allowed), limit, 0.0)
+        ask_for = 2 * query.limit
         while True:
-            rows, shares, least = self.words.best(looked_up, asked)
+            rows, shares, least = self.words.best(looked_up, ask_for)
             good = keep[rows]
-            # More may match as much as the last one that came: which of them did is chance.
+            # Rows that tie with the last one are left out: which of them came is arbitrary.
             best = _best_shares(rows[good], shares[good], limit, least)
-            enough = len(best[0]) >= limit or (asked >= _MOST_MATCHES and not wanted.all_words)
-            if enough or not least:
+            sufficient = len(best[0]) >= limit or (ask_for >= _MOST_MATCHES and not query.all_words)
+            if sufficient or not least:
                 return best
-            asked *= 8
+            ask_for *= 8
 
-    def _shares(self, looked_up: Lookup, rows: Rows, known: dict[int, float]) -> Shares:
-        missing = np.array([row for row in rows.tolist() if row not in known], np.int64)
-        found = self.words.of_rows(looked_up, missing)
-        known = {**known, **dict(zip(missing.tolist(), found.tolist(), strict=True))}
-        return np.array([known[row] for row in rows.tolist()], np.float64)
+    def _shares(self, looked_up: Lookup, rows: Rows, by_row: dict[int, float]) -> Shares:
+        missing = np.array([row for row in rows.tolist() if row not in by_row], np.int64)
+        shares = self.words.of_rows(looked_up, missing)
+        by_row = {**by_row, **dict(zip(missing.tolist(), shares.tolist(), strict=True))}
+        return np.array([by_row[row] for row in rows.tolist()], np.float64)
 
     def _columns(
         self,
         rows: Rows,
-        wanted: MemoryQuery,
+        query: MemoryQuery,
         near: Nearest | None,
         shares: Shares,
         looked_up: Lookup,
     ) -> MemoryCandidates:
         cosines, timely = None, np.zeros(len(rows), np.bool_)
-        if wanted.times:
-            timely = self._timely(wanted)[rows]
-        if wanted.within:
-            # Of what was noted then and what tells of it, the latter first.
-            shares = np.maximum(shares, EXACT_WORTH * self._naming(wanted)[rows])
-        if wanted.vector is not None and near is not None:
-            others = self.vectors.cosines(wanted.vector, rows[len(near.rows) :])
-            cosines = np.concatenate((near.cosines, others))
+        if query.times:
+            timely = self._find_timely(query)[rows]
+        if query.within:
+            # Memories that mention the time rank before those that were noted in it.
+            shares = np.maximum(shares, EXACT_WORTH * self._find_naming(query)[rows])
+        if query.vector is not None and near is not None:
+            word_cosines = self.vectors.cosines(query.vector, rows[len(near.rows) :])
+            cosines = np.concatenate((near.cosines, word_cosines))
         return MemoryCandidates(
             ids=tuple(self.rows.ids[row] for row in rows.tolist()),
             cosine=cosines,
@@ -359,7 +351,7 @@ class MemoryState:
             timely=timely,
         )
 
-    def _lacking(self, near: Nearest | None) -> tuple[Degraded, ...]:
+    def _list_degraded(self, near: Nearest | None) -> tuple[Degraded, ...]:
         if near is not None and self.vectors.lost:
             reason = f"it was lost and will be rebuilt: {self.vectors.lost}"
             return (Degraded("vector index", reason),)
@@ -373,7 +365,7 @@ class MemoryState:
 
 
 def _best_shares(rows: Rows, shares: Shares, limit: int, least: float) -> tuple[Rows, Shares]:
-    """The best `limit` of what matches more than `least`, and what ties with the last of them."""
+    """The best `limit` rows that match more than `least`, and those that tie with the last."""
     good = shares > least
     rows, shares = rows[good], shares[good]
     if 0 < limit < len(rows):

@@ -1,7 +1,7 @@
-"""The vectors of memories: an exact scan of memory up to a cap, LanceDB beyond it.
+"""The vectors of memories: an exact scan in memory up to a cap, LanceDB beyond it.
 
-LanceDB holds the vectors up to a number of truth, the matrix in memory the newer ones; an answer
-joins both. Without LanceDB the scan goes on past the cap.
+LanceDB has the vectors up to a number of the database, the matrix in memory the newer ones; an
+answer joins both. Without LanceDB everything is scanned, even beyond the cap.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anaphora.core.config import EXACT_CAP
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.rows import GrowingColumn
-from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
+from anaphora.index.vectors.ann import AnnStore, Batch, available
 from anaphora.index.vectors.matrix import (
     Matrix,
     Nearest,
@@ -33,13 +33,13 @@ STEP: Final = 8192
 """Newer parts that gather in memory before they go to the ANN index in one batch."""
 
 SHARE: Final = 2
-"""Where that is more: the share of the ANN index, whose graph is made anew with each batch."""
+"""A batch has at least 1/SHARE of the ANN index: its graph is rebuilt with each batch."""
 
 FEW: Final = 2_000
-"""Rows of the ANN index that are always read back from truth when a filter leaves no more."""
+"""If a filter leaves no more rows of the ANN index than this, they are read from the database."""
 
 ROWS_FOR_ONE: Final = 40
-"""In a million, a row read back takes 0.0075 ms, and each of the graph's `_MORE` answers 0.2 ms."""
+"""In a million, reading a row takes 0.0075 ms, and each of the graph's `_MORE` answers 0.2 ms."""
 
 _MORE: Final = 1.5
 _MOST: Final = 8192
@@ -48,15 +48,15 @@ Cosines: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """The rows of a mask with vectors in memory, and their places there; how many are elsewhere."""
+class _Located:
+    """The rows of a mask with vectors in memory, their texts there, and how many are elsewhere."""
 
     keep: NDArray[np.bool_]
     rows: NDArray[np.int64]
     texts: NDArray[np.int64]
     far: int
     lacking: int
-    # Whether these are all texts of the matrix, in their order: nothing need be picked from it.
+    # Whether these are all texts of the matrix, in order, so that none need be selected.
     every: bool
 
 
@@ -75,7 +75,7 @@ class MemoryVectors:
         self._background = background
         self._vectors = vectors
         self._embedder, self._dimensions = embedder
-        # None: never on disk (a sealed home, whose vectors must not lie there in the clear).
+        # None: never on disk (in a sealed home vectors must not be stored in clear).
         self._cap = cap
         self.ann = AnnStore(folder, self._embedder, self._dimensions)
         self.reset()
@@ -88,9 +88,9 @@ class MemoryVectors:
         self._matrix = Matrix(self._dimensions)
         self._scan = Scan(self._matrix, background=self._background)
         self._entries = GrowingColumn(fill=-1)
-        # The row that each text of the matrix came for; another text may have taken its place.
+        # The row that each text of the matrix was added for; the row may have a newer text.
         self._row_of = GrowingColumn()
-        self._kept: _Kept | None = None
+        self._located: _Located | None = None
         self.wants_purge = False
         self._ann_seqs = np.empty(0, np.int64)
         self._ann_rows = np.empty(0, np.int64)
@@ -123,162 +123,157 @@ class MemoryVectors:
         return self.parts > (0 if len(self._ann_seqs) else self._cap)
 
     def beyond(self) -> bool:
-        """Whether more is scanned than the cap says, since LanceDB is not there."""
+        """Whether more than the cap is scanned, since LanceDB is not installed."""
         return self._cap is not None and self.parts > self._cap and not available()
 
     def load(self, rows: MemoryRows) -> None:
-        """Take in every vector there is."""
+        """Load all vectors."""
         self.close()
         self.reset()
         if self._cap is not None and available():
-            self._take_ann(self.ann.open(), rows)
+            meta = self.ann.open()
+            self.upto = max(self.upto, meta.upto)
+            if meta.upto:
+                owned = self._vectors.numbers(self._embedder, meta.upto)
+                if owned:
+                    numbers, owners = zip(*owned, strict=True)
+                    self._ann_seqs = np.array(numbers, np.int64)
+                    self._ann_rows = rows.rows(owners)
+                self._fit(len(rows))
+                self._in_ann[self._ann_rows[self._ann_rows >= 0]] = True
         self._matrix.reserve(len(rows) + len(rows) // 8)
         self.sync(rows)
 
-    def _take_ann(self, meta: AnnMeta, rows: MemoryRows) -> None:
-        self.upto = max(self.upto, meta.upto)
-        self._kept = None
-        if not meta.upto:
-            return
-        found = self._vectors.numbers(self._embedder, meta.upto)
-        if found:
-            numbers, owners = zip(*found, strict=True)
-            self._ann_seqs = np.array(numbers, np.int64)
-            self._ann_rows = rows.rows(owners)
-        self._fit(len(rows))
-        self._in_ann[:] = False
-        self._in_ann[self._ann_rows[self._ann_rows >= 0]] = True
-
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for what is made in the background to be there; False when it took longer."""
+        """Wait for the background to end; False if it takes longer."""
         return self._scan.wait(timeout)
 
     def close(self) -> None:
-        """Make nothing more in the background."""
+        """End the background."""
         self._scan.close()
 
     def sync(self, rows: MemoryRows) -> None:
-        """Take in vectors that are newer than `upto`."""
+        """Load vectors that are newer than `upto`."""
         self._follow(rows)
         if not len(rows):
-            # Nothing here can have one, however many vectors of other kinds there are to look at.
+            # No row can have a vector: those of records of other kinds need not be read.
             return
         width = 2 * self._dimensions
-        owners, data = tuple[str, ...](), b""
+        owners, blob = tuple[str, ...](), b""
         for batch in self._vectors.of_any(self._embedder, self.upto):
-            owners, data = (*owners, *batch.record_ids), data + batch.data
-            # The last record's parts may go on in the next batch.
+            owners, blob = (*owners, *batch.record_ids), blob + batch.data
+            # The parts of the last record may continue in the next batch.
             cut = len(owners) - next(
                 (at for at, owner in enumerate(reversed(owners)) if owner != owners[-1]),
                 len(owners),
             )
-            self._put(owners[:cut], data[: cut * width], rows)
-            owners, data, self.upto = owners[cut:], data[cut * width :], batch.seq
-        self._put(owners, data, rows)
+            self._add_vectors(owners[:cut], blob[: cut * width], rows)
+            owners, blob, self.upto = owners[cut:], blob[cut * width :], batch.seq
+        self._add_vectors(owners, blob, rows)
 
     def take(self, rows: MemoryRows, written: WrittenRecords) -> None:
-        """Take in the vectors of what was just written: all that are newer than `upto`."""
+        """Add the vectors of records that were just written: all that are newer than `upto`."""
         self._follow(rows)
         if written.vectors and written.embedder == self._embedder:
             width = 2 * self._dimensions
-            owners = [owner for owner, data in written.vectors for _ in range(len(data) // width)]
-            self._put(owners, b"".join(data for _, data in written.vectors), rows)
+            owners = [owner for owner, blob in written.vectors for _ in range(len(blob) // width)]
+            self._add_vectors(owners, b"".join(blob for _, blob in written.vectors), rows)
             self.upto = written.after
 
     def _follow(self, rows: MemoryRows) -> None:
-        self._kept = None
+        self._located = None
         self._fit(len(rows))
-        # Vectors in the ANN index are read back by the ids of their rows.
+        # Vectors in the ANN index are read from the database by the ids of their rows.
         self._ids = rows.ids
 
-    def _put(self, owners: Sequence[str], data: bytes, rows: MemoryRows) -> None:
-        """Take in vectors of these owners, a part each; those of one follow each other."""
+    def _add_vectors(self, owners: Sequence[str], blob: bytes, rows: MemoryRows) -> None:
+        """Add vectors of these owners, one part for each; parts of one owner are adjacent."""
         if not owners:
             return
-        found = rows.rows(owners)
-        known = found >= 0
-        if not known.all():
-            # Of records of other kinds, or of one that cannot be read.
-            parts = np.frombuffer(data, np.uint8).reshape(len(owners), -1)
-            found, data = found[known], parts[known].tobytes()
-            if not len(found):
+        owner_rows = rows.rows(owners)
+        existing = owner_rows >= 0
+        if not existing.all():
+            # Some are of records of other kinds, or of unreadable ones.
+            parts = np.frombuffer(blob, np.uint8).reshape(len(owners), -1)
+            owner_rows, blob = owner_rows[existing], parts[existing].tobytes()
+            if not len(owner_rows):
                 return
-        first = np.flatnonzero(np.diff(found, prepend=-1))
-        at = found[first]
-        text = self._matrix.append(data, np.diff(first, append=len(found)))
-        self._entry[at] = np.arange(text, text + len(at))
-        self._row_of.add(at)
-        self._leave_ann(at)
+        starts = np.flatnonzero(np.diff(owner_rows, prepend=-1))
+        changed = owner_rows[starts]
+        text = self._matrix.append(blob, np.diff(starts, append=len(owner_rows)))
+        self._entry[changed] = np.arange(text, text + len(changed))
+        self._row_of.add(changed)
+        self._leave_ann(changed)
 
     def drop(self, row: int) -> None:
-        """A memory was deleted."""
-        self._kept = None
+        """Forget the vector of a deleted memory."""
+        self._located = None
         if row < len(self._entry):
             self._entry[row] = -1
-            # LanceDB keeps the bytes of what is deleted from it: only a new one is without them.
+            # LanceDB keeps the bytes of deleted vectors, so the ANN index is made anew.
             self.wants_purge |= bool(self._in_ann[row])
             self._leave_ann(np.array([row]))
 
     def _leave_ann(self, rows: NDArray[np.int64]) -> None:
-        gone = rows[self._in_ann[rows]]
-        if len(gone):
-            self._ann_rows[np.isin(self._ann_rows, gone)] = -1
-            self._in_ann[gone] = False
+        leaving = rows[self._in_ann[rows]]
+        if len(leaving):
+            self._ann_rows[np.isin(self._ann_rows, leaving)] = -1
+            self._in_ann[leaving] = False
 
     def _fit(self, count: int) -> None:
         self._entries.extend_to(count)
         self._far.extend_to(count)
 
-    def lacking(self, keep: NDArray[np.bool_]) -> int:
+    def count_missing(self, keep: NDArray[np.bool_]) -> int:
         """How many of these rows (N,) have no vector yet."""
-        return self._of(keep).lacking
+        return self._locate(keep).lacking
 
-    def _of(self, keep: NDArray[np.bool_]) -> _Kept:
-        """Where the vectors of these rows are; the same mask comes with question after question."""
-        if self._kept is None or self._kept.keep is not keep:
+    def _locate(self, keep: NDArray[np.bool_]) -> _Located:
+        """Where the vectors of these rows are; cached, since queries often share a mask."""
+        if self._located is None or self._located.keep is not keep:
             self._fit(len(keep))
-            entry = self._entry[: len(keep)]
-            rows = np.flatnonzero(keep & (entry >= 0))
-            far = int((keep & self._in_ann[: len(keep)]).sum())
-            lacking = int(keep.sum()) - len(rows) - far
-            texts = entry[rows]
+            texts_of_rows = self._entry[: len(keep)]
+            rows = np.flatnonzero(keep & (texts_of_rows >= 0))
+            elsewhere = int((keep & self._in_ann[: len(keep)]).sum())
+            missing = int(keep.sum()) - len(rows) - elsewhere
+            texts = texts_of_rows[rows]
             every = np.array_equal(texts, np.arange(len(self._row_of)))
-            self._kept = _Kept(keep, rows, texts, far, lacking, every)
-        return self._kept
+            self._located = _Located(keep, rows, texts, elsewhere, missing, every)
+        return self._located
 
     # Answers.
 
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
-        kept = self._of(keep)
-        lead = self._scan.could_lead(vector, kept.texts, limit, every=kept.every)
-        near = best_of(kept.rows[lead], self._scan.exact(vector, kept.texts[lead]), limit)
-        if not kept.far:
+        masked = self._locate(keep)
+        lead = self._scan.find_leading(vector, masked.texts, limit, every=masked.every)
+        near = best_of(masked.rows[lead], self._scan.exact(vector, masked.texts[lead]), limit)
+        if not masked.far:
             return near
         far = self._from_ann(vector, keep, limit)
-        both = np.concatenate((near.cosines, far.cosines))
-        joined = best_of(np.concatenate((near.rows, far.rows)), both, limit)
+        all_cosines = np.concatenate((near.cosines, far.cosines))
+        joined = best_of(np.concatenate((near.rows, far.rows)), all_cosines, limit)
         return Nearest(joined.rows, joined.cosines, far.exact)
 
     def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of each of these few rows, 0 without a vector."""
-        found = np.zeros(len(rows))
-        entry = self._entry[rows]
-        here = entry >= 0
-        if here.any():
-            found[here] = self._scan.exact(vector, entry[here])
-        far = ~here & self._in_ann[rows]
-        if far.any():
-            found[far] = self._read_back(vector, rows[far])
-        return found
+        cosines = np.zeros(len(rows))
+        texts = self._entry[rows]
+        in_memory = texts >= 0
+        if in_memory.any():
+            cosines[in_memory] = self._scan.exact(vector, texts[in_memory])
+        on_disk = ~in_memory & self._in_ann[rows]
+        if on_disk.any():
+            cosines[on_disk] = self._read_back(vector, rows[on_disk])
+        return cosines
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The cosine of each of these few rows to another one; NaN where either has no vector."""
-        found = np.full(len(rows), np.nan)
-        entry = int(self._entry[row])
-        if entry >= 0:
+        """The cosine of each of these few rows to another one; NaN if either has no vector."""
+        closeness = np.full(len(rows), np.nan)
+        text = int(self._entry[row])
+        if text >= 0:
             view = self._matrix.view()
-            vector = view.parts[view.starts[entry]]
+            vector = view.parts[view.starts[text]]
         elif self._in_ann[row]:
             parts = [
                 part
@@ -287,18 +282,18 @@ class MemoryVectors:
             ]
             vector = from_float16(parts[0][1], self._dimensions)[0]
         else:
-            return found
-        known = (self._entry[rows] >= 0) | self._in_ann[rows]
-        found[known] = self.cosines(vector, rows[known])
-        return found
+            return closeness
+        comparable = (self._entry[rows] >= 0) | self._in_ann[rows]
+        closeness[comparable] = self.cosines(vector, rows[comparable])
+        return closeness
 
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
-        """The cosines of rows in the ANN index, from truth."""
+        """The cosines of rows in the ANN index, from the database."""
         best: dict[str, float] = {}
-        wanted = (self._ids[row] for row in rows.tolist())
-        for found in self._vectors.data_of(self._embedder, wanted):
-            data = from_float16(b"".join(row[1] for row in found), self._dimensions)
-            for (owner, _), cosine in zip(found, (data @ vector).tolist(), strict=True):
+        ids = (self._ids[row] for row in rows.tolist())
+        for batch in self._vectors.data_of(self._embedder, ids):
+            parts = from_float16(b"".join(blob for _, blob in batch), self._dimensions)
+            for (owner, _), cosine in zip(batch, (parts @ vector).tolist(), strict=True):
                 best[owner] = max(best.get(owner, cosine), cosine)
         return np.array([best.get(self._ids[row], 0.0) for row in rows.tolist()], np.float64)
 
@@ -311,75 +306,75 @@ class MemoryVectors:
     ) -> list[list[tuple[int, float]]]:
         """For each unit vector, up to `limit` (row, cosine) of at least `closer`.
 
-        `may` says which of some rows count: only those that are close are asked about.
+        `may` tells which of the given rows count: it is only called with close ones.
         """
-        found: list[dict[int, float]] = [{} for _ in vectors]
-        close = list(self._scan.at_least(vectors, closer))
-        entries = np.array([entry for _, entry, _ in close], np.int64)
-        rows = self._row_of.view()[entries]
+        close_rows: list[dict[int, float]] = [{} for _ in vectors]
+        close = list(self._scan.find_pairs(vectors, closer))
+        texts = np.array([text for _, text, _ in close], np.int64)
+        rows = self._row_of.view()[texts]
         good = rows >= 0
-        good[good] = self._entry[rows[good]] == entries[good]
+        good[good] = self._entry[rows[good]] == texts[good]
         good[good] = may(rows[good])
         for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
             if counts:
-                found[at][row] = max(cosine, found[at].get(row, -1.0))
+                close_rows[at][row] = max(cosine, close_rows[at].get(row, -1.0))
         if len(self._ann_seqs):
             keep = may(np.arange(len(self._ids)))
             self._fit(len(keep))
             for at, vector in enumerate(vectors):
                 far = self._from_ann(vector, keep, limit)
                 pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)
-                found[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
-        return [sorted(one.items(), key=lambda pair: -pair[1])[:limit] for one in found]
+                close_rows[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
+        return [sorted(by_row.items(), key=lambda pair: -pair[1])[:limit] for by_row in close_rows]
 
     def _from_ann(
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
     ) -> Nearest:
-        """Ask for more until enough of what comes may be shown; then truth itself is scanned.
+        """Ask for more until enough of the results may be shown; else scan the database.
 
-        Where a filter leaves so little that reading it back from truth is faster, that is done.
+        If a filter leaves so few rows that reading them from the database is faster, that is done.
         """
-        here = np.flatnonzero(keep & self._in_ann[: len(keep)])
-        one_in = len(self._ann_seqs) / max(1, len(here))
-        if len(here) <= max(FEW, ROWS_FOR_ONE * limit * (one_in - 1)):
-            return best_of(here, self._read_back(vector, here), limit)
-        wanted = min(limit, len(here))
-        asked = max(2 * limit, int(_MORE * limit * one_in))
+        candidates = np.flatnonzero(keep & self._in_ann[: len(keep)])
+        one_in = len(self._ann_seqs) / max(1, len(candidates))
+        if len(candidates) <= max(FEW, ROWS_FOR_ONE * limit * (one_in - 1)):
+            return best_of(candidates, self._read_back(vector, candidates), limit)
+        needed = min(limit, len(candidates))
+        ask_for = max(2 * limit, int(_MORE * limit * one_in))
         while True:
-            keys, cosines, exact = self.ann.search(vector, asked)
+            keys, cosines, exact = self.ann.search(vector, ask_for)
             rows = self._rows_of(keys)
             good = rows >= 0
             good[good] = keep[rows[good]]
-            found = best_of(*best_part(rows[good], cosines[good]), limit)
-            everything = len(keys) < asked
-            if len(found.rows) >= wanted or (everything and exact):
-                return Nearest(found.rows, found.cosines, exact)
-            if everything or asked >= _MOST:
+            best = best_of(*best_part(rows[good], cosines[good]), limit)
+            exhausted = len(keys) < ask_for
+            if len(best.rows) >= needed or (exhausted and exact):
+                return Nearest(best.rows, best.cosines, exact)
+            if exhausted or ask_for >= _MOST:
                 return self._scan_truth(vector, keep, limit)
-            asked *= 4
+            ask_for *= 4
 
     def _scan_truth(
         self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int
     ) -> Nearest:
-        found_rows, found_cosines = [], []
+        all_rows, all_cosines = [], []
         for seqs, vectors in self._read(0, self.ann.meta.upto):
             rows = self._rows_of(seqs)
             good = rows >= 0
             good[good] = keep[rows[good]]
-            found_rows.append(rows[good])
-            found_cosines.append((vectors[good] @ vector).astype(np.float32))
-        rows, cosines = np.concatenate(found_rows), np.concatenate(found_cosines)
+            all_rows.append(rows[good])
+            all_cosines.append((vectors[good] @ vector).astype(np.float32))
+        rows, cosines = np.concatenate(all_rows), np.concatenate(all_cosines)
         return best_of(*best_part(rows, cosines), limit)
 
     def _rows_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows by the numbers of their vectors; -1 for those that are gone or replaced."""
-        places = np.minimum(np.searchsorted(self._ann_seqs, seqs), len(self._ann_seqs) - 1)
-        return np.where(self._ann_seqs[places] == seqs, self._ann_rows[places], -1)
+        """Rows by the numbers of their vectors; -1 for deleted or replaced ones."""
+        positions = np.minimum(np.searchsorted(self._ann_seqs, seqs), len(self._ann_seqs) - 1)
+        return np.where(self._ann_seqs[positions] == seqs, self._ann_rows[positions], -1)
 
     # The ANN index.
 
     def write_ann(self, upto: int) -> None:
-        """Write vectors up to a number of truth to the disk. Needs no lock but that on the files.
+        """Write vectors up to a number of the database to disk. Only the files must be locked.
 
         Raises MissingExtra without LanceDB, and what LanceDB raises (ANN_ERRORS).
         """
@@ -394,13 +389,13 @@ class MemoryVectors:
             self.lose_ann(rows, "")
 
     def lose_ann(self, rows: MemoryRows, reason: str) -> None:
-        """The ANN index cannot be read: make do with memory until it is written again."""
+        """Discard an unreadable ANN index, and answer from memory until it is written again."""
         self.ann.discard()
         self.load(rows)
         self.lost = reason
 
     def _read(self, since: int, upto: int) -> Iterator[Batch]:
-        while found := self._vectors.data_between(self._embedder, since, upto, STEP):
-            numbers, data = zip(*found, strict=True)
+        while stored := self._vectors.data_between(self._embedder, since, upto, STEP):
+            numbers, blobs = zip(*stored, strict=True)
             since = numbers[-1]
-            yield np.array(numbers, np.int64), from_float16(b"".join(data), self._dimensions)
+            yield np.array(numbers, np.int64), from_float16(b"".join(blobs), self._dimensions)

@@ -1,10 +1,10 @@
-"""The words of memories: how much of a question's weight does each text hold?
+"""The words of memories: how much of a question's weight does each text match?
 
-For rows, the share (0 … 1) of the question's IDF mass that they match: BM25 over the sum of IDFs,
-absolute, never relative to the best match. BM25 lets the share of a text fall with its length
-without end, so that one of hundreds of words would stand behind texts that hold none of the
-question. As in BM25+ (Lv and Zhai, *Lower-Bounding Term Frequency Normalization*, 2011), a word
-that few texts hold has a least worth wherever it stands, and a higher one where no word is missing.
+The share (0 … 1) of the question's IDF mass that a row matches is BM25 over the sum of IDFs:
+absolute, never relative to the best match. With BM25 alone, the share of a text falls with its
+length without bound, so that a text of hundreds of words would rank behind texts that match
+nothing. As in BM25+ (Lv and Zhai, *Lower-Bounding Term Frequency Normalization*, 2011), a rare word
+has a least worth in every text, and a higher one in texts with all words of the question.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from anaphora.index.words.parts import PartSizes
 FIELDS: Final = ("words",)
 
 LEAST_DOCUMENTS: Final = 1000
-"""A term's rarity is judged as in at least so many memories: among three, every word is rare."""
+"""IDF is computed as for at least so many memories: among three, every word is rare."""
 
 RARE: Final = 32
-"""A word that at most so many memories hold has a least worth in each of them."""
+"""A word in at most so many memories has a least worth in each of them."""
 
 LEAST_WORTH: Final = 0.5
-"""That worth, as a share of what the word counts in a text of average length. BM25 falls below it
-in texts that are more than 3.5 times as long as the average."""
+"""The least worth, as a share of the word's worth in a text of average length. BM25 falls below it
+in texts more than 3.5 times as long as the average."""
 
 WHOLE_WORTH: Final = 0.75
-"""The same for a text that holds all words of the question, each of them rare: the ranking counts
-a part of the words for less than its share, so that half a match, as above, would stand behind
-short texts that hold none of them. BM25 falls below it in texts 1.8 times as long as the average.
-It is no full match, which would make any long text that holds a word an exact answer."""
+"""The least worth in a text with all words of the question, each of them rare: the ranking counts a
+part of the words for less than its share, so that half a match would rank behind short texts with
+none of them. BM25 falls below it in texts 1.8 times as long as the average. Less than a full match,
+which would make any long text with a word an exact answer."""
 
 TITLE_WORTH: Final = 0.7
-"""What a word of the question counts that stands in what a memory is called: its path, its tags. Of
-two that hold the same words, the one whose text has them stands first."""
+"""The worth of a question's word in the title of a memory: its path, its tags. Of two memories with
+the same words, the one with them in its text ranks first."""
 
 EXACT_WORTH: Final = 0.95
-"""The same for a text that holds the versions, codes, dates and times of day that a question names:
-what holds others of the same kind is about another thing, however much else it shares."""
+"""The least worth of a text with the versions, codes, dates and times of day that a question names:
+a text with others of the same kind is about something else, whatever else it shares."""
 
 PART_SIZES: Final = PartSizes()
 
@@ -59,7 +59,7 @@ def memory_segments(
     check: Callable[[], None] = lambda: None,
     sizes: PartSizes = PART_SIZES,
 ) -> SegmentFolder:
-    """Where the words of memories lie, in parts."""
+    """The folder with the words of memories, in parts."""
     return SegmentFolder(folder, "memories.json", FIELDS, key_tag, check, sizes=sizes)
 
 
@@ -71,7 +71,7 @@ class MemoryWords:
         self._least: tuple[Lookup, dict[int, float]] | None = None
 
     def look_up(self, terms: Sequence[Word]) -> Lookup:
-        """The IDF of each distinct term, of those too that no memory holds: they are the rarest."""
+        """Look up each distinct term; those that no memory has count as the rarest."""
         return look_up(
             terms,
             self.index.statistics,
@@ -80,115 +80,115 @@ class MemoryWords:
             unheld=True,
         )
 
-    def best(self, wanted: Lookup, limit: int) -> tuple[Rows, Shares, float]:
-        """Rows that match, with their shares; others may match no more than the last value.
+    def best(self, lookup: Lookup, limit: int) -> tuple[Rows, Shares, float]:
+        """Rows that match, with their shares; other rows match no more than the third value.
 
-        That is 0 where these are all, else the share of the worst of the segment's `limit` best.
+        It is 0 if these are all, otherwise the share of the last of the segment's `limit` best.
         """
-        weights = _weights(wanted)
+        weights = _weights(lookup)
         rows, scores = self.index.in_memory([weights])
         boosts = self.index.statistics.boosts(weights)
         count = self.index.count
-        found, stored = self.index.search({FIELDS[0]: boosts}, max(1, min(limit, count)))
-        alive = found >= 0
-        rows = np.concatenate((found[alive], rows))
-        scores = np.concatenate((stored[alive], scores))
-        more = limit <= len(found) < count
-        least = float(_share(stored[-1:], wanted)[0]) if more else 0.0
-        shares = _share(scores, wanted)
-        if worths := self._least_worths(wanted):
+        stored_rows, stored_scores = self.index.search(
+            {FIELDS[0]: boosts}, max(1, min(limit, count))
+        )
+        alive = stored_rows >= 0
+        rows = np.concatenate((stored_rows[alive], rows))
+        scores = np.concatenate((stored_scores[alive], scores))
+        more = limit <= len(stored_rows) < count
+        least = float(_share(stored_scores[-1:], lookup)[0]) if more else 0.0
+        shares = _share(scores, lookup)
+        if worths := self._least_worths(lookup):
             missed = np.setdiff1d(np.fromiter(worths, np.int64, len(worths)), rows)
             rows = np.concatenate((rows, missed))
             shares = np.concatenate((shares, np.zeros(len(missed))))
             shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
         return rows, shares, least
 
-    def of_rows(self, wanted: Lookup, rows: Rows) -> Shares:
+    def of_rows(self, lookup: Lookup, rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
-        shares = _share(self._scores(_weights(wanted), rows), wanted)
-        if worths := self._least_worths(wanted):
+        shares = _share(self._scores(_weights(lookup), rows), lookup)
+        if worths := self._least_worths(lookup):
             shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
         return shares
 
-    def of_titles(self, wanted: Lookup, rows: Rows) -> Shares:
-        """The share that what each of these rows is called matches, shape of `rows`."""
-        if not wanted.titles:
+    def of_titles(self, lookup: Lookup, rows: Rows) -> Shares:
+        """The share that the title of each of these rows matches, shape of `rows`."""
+        if not lookup.titles:
             return np.zeros(len(rows))
-        return _share(self._scores(wanted.titles, rows), wanted)
+        return _share(self._scores(lookup.titles, rows), lookup)
 
     def _scores(self, weights: Mapping[str, float], rows: Rows) -> Shares:
         """BM25 of each of these rows, shape of `rows`."""
-        found = dict.fromkeys(rows.tolist(), 0.0)
+        by_row = dict.fromkeys(rows.tolist(), 0.0)
         for row, score in zip(*(a.tolist() for a in self.index.in_memory([weights])), strict=True):
-            if row in found:
-                found[row] = score
-        numbers = self.index.numbers(np.array([*found], np.int64))
+            if row in by_row:
+                by_row[row] = score
+        numbers = self.index.numbers(np.array([*by_row], np.int64))
         numbers = numbers[numbers > 0]
         boosts = self.index.statistics.boosts(weights)
         if len(numbers):
-            some = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
-            found.update(zip(*(a.tolist() for a in some), strict=True))
-        return np.array([found[row] for row in rows.tolist()], np.float64)
+            hits = self.index.search({FIELDS[0]: boosts}, len(numbers), numbers.tolist())
+            by_row.update(zip(*(a.tolist() for a in hits), strict=True))
+        return np.array([by_row[row] for row in rows.tolist()], np.float64)
 
-    def _least_worths(self, wanted: Lookup) -> dict[int, float]:
-        """The least share of each row that holds rare words of the question."""
-        if self._least is None or self._least[0] is not wanted:
-            worths = self._worths(wanted.weights, wanted)
-            for row, worth in self._worths(wanted.titles, wanted).items():
+    def _least_worths(self, lookup: Lookup) -> dict[int, float]:
+        """The least share of each row with rare words of the question."""
+        if self._least is None or self._least[0] is not lookup:
+            worths = self._worths(lookup.weights, lookup)
+            for row, worth in self._worths(lookup.titles, lookup).items():
                 worths[row] = max(worths.get(row, 0.0), round(TITLE_WORTH * worth, 5))
-            for row, share in self._exact(wanted).items():
-                worths[row] = max(worths.get(row, 0.0), round(EXACT_WORTH * share, 5))
-            self._least = wanted, worths
+            counts: dict[int, int] = {}
+            for terms in lookup.exact:
+                for row in {row for term in terms for row in self._holders(term).tolist()}:
+                    counts[row] = counts.get(row, 0) + 1
+            for row, count in counts.items():
+                exact_worth = round(EXACT_WORTH * (count / len(lookup.exact)), 5)
+                worths[row] = max(worths.get(row, 0.0), exact_worth)
+            self._least = lookup, worths
         return self._least[1]
 
-    def _worths(self, weights: Mapping[str, float], wanted: Lookup) -> dict[int, float]:
+    def _worths(self, weights: Mapping[str, float], lookup: Lookup) -> dict[int, float]:
         sums: dict[int, float] = {}
         for term, weight in weights.items():
             for row in self._holders(term).tolist():
                 sums[row] = sums.get(row, 0.0) + weight
-        held = _share(np.fromiter(sums.values(), np.float64, len(sums)), wanted)
-        shares = np.where(held == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * held, 5)).tolist()
+        matched = _share(np.fromiter(sums.values(), np.float64, len(sums)), lookup)
+        shares = np.where(matched == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * matched, 5)).tolist()
         return dict(zip(sums, shares, strict=True))
 
     def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
-        """Which of `count` rows hold any of these tokens, shape (count,)."""
-        held = np.zeros(count, np.bool_)
+        """Which of `count` rows have any of these tokens, shape (count,)."""
+        mask = np.zeros(count, np.bool_)
         for term in map(self.index.term, tokens):
             if (documents := self.index.statistics.holding(term)) > 0:
-                held[self._rows_of(term, documents)] = True
-        return held
-
-    def _exact(self, wanted: Lookup) -> dict[int, float]:
-        """The share of what the question names exactly that each row holds."""
-        counts: dict[int, int] = {}
-        for terms in wanted.exact:
-            for row in {row for term in terms for row in self._holders(term).tolist()}:
-                counts[row] = counts.get(row, 0) + 1
-        return {row: count / len(wanted.exact) for row, count in counts.items()}
+                mask[self._rows_of(term, documents)] = True
+        return mask
 
     def _holders(self, term: str) -> Rows:
-        """The rows that hold a rare term; none for another one."""
+        """The rows with a rare term; none for a common one."""
         count = self.index.statistics.holding(term)
         return self._rows_of(term, RARE) if 0 < count <= RARE else np.empty(0, np.int64)
 
     def _rows_of(self, term: str, most: int) -> Rows:
-        """The rows that hold a term, at most so many of those on the disk."""
+        """The rows with a term, at most so many of those on disk."""
         waiting, _ = self.index.postings.scores({term: 1.0}, 1.0)
         stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, most)
         return np.unique(np.concatenate((waiting, stored[stored >= 0])))
 
 
-def _weights(wanted: Lookup) -> dict[str, float]:
-    """What each term counts, wherever it stands."""
-    if not wanted.titles:
-        return wanted.weights
-    return wanted.weights | {term: TITLE_WORTH * one for term, one in wanted.titles.items()}
+def _weights(lookup: Lookup) -> dict[str, float]:
+    """The weight of each term, in texts and titles."""
+    if not lookup.titles:
+        return lookup.weights
+    return lookup.weights | {term: TITLE_WORTH * weight for term, weight in lookup.titles.items()}
 
 
-def _share(scores: Shares, wanted: Lookup) -> Shares:
-    """BM25 as a share of the question's IDF mass: a text of average length that has it all is 1.
+def _share(scores: Shares, lookup: Lookup) -> Shares:
+    """BM25 as a share of the question's IDF mass: 1 for a text of average length with all words.
 
-    Rounded, because a segment adds in single precision: a share does not depend on where a text is.
+    Rounded, because a segment adds in single precision: a share must not depend on where a text
+    is stored.
     """
-    mass = wanted.mass
+    mass = lookup.mass
     return np.minimum(np.round(scores / mass, 5), 1.0) if mass else np.zeros(len(scores))

@@ -1,4 +1,4 @@
-"""What changed in the sections and notes of truth since a number, and the documents made of it."""
+"""Changes to sections and notes in the database since a number, and the documents made of them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from anaphora.store.projects.source import SectionSource
 from anaphora.values.memories import MemoryRecord
 
 NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)
-"""What a deleted note may have left its tombstone as; another memory's id is no row here."""
+"""Kinds of tombstones of deleted notes; ids of other memories are not in the rows here."""
 
 _AT_ONCE: Final = 500
-# Sections from which on a helper is worth its start.
+# Sections from which helper processes are worth their start.
 _HELPED: Final = 3_000
 _SHARES: Final = (60, 300)
 
 
 @dataclass(slots=True)
 class Changed:
-    """What a look at truth has found.
+    """The changes found in the database.
 
-    `sections` (ids) and `notes` are those whose words are to be taken in; `gone` are rows whose
-    words count no more; `forgotten` says that a note is among them.
+    The words of `sections` (ids) and `notes` are to be indexed, those of the rows `gone` no longer
+    count; `forgotten`: a note is among these.
     """
 
     sections: list[str] = field(default_factory=list)
@@ -42,13 +42,13 @@ class Changed:
         return len(self.sections) + len(self.notes)
 
 
-def clear_document(given: tuple[str, tuple[str, ...]]) -> Document:
+def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> Document:
     """The document of a key and its fields, in a home that is not sealed."""
-    return document_of(*given)
+    return document_of(*keyed_fields)
 
 
 class SectionChanges:
-    """Brings rows in line with truth. One thread at a time, but for `documents`."""
+    """Brings rows in line with the database. One thread at a time, except for `documents`."""
 
     def __init__(self, source: SectionSource, term_of: TermOf | None) -> None:
         self._source = source
@@ -56,57 +56,55 @@ class SectionChanges:
         self._relations_at = -1
 
     def changed(self, rows: SectionRows, since: int) -> Changed:
-        """Take in rows that changed after `since` (-1: all); what that means for the words."""
-        found = Changed()
+        """Update rows that changed after `since` (-1: all); the changes for the words."""
+        changes = Changed()
         if since >= 0:
-            self._take_tombstones(rows, since, found)
+            self._take_tombstones(rows, since, changes)
         files = self._source.files(since)
-        came = any(one.id not in rows.files for one in files)
+        files_are_new = any(file.id not in rows.files for file in files)
         rows.put_files(files)
         sections = self._source.sections(since)
         rows.put_sections(sections)
-        found.sections = [one.id for one in sections]
+        changes.sections = [section.id for section in sections]
         for kind, record in self._source.notes(since):
             rows.put_note(kind, record)
-            found.notes.append(record)
-        self._take_imports(rows, anew=since < 0 or came)
-        return found
-
-    def _take_imports(self, rows: SectionRows, *, anew: bool) -> None:
+            changes.notes.append(record)
         relations = self._source.relations_at()
-        if anew:
+        if since < 0 or files_are_new:
             rows.set_imports(self._source.imports(-1))
         elif relations != self._relations_at:
             rows.put_imports(self._source.imports(self._relations_at))
         self._relations_at = relations
+        return changes
 
-    def _take_tombstones(self, rows: SectionRows, since: int, found: Changed) -> None:
+    def _take_tombstones(self, rows: SectionRows, since: int, changes: Changed) -> None:
         for kind, owner, seq in self._source.tombstones(since):
             if kind not in ("section", *NOTE_TOMBSTONES):
                 continue
             row = rows.delete(owner, seq)
             if row >= 0:
-                found.gone.append(row)
-                found.forgotten |= kind != "section"
+                changes.gone.append(row)
+                changes.forgotten |= kind != "section"
 
-    def later_than(self, rows: SectionRows, found: Changed, upto: int) -> Changed:
-        """Of what was found, what changed after number `upto`."""
-        at = rows.rows(found.sections)
-        late = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
+    def later_than(self, rows: SectionRows, changes: Changed, upto: int) -> Changed:
+        """Those of the changes that came after number `upto`."""
+        at = rows.rows(changes.sections)
+        is_later = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
+        sections = zip(changes.sections, is_later.tolist(), strict=True)
         return Changed(
-            [one for one, is_late in zip(found.sections, late.tolist(), strict=True) if is_late],
-            [one for one in found.notes if one.seq > upto],
-            found.gone,
+            [section_id for section_id, later in sections if later],
+            [note for note in changes.notes if note.seq > upto],
+            changes.gone,
         )
 
     def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
-        """The documents of what changed."""
+        """The documents of changed sections and notes."""
         texts = self._texts(rows, changed.sections)
         if self._term_of is None:
             worth = len(changed.sections) >= _HELPED
             yield from with_helper(clear_document, texts, worth=worth, shares=_SHARES)
         else:
-            # Keys of a sealed home leave no process.
+            # Keys of a sealed home must not leave this process.
             for key, fields in texts:
                 yield document_of(key, fields, self._term_of)
         for record in changed.notes:
@@ -116,11 +114,11 @@ class SectionChanges:
         self, rows: SectionRows, sections: Sequence[str]
     ) -> Iterator[tuple[str, tuple[str, ...]]]:
         for start in range(0, len(sections), _AT_ONCE):
-            for one in self._source.texts(sections[start : start + _AT_ONCE]).values():
-                yield one.id, (rows.path_of(one.file), one.name, one.text)
+            for section in self._source.texts(sections[start : start + _AT_ONCE]).values():
+                yield section.id, (rows.path_of(section.file), section.name, section.text)
 
     def everything(self, rows: SectionRows) -> Changed:
-        """All that there is, as if it had changed."""
+        """All sections and notes, as if they had changed."""
         sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
         return Changed(sections, [record for _, record in self._source.notes(-1)])
 

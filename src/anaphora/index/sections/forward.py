@@ -1,11 +1,11 @@
-"""What words each section holds, by section: so that a few hundred can be scored at once.
+"""A forward index: the words of each section, so that a few hundred can be scored at once.
 
-An inverted index finds candidates; scoring each field of each candidate by it takes a search a
-field. Here a candidate's own terms lie side by side: 400 of them take a millisecond. BM25 is that
-of the word index.
+An inverted index finds candidates; scoring each field of each candidate with it takes a search per
+field. Here the terms of a candidate are stored side by side: scoring 400 takes a millisecond. BM25
+is that of the word index.
 
-A term is a number of 32 bits: two terms of one number are told apart by nothing here, which makes
-one wrong match in some thousand questions, among rows that were found by their true words.
+A term is a number of 32 bits, so that two terms may share one: that makes one wrong match in some
+thousand questions, among rows that were found by their actual words.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LOW: Final = 0xFFFF
 class Block(NamedTuple):
     """The terms of R documents one after the other, n in all.
 
-    Of each term its number (n,), and field and occurrences (n,); `sizes` (R,): how many of them
-    each document has; `lengths` (R, 3): how long its fields are.
+    `terms` (n,) are their numbers, `counts` (n,) field and occurrences; `sizes` (R,) is the number
+    of terms of each document, `lengths` (R, 3) the lengths of its fields.
     """
 
     terms: NDArray[np.uint32]
@@ -54,7 +54,7 @@ NOTHING: Final = Block(
 
 
 def block_of(documents: Iterable[Sequence[str]]) -> Block:
-    """Documents of three fields each, of which each is tokens joined by spaces."""
+    """The block of documents with three fields each; a field is tokens join_blocks by spaces."""
     numbers: list[int] = []
     lengths: list[int] = []
     for texts in documents:
@@ -62,7 +62,7 @@ def block_of(documents: Iterable[Sequence[str]]) -> Block:
             words = text.split(" ") if text else []
             lengths.append(len(words))
             numbers += map(_number, words)
-    # Of all of them at once: a document and field in the high bits, the term in the low ones.
+    # For all at once: document and field in the high bits, the term in the low ones.
     fields = np.arange(len(lengths), dtype=np.uint64)
     keys = np.repeat(fields << np.uint64(32), lengths) | np.array(numbers, np.uint64)
     keys, occurrences = np.unique(keys, return_counts=True)
@@ -76,8 +76,8 @@ def block_of(documents: Iterable[Sequence[str]]) -> Block:
     )
 
 
-def joined(blocks: Iterable[Block]) -> Block:
-    """The documents of all of them, in their order."""
+def join_blocks(blocks: Iterable[Block]) -> Block:
+    """The documents of all blocks, in order."""
     none = Block(NOTHING.terms, NOTHING.counts, NOTHING.sizes[:0], NOTHING.lengths[:0])
     return Block(*map(np.concatenate, zip(none, *blocks, strict=True)))
 
@@ -89,20 +89,20 @@ def _number(term: str) -> int:
 
 
 class Forward:
-    """The lines of documents that are on disk, by their number from 0; immutable."""
+    """The terms of documents on disk, by their number from 0; immutable."""
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
-        self._all = joined(blocks)
+        self._all = join_blocks(blocks)
         self._ends = np.concatenate(([0], np.cumsum(self._all.sizes, dtype=np.int64)))
 
     def __len__(self) -> int:
         return len(self._all.lengths)
 
     def block(self, numbers: NDArray[np.int64]) -> Block:
-        """The lines of these documents, in the order of `numbers`."""
+        """The terms of these documents, in the order of `numbers`."""
         starts = self._ends[numbers]
         sizes = self._ends[numbers + 1] - starts
-        # Taken together: a slice for each of some hundred documents costs more than their scores.
+        # All at once: slicing some hundred documents one by one costs more than scoring them.
         first = np.cumsum(sizes) - sizes
         at = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
         terms, counts, _, lengths = self._all
@@ -110,25 +110,25 @@ class Forward:
 
 
 def save_block(folder: Path, first: int, block: Block) -> None:
-    """Write the lines of documents `first`, `first` + 1, …. Raises OSError."""
+    """Write the terms of documents `first`, `first` + 1, …. Raises OSError."""
     columns = block._replace(sizes=block.sizes.astype(np.int32))._asdict()
     np.savez(folder / f"forward-{first:09d}.npz", **columns)
 
 
 def load_lines(folder: Path) -> Forward:
-    """All lines in `folder`. Raises OSError or ValueError where they are torn."""
+    """The terms of all documents in `folder`. Raises OSError or ValueError if they are torn."""
     blocks = []
     try:
         for file in sorted(folder.glob("forward-*.npz")):
-            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
-                blocks.append(Block(*(found[name] for name in Block._fields)))
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                blocks.append(Block(*(arrays[name] for name in Block._fields)))
     except (KeyError, EOFError, BadZipFile) as error:
         raise ValueError(f"the lines of the word index in {folder} are torn: {error}") from error
     return Forward(blocks)
 
 
 def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) -> FieldScores:
-    """Score R documents for terms with their weights; `averages` (3,) are the fields' lengths."""
+    """Score R documents for terms with weights; `averages` (3,) are the fields' average lengths."""
     rows, useful = len(block.sizes), {t: w for t, w in weights.items() if w > 0.0}
     if not rows or not useful:
         return FieldScores(*np.zeros((4, rows)))
@@ -137,19 +137,19 @@ def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) ->
     numbers, worth = numbers[order], np.array(list(useful.values()))[order]
     maybe = np.zeros(_LOW + 1, np.bool_)
     maybe[numbers & _LOW] = True
-    # Nearly all terms of the documents are none of these: one look each tells most of them.
+    # Most terms of the documents are not asked for: a table of low bits rules them out quickly.
     hit = np.flatnonzero(maybe[block.terms & _LOW])
-    at = np.minimum(np.searchsorted(numbers, block.terms[hit]), len(numbers) - 1)
-    same = numbers[at] == block.terms[hit]
-    hit, at = hit[same], at[same]
+    term_index = np.minimum(np.searchsorted(numbers, block.terms[hit]), len(numbers) - 1)
+    same = numbers[term_index] == block.terms[hit]
+    hit, term_index = hit[same], term_index[same]
     owner = np.searchsorted(np.cumsum(block.sizes), hit, side="right")
     counts = block.counts[hit]
     field, occurrences = (counts >> _SHIFT).astype(np.int64), (counts & _MOST).astype(np.float64)
     lengths = block.lengths[owner, field].astype(np.float64)
     saturation = occurrences + K1 * (1.0 - B + B * lengths / averages[field])
-    parts = worth[at] * (K1 + 1.0) * occurrences / saturation
+    parts = worth[term_index] * (K1 + 1.0) * occurrences / saturation
     sums = np.bincount(field * rows + owner, parts, FIELDS * rows).reshape(FIELDS, rows).round(4)
-    once = np.unique(owner * len(numbers) + at)
-    held = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)
+    once = np.unique(owner * len(numbers) + term_index)
+    matched = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)
     total = sum(useful.values())
-    return FieldScores(sums[0], sums[1], sums[2], np.minimum(np.round(held / total, 5), 1.0))
+    return FieldScores(sums[0], sums[1], sums[2], np.minimum(np.round(matched / total, 5), 1.0))

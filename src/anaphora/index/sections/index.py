@@ -1,8 +1,7 @@
-"""The index of projects and notes: in step with truth by its numbers, asked by words and meaning.
+"""The index of projects and notes: follows the database by its numbers, queried by words, vectors.
 
-What was acknowledged before a question, by any process, is in its answer: asking whether anything
-changed costs one small read. Nothing is embedded here and no text is held; the directory can vanish
-at any time.
+What any process stored before a query is in its answer: checking for changes takes one small read.
+Nothing is embedded here and no text stays in memory; the directory can vanish at any time.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from anaphora.index.sections.state import (
     SectionState,
 )
 from anaphora.index.sections.vectors import SectionVectors
-from anaphora.index.sections.words import SectionWords, look_at, section_segments
+from anaphora.index.sections.words import SectionWords, check_files, section_segments
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import Manifest
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
@@ -38,10 +37,10 @@ from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.projects.source import SectionSource, SectionText
 
 TAIL_LIMIT: Final = 1_000
-"""Documents whose words are in memory alone before they are written to the disk."""
+"""Documents with words in memory only before they are written to disk."""
 
 STEP: Final = 4_000
-"""Documents written at once where many are new: what is read for them is in memory meanwhile."""
+"""Documents written at once if many are new: their texts are in memory meanwhile."""
 
 _TAIL_AT_CLOSE: Final = 100
 
@@ -49,11 +48,11 @@ Rows = NDArray[np.int64]
 
 
 class SectionIndex:
-    """The sections and notes of one namespace. Cheap to make: it opens with its first use.
+    """The sections and notes of one namespace. Cheap to make: it opens on first use.
 
-    Safe to use from several threads; any number of processes may share `directory`. `embedder` is
-    the (name, dimensions) of the vectors that are compared. `sealer` says what may lie on disk in
-    the place of a token. `background` False leaves writing to `settle`.
+    Thread-safe; any number of processes may share `directory`. `embedder` is the (name, dimensions)
+    of the vectors that are compared. `sealer` replaces tokens on disk. With `background` False,
+    only `settle` writes.
     """
 
     def __init__(
@@ -75,19 +74,19 @@ class SectionIndex:
         self._folder = section_segments(self._directory / "words", sealer.mark, source.check)
         self._state = self._empty()
         self._seq = -1
-        # Whether the words on disk were removed, or are not those that answer here.
+        # Whether the words on disk were removed, or are not those in use here.
         self._purged = False
-        # Whether what lies on the disk could not be opened: truth answers, and it is written anew.
+        # Whether the files could not be opened: the database answers, and they are rewritten.
         self._broken = False
         self._worker = Background("anaphora-section-index", self._lock)
         self._closed = False
 
-    # Following.
+    # Following the database.
 
     def sync(self, progress: ProgressCount | None = None) -> int:
-        """Catch up with truth; how many documents are new or changed.
+        """Catch up with the database; how many documents are new or changed.
 
-        `progress` is called with (documents taken in, documents in all) on long work.
+        `progress` is called with (documents indexed, documents in all) during long work.
         """
         with self._lock:
             if self._closed:
@@ -97,7 +96,7 @@ class SectionIndex:
                 return 0
             since = self._seq if 0 <= self._seq < version else -1
             if since < 0:
-                # The first question, or truth was put back (a restore).
+                # The first query, or the database was restored from a backup.
                 self._state = self._empty()
             changed = self._changes.changed(self._state.rows, since)
             count = len(changed.gone)
@@ -107,14 +106,15 @@ class SectionIndex:
                 self._state.words.index.drop(row)
             done, streamed = self._take_in(changed, progress)
             self._state.vectors.sync()
-            # What was committed after `version` was read is looked at again next time.
+            # Changes committed after `version` was read are read again next time.
             self._seq = version
             if streamed:
-                # Only now do the words on disk speak for everything up to here.
+                # Only now are the words on disk complete up to this version.
                 self._write_alone(version)
             if changed.forgotten:
                 self._forget_words()
-            if self._background and self._due():
+            waiting = self._state.words.index.waiting
+            if self._background and (waiting > TAIL_LIMIT or self._needs_rewrite()):
                 self._worker.begin(self._settle_in_background)
             return len(self._state.rows) if since < 0 else count + done
 
@@ -122,18 +122,18 @@ class SectionIndex:
         words = SectionWords(WordIndex(self._folder, self._term_of))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
 
-    def _open(self, found: Changed, version: int) -> Changed:
-        """Open the words on disk, and leave of what was found what they do not have."""
+    def _open(self, changes: Changed, version: int) -> Changed:
+        """Open the words on disk; the changes that they do not have."""
         self._folder.remove_foreign()
         manifest, rows = self._folder.read(), self._state.rows
         good = self._state.words.open(manifest, rows.row, version)
         self._broken = not good and bool(manifest.meta.generation)
-        return self._changes.later_than(rows, found, manifest.upto if good else -1)
+        return self._changes.later_than(rows, changes, manifest.upto if good else -1)
 
     def _take_in(self, changed: Changed, progress: ProgressCount | None) -> tuple[int, bool]:
-        """Make the documents of what changed; where they are many, write them as they come.
+        """Index the documents of changes; if there are many, write them in steps.
 
-        Returns how many there were, and whether some were written.
+        Returns how many documents there were, and whether some were written.
         """
         rows, words = self._state.rows, self._state.words.index
         total, done, streamed, tried = len(changed), 0, False, 0
@@ -145,82 +145,82 @@ class SectionIndex:
             if progress is not None and done % 500 == 0:
                 progress(done, total)
             if words.waiting >= STEP + tried:
-                # Up to -1: whoever opens it before all is there must look at everything again.
+                # Up to -1: a process that opens it before it is complete must read everything.
                 good = self._write_alone(-1)
                 streamed |= good
-                # Another process is writing, or the disk refuses: it goes on in memory.
+                # If another process is writing or the disk refuses, documents stay in memory.
                 tried = 0 if good else words.waiting
         if progress is not None and total:
             progress(total, total)
         return done, streamed
 
     def _write_alone(self, upto: int) -> bool:
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             self._take_over()
             return self._write(upto)
 
-    # Answers.
+    # Queries.
 
     def __len__(self) -> int:
-        """How many sections and notes there are, past ones too."""
+        """How many sections and notes there are, including past ones."""
         with self._lock:
             self.sync()
             return self._state.rows.known()
 
-    def candidates(self, wanted: SectionQuery) -> SectionCandidates:
-        """Rows that match words, of those that may be shown, with what else is known of them."""
+    def candidates(self, query: SectionQuery) -> SectionCandidates:
+        """The visible rows that match words, with their scores and cosines."""
         with self._lock:
             self.sync()
             try:
-                return self._state.find(wanted)
+                return self._state.find(query)
             except WORD_INDEX_ERRORS:
-                # The files went while they were read: what is in truth answers.
+                # The files vanished while they were read: open anew from the database.
                 self._seq = -1
                 self.sync()
             try:
-                return self._state.find(wanted)
+                return self._state.find(query)
             except WORD_INDEX_ERRORS as error:
-                return self._state.without_words(wanted, str(error))
+                return self._state.without_words(query, str(error))
 
-    def described(self, wanted: SectionQuery, rows: Rows) -> SectionCandidates:
-        """Given rows as candidates: those that may be shown, with what is known of them."""
+    def described(self, query: SectionQuery, rows: Rows) -> SectionCandidates:
+        """The visible ones of these rows as candidates, with their scores and cosines."""
         with self._lock:
             self.sync()
-            keep = self._state.keep(wanted)
-            weights = self._state.weights(wanted)
-            return self._state.described(wanted, weights, rows[keep[rows]], keep)
+            keep = self._state.keep(query)
+            weights = self._state.weights(query)
+            return self._state.described(query, weights, rows[keep[rows]], keep)
 
     def visible_rows(self, projects: frozenset[str] | None, now: int) -> Rows:
         """The rows that may be shown now, of these projects or of all."""
         with self._lock:
             self.sync()
-            wanted = SectionQuery({}, 0, now, projects=projects)
-            return np.flatnonzero(self._state.keep(wanted))
+            query = SectionQuery({}, 0, now, projects=projects)
+            return np.flatnonzero(self._state.keep(query))
 
     def table(self) -> SectionTable:
-        """The columns of everything that is known now."""
+        """The columns of all rows."""
         with self._lock:
             self.sync()
             return self._state.rows.table()
 
     def row(self, key: str) -> int:
-        """The row of a section or a note, -1 for what is not there."""
+        """The row of a section or a note, -1 for an unknown one."""
         with self._lock:
             return self._state.rows.row(key)
 
     def path_of(self, file_id: str) -> str:
-        """The path of a file, "" for one that is not known."""
+        """The path of a file, "" for an unknown one."""
         with self._lock:
             return self._state.rows.path_of(file_id)
 
     def texts(self, ids: Iterable[str]) -> dict[str, SectionText]:
-        """The sections of these ids, with their words, as truth has them now."""
+        """The sections of these ids, with their text, from the database."""
         return self._source.texts(ids)
 
     def all_texts(self, projects: frozenset[str] | None = None) -> Iterator[SectionText]:
-        """Every section of these projects, or of all, with its words: a scan of truth."""
+        """Every section of these projects, or of all, with its text: a scan of the database."""
         with self._lock:
             self.sync()
             files = [
@@ -234,21 +234,21 @@ class SectionIndex:
     # The disk.
 
     def check(self) -> SectionCheck:
-        """What is known and what lies on the disk; the files are read whole. Follows truth."""
+        """Catch up, and check the files on disk, which are read whole."""
         with self._lock:
             self.sync()
             state = self._state
-            known = state.rows.known()
+            count = state.rows.known()
             waiting = state.words.index.waiting
             embedded = state.vectors.embedded(state.rows.vector_keys())
             pending = int(((state.rows.column("state") == CURRENT) & ~embedded).sum())
-        written, problem = look_at(self._folder)
-        return SectionCheck(known, written, waiting, pending, problem)
+        written, problem = check_files(self._folder)
+        return SectionCheck(count, written, waiting, pending, problem)
 
     def rebuild(self) -> bool:
-        """Make the words on disk again from truth; False where another process is writing."""
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        """Rebuild the words on disk from the database; False if another process is writing."""
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 self._folder.remove_all()
@@ -257,94 +257,95 @@ class SectionIndex:
         return self.settle()
 
     def settle(self) -> bool:
-        """Write what is only in memory; False where another process is writing or disk refuses.
+        """Write what is only in memory; False if another process writes or the disk refuses.
 
-        Where much of what is on the disk counts no more, all of it is written anew.
+        If many documents on disk no longer count, everything is rewritten.
         """
-        with try_lock(self._directory, "words.lock") as held:
-            if not held:
+        with try_lock(self._directory, "words.lock") as locked:
+            if not locked:
                 return False
             with self._lock:
                 if self._closed:
                     return False
                 self._take_over()
-                upto, whole = self._seq, self._worn()
+                upto, anew = self._seq, self._needs_rewrite()
                 rows = self._state.rows
-                every = self._changes.everything(rows) if whole else Changed()
-            if not whole:
+                every = self._changes.everything(rows) if anew else Changed()
+            if not anew:
                 with self._lock:
                     return self._write(self._seq)
-            # Analysing everything takes seconds: questions are answered meanwhile.
+            # Without the lock: analysing everything takes seconds, and queries go on meanwhile.
             documents = list(self._changes.documents(rows, every))
             written = self._folder.write(Manifest(), upto, documents)
             with self._lock:
-                return written is not None and self._opened(written)
+                return written is not None and self._open_words(written)
 
     def mend(self) -> bool:
-        """Write the words on disk anew where they could not be opened; whether they are well."""
+        """Rewrite the words on disk if they could not be opened; whether they are well."""
         with self._lock:
             broken = self._broken
         return not broken or self.settle()
 
     def purge(self) -> bool:
-        """Take the words of what is gone off the disk now, however few they are; see `settle`."""
+        """Remove deleted words from the disk now, however few they are; see `settle`."""
         with self._lock:
             self.sync()
             self._forget_words()
         return self.settle()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False when `timeout` seconds did not suffice."""
+        """Wait for the background to end; False if it takes longer than `timeout` seconds."""
         return self._worker.wait(timeout)
 
     def close(self) -> None:
-        """End the background, write what is worth writing, let go. Safe to call twice."""
+        """End the background and write what is worth writing. Safe to call twice."""
         self._worker.stop()
         with self._lock:
             if self._closed:
                 return
-            worth = self._state.words.index.waiting > _TAIL_AT_CLOSE or self._worn() or self._broken
+            worth = (
+                self._state.words.index.waiting > _TAIL_AT_CLOSE
+                or self._needs_rewrite()
+                or self._broken
+            )
         if worth:
             self.settle()
         with self._lock:
             self._closed = True
 
-    def _due(self) -> bool:
-        return self._state.words.index.waiting > TAIL_LIMIT or self._worn()
-
-    def _worn(self) -> bool:
-        """Whether the words on disk are to be written anew: much counts no more, or they went."""
+    def _needs_rewrite(self) -> bool:
+        """Whether the words on disk must be rewritten: many no longer count, or they vanished."""
         words = self._state.words.index
-        known = len(words.manifest.ids)
-        return bool(known) and (words.gone > max(TAIL_LIMIT, known // 4) or self._purged)
+        count = len(words.manifest.ids)
+        return bool(count) and (words.gone > max(TAIL_LIMIT, count // 4) or self._purged)
 
     def _take_over(self) -> None:
-        """Go on from what another process has written meanwhile."""
+        """Open the words that another process has written meanwhile."""
         on_disk, ours = self._folder.read(), self._state.words.index.manifest
         if on_disk.meta == ours.meta:
             return
-        if not on_disk.meta.generation or not self._opened(on_disk):
+        if not on_disk.meta.generation or not self._open_words(on_disk):
             self._purged = bool(ours.ids)
 
     def _write(self, upto: int) -> bool:
-        """Write what waits behind what is on the disk. The caller holds both locks."""
+        """Append the waiting documents to those on disk. The caller holds both locks."""
         words = self._state.words.index
         if not words.waiting and words.manifest.upto >= upto:
             return True
         written = self._folder.write(words.manifest, upto, words.documents())
-        return written is not None and self._opened(written)
+        return written is not None and self._open_words(written)
 
-    def _opened(self, manifest: Manifest) -> bool:
+    def _open_words(self, manifest: Manifest) -> bool:
         good = self._state.words.open(manifest, self._state.rows.row, self._seq)
         if good:
             self._purged = self._broken = False
         return good
 
     def _forget_words(self) -> None:
-        """Take what was forgotten off the disk at once; what is open here goes on answering."""
+        """Remove forgotten words from the disk at once; the open segment goes on answering."""
         self._purged |= self._state.words.index.purge()
 
     def _settle_in_background(self) -> None:
-        # What cannot be written stays in memory and answers from there; a later change tries again.
+        # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
             self.settle()

@@ -1,6 +1,6 @@
-"""What the index keeps of each section and note: columns, and the `SectionTable` made of them.
+"""The columns of the index of sections and notes, and the `SectionTable` made of them.
 
-No text is held.
+No text stays in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COLUMNS: Final = {
     "start_line": np.int32,
     "end_line": np.int32,
 }
-"""The columns of `SectionTable`; projects and files are told by codes of this index."""
+"""The columns of `SectionTable`; projects and files are codes of this index."""
 
 _NOTE: Final = {
     "role": _ROLES["unknown"],
@@ -66,45 +66,48 @@ class SectionRows(KeyedRows):
         self._ends: dict[int, int] = {}
         self._imports: dict[str, tuple[str, str, str]] = {}
         self._table: SectionTable | None = None
-        # The table of files, and what it was made of: it stays the same through most changes.
+        # The table of files and the input it was made from, which most changes leave the same.
         self._file_table: tuple[object, FileTable] | None = None
         self._vector_keys: tuple[bytes, ...] | None = None
 
     def put_files(self, files: Iterable[ShortFile]) -> None:
-        """Take in files, new or changed. Sections that are told by it come with new numbers."""
+        """Add or update files. Their sections get new numbers in the database."""
         for file in files:
-            known = self.files.get(file.id)
-            if known is None or known.path != file.path:
+            previous = self.files.get(file.id)
+            if previous is None or previous.path != file.path:
                 self._file_table = None
             self.files[file.id] = file
 
     def put_sections(self, sections: Iterable[ShortSection]) -> None:
-        """Take in sections, new or changed. One whose file is not known is left for later."""
-        known = [one for one in sections if one.file in self.files]
-        if not known:
+        """Add or update sections. Those of an unknown file are left for later."""
+        resolved = [section for section in sections if section.file in self.files]
+        if not resolved:
             return
-        files = [self.files[one.file] for one in known]
-        of_files = zip(known, files, strict=True)
-        paths = [(one.project, file.path) for one, file in of_files]
+        files = [self.files[section.file] for section in resolved]
+        of_files = zip(resolved, files, strict=True)
+        paths = [(section.project, file.path) for section, file in of_files]
         columns = {
             "kind": DOCUMENT_KINDS.index("section"),
             "role": [_ROLES.get(file.role, _ROLES["unknown"]) for file in files],
-            "project": [self._project(one.project) for one in known],
+            "project": [self._project(section.project) for section in resolved],
             "file": [self._paths.setdefault(path, len(self._paths)) for path in paths],
-            "tokens": [-(-one.characters // 4) for one in known],
-            "changed_at": [one.changed_at / 1e6 for one in known],
+            "tokens": [-(-section.characters // 4) for section in resolved],
+            "changed_at": [section.changed_at / 1e6 for section in resolved],
             "importance": 0,
-            "start_line": [one.start_line for one in known],
-            "end_line": [one.end_line for one in known],
-            "seq": [one.seq for one in known],
+            "start_line": [section.start_line for section in resolved],
+            "end_line": [section.end_line for section in resolved],
+            "seq": [section.seq for section in resolved],
         }
-        rows = self.put_rows([one.id for one in known], columns)
-        for row, one in zip(rows.tolist(), known, strict=True):
-            self._tell(row, one.text_hash.encode("utf-8", "surrogatepass"))
+        rows = self.put_rows([section.id for section in resolved], columns)
+        for row, section in zip(rows.tolist(), resolved, strict=True):
+            self._tell(row, section.text_hash.encode("utf-8", "surrogatepass"))
 
     def put_note(self, kind: str, record: MemoryRecord) -> int:
-        """Take in an observation or a diary entry, new or changed; its row."""
+        """Add or update an observation or a diary entry; its row."""
         payload = record.payload or {}
+        importance = payload.get("importance")
+        if not isinstance(importance, int) or not 0 <= importance <= 5:
+            importance = 0
         current = record.valid_to is None and not record.forgotten
         columns = {
             **_NOTE,
@@ -112,7 +115,7 @@ class SectionRows(KeyedRows):
             "project": self._project(str(payload.get("project") or "")),
             "tokens": token_cost(record.text),
             "changed_at": record.created_at.timestamp(),
-            "importance": _importance(payload.get("importance")),
+            "importance": importance,
             "seq": record.seq,
             "state": CURRENT if current else PAST,
         }
@@ -122,38 +125,38 @@ class SectionRows(KeyedRows):
         return row
 
     def delete(self, key: str, seq: int | None) -> int:
-        """Drop what was deleted at number `seq` (None: now); its row, or -1 when it lives on."""
+        """Drop an item deleted at number `seq` (None: now); its row, or -1 if it still exists."""
         row = super().delete(key, seq)
         if row >= 0:
             self.ids[row] = ""
-            for name, value in {**_NOTHING, "project": self._project("")}.items():
-                self.column(name)[row] = value
+            for name, empty in {**_NOTHING, "project": self._project("")}.items():
+                self.column(name)[row] = empty
             self._tell(row, b"")
         return row
 
     def path_of(self, file_id: str) -> str:
-        """The path of a file, "" for one that is not known."""
+        """The path of a file, "" for an unknown one."""
         file = self.files.get(file_id)
         return file.path if file is not None else ""
 
     def set_imports(self, imports: Iterable[ShortImport]) -> None:
-        """Who imports what: these, and no others."""
-        found = {one.id: one.ends for one in imports if one.active}
-        if found != self._imports:
-            self._imports = found
+        """Set the import relations to these and no others."""
+        active = {relation.id: relation.ends for relation in imports if relation.active}
+        if active != self._imports:
+            self._imports = active
             self._table = self._file_table = None
 
     def put_imports(self, imports: Iterable[ShortImport]) -> None:
-        """Who imports what: these have changed."""
-        for one in imports:
-            before = self._imports.pop(one.id, None)
-            if one.active:
-                self._imports[one.id] = one.ends
-            if before != (one.ends if one.active else None):
+        """Update import relations that have changed."""
+        for relation in imports:
+            previous = self._imports.pop(relation.id, None)
+            if relation.active:
+                self._imports[relation.id] = relation.ends
+            if previous != (relation.ends if relation.active else None):
                 self._table = self._file_table = None
 
     def vector_keys(self) -> tuple[bytes, ...]:
-        """What each row's vector is found by, b"" for a row that has none by its nature."""
+        """The key of each row's vector, b"" for a row that never has one."""
         if self._vector_keys is None:
             self._vector_keys = tuple(self._keys)
         return self._vector_keys
@@ -163,59 +166,54 @@ class SectionRows(KeyedRows):
         return [row for row, end in self._ends.items() if 0 < end <= micros]
 
     def table(self) -> SectionTable:
-        """The columns, one row per document; rows that are gone belong to no file."""
+        """The columns, one row per document; deleted rows belong to no file."""
         if self._table is None:
-            self._table = self._made()
+            self._table = self._make_table()
         return self._table
 
-    def _made(self) -> SectionTable:
-        own = {name: self.column(name).copy() for name in _COLUMNS}
-        projects, own["project"] = _by_appearance(own["project"])
-        sections = np.flatnonzero(own["file"] >= 0)
-        files, own["file"][sections] = _by_appearance(own["file"][sections])
+    def _make_table(self) -> SectionTable:
+        columns = {name: self.column(name).copy() for name in _COLUMNS}
+        projects, columns["project"] = _by_appearance(columns["project"])
+        sections = np.flatnonzero(columns["file"] >= 0)
+        files, columns["file"][sections] = _by_appearance(columns["file"][sections])
         roles = np.zeros(len(files), np.int8)
-        # The last row of a file says what it is.
-        roles[own["file"][sections]] = own["role"][sections]
-        names, places = list(self._projects), list(self._paths)
-        named = tuple(names[code] for code in projects.tolist())
-        own["project"] = own["project"].astype(np.int16)
-        table = self._files([places[code] for code in files.tolist()], named, roles)
-        return SectionTable(ids=tuple(self.ids), files=table, projects=named, **own)
+        # The role of a file is that of its last row.
+        roles[columns["file"][sections]] = columns["role"][sections]
+        all_names, paths = list(self._projects), list(self._paths)
+        project_names = tuple(all_names[code] for code in projects.tolist())
+        columns["project"] = columns["project"].astype(np.int16)
+        table = self._make_file_table(
+            [paths[code] for code in files.tolist()], project_names, roles
+        )
+        return SectionTable(ids=tuple(self.ids), files=table, projects=project_names, **columns)
 
-    def _files(
-        self, files: list[tuple[str, str]], named: tuple[str, ...], roles: NDArray[np.int8]
+    def _make_file_table(
+        self, files: list[tuple[str, str]], projects: tuple[str, ...], roles: NDArray[np.int8]
     ) -> FileTable:
-        made_of = (files, named, roles.tobytes())
+        made_of = (files, projects, roles.tobytes())
         if self._file_table is None or self._file_table[0] != made_of:
-            table = file_table(files, named, roles, self._named_imports())
-            self._file_table = (made_of, table)
+            paths = {file.id: file.path for file in self.files.values()}
+            imports = [
+                (project, paths[importer], paths[imported])
+                for project, importer, imported in self._imports.values()
+                if importer in paths and imported in paths
+            ]
+            self._file_table = (made_of, file_table(files, projects, roles, imports))
         return self._file_table[1]
-
-    def _named_imports(self) -> list[tuple[str, str, str]]:
-        paths = {file.id: file.path for file in self.files.values()}
-        return [
-            (project, paths[who], paths[what])
-            for project, who, what in self._imports.values()
-            if who in paths and what in paths
-        ]
 
     def _project(self, name: str) -> int:
         return self._projects.setdefault(name, len(self._projects))
 
     def _tell(self, row: int, key: bytes) -> None:
-        """Set what the vector is found by; the row may be new."""
+        """Set the key of a row's vector; the row may be new."""
         self._table = self._vector_keys = None
         self._keys[row : row + 1] = [key]
 
 
 def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The codes that occur, in the order in which they first do, and each one's place there."""
-    used, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    """The distinct codes in the order of their first occurrence, and the index of each in it."""
+    used, first, positions = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
-    return used[order], rank[places]
-
-
-def _importance(given: Any) -> int:
-    return given if isinstance(given, int) and 0 <= given <= 5 else 0
+    return used[order], rank[positions]

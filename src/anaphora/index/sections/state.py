@@ -1,4 +1,4 @@
-"""The parts of one index of sections, and how candidates are found among them."""
+"""The state of one index of sections, and the search for candidates in it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _MOST_ASKED: Final = 8_192
 
 @dataclass(frozen=True, slots=True)
 class SectionQuery:
-    """What is looked for: terms with their weights before rarity is known; a unit vector or none.
+    """A query: terms with their weights before IDF, and a unit vector or none.
 
-    `projects` are ids, None for all; notes of no project belong to each. `limit` is how many rows
-    words may bring; `terms` keeps that many of the weightiest once their rarity is known. `past`
-    asks for notes that were replaced, instead of what is current. `now` is in microseconds.
+    `projects` are ids, None for all; notes without a project belong to all. `limit` is how many
+    rows may match words; `terms` how many of the terms with the highest weights are used once their
+    IDF is known. `past` asks for replaced notes instead of current rows. `now` is in microseconds.
     """
 
     weights: Mapping[str, float]
@@ -42,10 +42,10 @@ class SectionQuery:
 
 @dataclass(frozen=True, slots=True)
 class SectionCandidates:
-    """R candidates: rows of `table`, what they match, their cosines, and what was lacking.
+    """R candidates: rows of `table`, the scores of their words, their cosines, and missing parts.
 
-    A cosine is NaN where a row has no vector, and all are None where the query has none. `weights`
-    has each term's worth. `pending` counts rows that may be shown and have no vector yet.
+    A cosine is NaN if a row has no vector; `cosine` is None if the query has none. `weights` has
+    the weight of each term with its IDF. `pending` counts visible rows without a vector.
     """
 
     table: SectionTable
@@ -58,14 +58,15 @@ class SectionCandidates:
 
     @property
     def mass(self) -> float:
-        """The sum of the terms' worth."""
+        """The sum of the terms' weights."""
         return sum(self.weights.values())
 
 
 @dataclass(frozen=True, slots=True)
 class SectionCheck:
-    """Sections and notes `known`, past notes too; documents `on_disk`, with those that count no
-    more; those in memory alone; those that may be shown without a vector; what is wrong, or None.
+    """Counts of sections and notes (`known`, with past notes), of documents `on_disk` (with those
+    that no longer count) and only `in_memory`, of visible rows without a vector (`pending`); and
+    the problem with the files, or None.
     """
 
     known: int
@@ -83,72 +84,74 @@ class SectionState:
     words: SectionWords
     vectors: SectionVectors
 
-    def find(self, wanted: SectionQuery) -> SectionCandidates:
+    def find(self, query: SectionQuery) -> SectionCandidates:
         """The `limit` best rows by words, of those that may be shown."""
-        keep = self.keep(wanted)
-        weights = self.weights(wanted)
-        return self.described(wanted, weights, self._matching(weights, keep, wanted.limit), keep)
+        keep = self.keep(query)
+        weights = self.weights(query)
+        return self.described(query, weights, self._find_matching(weights, keep, query.limit), keep)
 
-    def weights(self, wanted: SectionQuery) -> dict[str, float]:
-        """The terms' worth here: their weight times their rarity, the weightiest of them."""
-        return strongest(self.words.weights(wanted.weights), wanted.terms)
+    def weights(self, query: SectionQuery) -> dict[str, float]:
+        """The terms with the highest weights, each times its IDF."""
+        return strongest(self.words.weights(query.weights), query.terms)
 
     def described(
         self,
-        wanted: SectionQuery,
+        query: SectionQuery,
         weights: Mapping[str, float],
         rows: Rows,
         keep: NDArray[np.bool_],
     ) -> SectionCandidates:
-        """Given rows as candidates: what words they match, how close they are in meaning."""
+        """These rows as candidates, with the scores of their words and their cosines."""
         keys = self.rows.vector_keys()
         table = self.rows.table()
         cosine, pending = None, 0
-        if wanted.vector is not None:
-            cosine = self.vectors.cosines(wanted.vector, keys, rows)
+        if query.vector is not None:
+            cosine = self.vectors.cosines(query.vector, keys, rows)
             pending = int((keep & ~self.vectors.embedded(keys)).sum())
         return SectionCandidates(
             table, rows, self.words.scores(weights, rows), weights, cosine, pending
         )
 
-    def without_words(self, wanted: SectionQuery, reason: str) -> SectionCandidates:
+    def without_words(self, query: SectionQuery, reason: str) -> SectionCandidates:
         """No candidates, and why."""
         return SectionCandidates(
             self.rows.table(),
             np.empty(0, np.int64),
             FieldScores(*np.empty((4, 0))),
-            dict(wanted.weights),
+            dict(query.weights),
             degraded=(Degraded("word index", f"it could not be read: {reason}"),),
         )
 
-    def keep(self, wanted: SectionQuery) -> NDArray[np.bool_]:
+    def keep(self, query: SectionQuery) -> NDArray[np.bool_]:
         """Which rows may be shown, (N,)."""
         table = self.rows.table()
-        keep: NDArray[np.bool_] = self.rows.column("state") == (PAST if wanted.past else CURRENT)
-        for row in self.rows.expired(wanted.now):
-            keep[row] = wanted.past
-        if wanted.projects is None or not len(keep):
+        keep: NDArray[np.bool_] = self.rows.column("state") == (PAST if query.past else CURRENT)
+        for row in self.rows.expired(query.now):
+            keep[row] = query.past
+        if query.projects is None or not len(keep):
             return keep
-        mine = np.array([project in wanted.projects for project in table.projects], np.bool_)
-        free = np.array([not project for project in table.projects], np.bool_)
-        keep &= mine[table.project] | ((table.file < 0) & free[table.project])
+        matching = np.array([project in query.projects for project in table.projects], np.bool_)
+        without_project = np.array([not project for project in table.projects], np.bool_)
+        keep &= matching[table.project] | ((table.file < 0) & without_project[table.project])
         return keep
 
-    def _matching(self, weights: Mapping[str, float], keep: NDArray[np.bool_], limit: int) -> Rows:
+    def _find_matching(
+        self, weights: Mapping[str, float], keep: NDArray[np.bool_], limit: int
+    ) -> Rows:
         if not weights or not keep.any():
             return np.empty(0, np.int64)
-        asked = limit if keep.all() else 2 * limit
+        ask_for = limit if keep.all() else 2 * limit
         while True:
-            rows = self.words.best(weights, asked)
+            rows = self.words.best(weights, ask_for)
             good = rows[keep[rows]]
-            if len(good) >= limit or len(rows) < asked or asked >= _MOST_ASKED:
+            if len(good) >= limit or len(rows) < ask_for or ask_for >= _MOST_ASKED:
                 return good[:limit]
-            asked *= 4
+            ask_for *= 4
 
 
 def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:
-    """The `limit` weightiest terms, ties by term; in the order in which they came."""
+    """The `limit` terms with the highest weights, ties by term; in their original order."""
     if len(weights) <= limit:
         return dict(weights)
-    kept = set(sorted(weights, key=lambda term: (-weights[term], term))[:limit])
-    return {term: weight for term, weight in weights.items() if term in kept}
+    strongest_terms = set(sorted(weights, key=lambda term: (-weights[term], term))[:limit])
+    return {term: weight for term, weight in weights.items() if term in strongest_terms}

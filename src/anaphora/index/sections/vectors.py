@@ -1,4 +1,4 @@
-"""The vectors of sections and notes: cosines of the candidates that words found."""
+"""The vectors of sections and notes: cosines of candidates that were found by words."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ class SectionVectors:
         self._entries: tuple[tuple[bytes, ...], int, NDArray[np.int32]] | None = None
 
     def sync(self) -> None:
-        """Take in vectors that are newer than what is here."""
+        """Load vectors that are newer than the loaded ones."""
         sections = self._source.section_vectors(self._embedder, self._upto[0])
         self._add(sections, "")
         notes = self._source.note_vectors(self._embedder, self._upto[1])
         self._add(notes, "note:")
         self._upto = [sections.seq, notes.seq]
 
-    def _add(self, found: Vectors, start: str) -> None:
-        pairs = zip(found.owners, found.blobs, strict=True)
+    def _add(self, stored: Vectors, prefix: str) -> None:
+        pairs = zip(stored.owners, stored.blobs, strict=True)
         joined = {
-            (start + owner).encode("utf-8", "surrogatepass"): b"".join(b for _, b in parts)
+            (prefix + owner).encode("utf-8", "surrogatepass"): b"".join(b for _, b in parts)
             for owner, parts in groupby(pairs, key=lambda pair: pair[0])
         }
         self._matrix.add(list(joined), list(joined.values()))
 
     def embedded(self, keys: tuple[bytes, ...]) -> NDArray[np.bool_]:
         """Which rows have a vector, by the keys of all rows."""
-        return self._of(keys) >= 0
+        return self._entries_of(keys) >= 0
 
     def cosines(
         self, vector: NDArray[np.float32], keys: tuple[bytes, ...], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """The cosine of each of `rows` with a unit vector, NaN where it has none."""
-        found = np.full(len(rows), np.nan)
-        entries = self._of(keys)[rows]
+        """The cosine of each of `rows` with a unit vector, NaN if the row has none."""
+        cosines = np.full(len(rows), np.nan)
+        entries = self._entries_of(keys)[rows]
         has = np.flatnonzero(entries >= 0)
         if not len(has):
-            return found
+            return cosines
         view = self._matrix.view()
         parts, first = view.parts_of(entries[has].astype(np.int64))
         # Not a matrix product: see index/vectors/matrix.py on the threads that it wakes.
         products = np.einsum("ij,j->i", view.parts[parts], vector)
-        found[has] = np.maximum.reduceat(products, first)
-        return found
+        cosines[has] = np.maximum.reduceat(products, first)
+        return cosines
 
-    def _of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:
-        known, size = self._entries, len(self._matrix)
-        if known is not None and known[0] is keys and known[1] == size:
-            return known[2]
-        if known is None or known[1] != size or len(keys) < len(known[0]):
-            found = self._matrix.entries(keys)
+    def _entries_of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:
+        cached, size = self._entries, len(self._matrix)
+        if cached is not None and cached[0] is keys and cached[1] == size:
+            return cached[2]
+        if cached is None or cached[1] != size or len(keys) < len(cached[0]):
+            entries = self._matrix.entries(keys)
         else:
-            # Of another state of the same rows, of which nearly all are as they were.
-            same = np.fromiter(map(is_, keys, known[0]), np.bool_, len(known[0]))
-            at = np.concatenate((np.flatnonzero(~same), np.arange(len(same), len(keys))))
-            found = np.empty(len(keys), np.int32)
-            found[: len(same)] = known[2]
-            found[at] = self._matrix.entries([keys[row] for row in at.tolist()])
-        self._entries = (keys, size, found)
-        return found
+            # Cached for an earlier state of the same rows: nearly all are unchanged.
+            unchanged = np.fromiter(map(is_, keys, cached[0]), np.bool_, len(cached[0]))
+            at = np.concatenate((np.flatnonzero(~unchanged), np.arange(len(unchanged), len(keys))))
+            entries = np.empty(len(keys), np.int32)
+            entries[: len(unchanged)] = cached[2]
+            entries[at] = self._matrix.entries([keys[row] for row in at.tolist()])
+        self._entries = (keys, size, entries)
+        return entries

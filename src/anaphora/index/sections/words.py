@@ -1,8 +1,8 @@
 """The words of a project's sections and notes, field by field: path, title, body.
 
-For rows, the BM25 of each field and the share of the terms' mass that a row holds anywhere. An
-inverted index finds candidates; what each of them holds is looked up in `forward`, whose lines lie
-beside the segment.
+For each row, the BM25 of each field and the share of the terms' mass that the row matches in any
+field. An inverted index finds candidates; their words are read from the forward index (`forward`),
+which is stored beside the segment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anaphora.index.sections.forward import (
     Block,
     Forward,
     block_of,
-    joined,
+    join_blocks,
     load_lines,
     save_block,
     score_lines,
@@ -31,7 +31,7 @@ from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.rank.context.scores import FieldScores
 
 FIRST: Final = {"path": 2.0, "title": 2.0, "body": 1.0}
-"""How fields weigh when candidates are looked for: a name says more than a mention."""
+"""The weights of fields in the search for candidates: a name says more than a mention."""
 FIELDS: Final = tuple(FIRST)
 
 Floats = NDArray[np.float64]
@@ -41,24 +41,24 @@ Ints = NDArray[np.int64]
 def section_segments(
     folder: Path, key_tag: str = "", check: Callable[[], None] = lambda: None
 ) -> SegmentFolder:
-    """Where the words of sections and notes lie, with their lines."""
-    return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, beside=_save)
+    """The folder with the words of sections and notes, and their forward index."""
 
+    def save(folder: Path, first: int, documents: Sequence[Document]) -> None:
+        save_block(folder, first, block_of(document.texts for document in documents))
 
-def _save(folder: Path, first: int, documents: Sequence[Document]) -> None:
-    save_block(folder, first, block_of(one.texts for one in documents))
+    return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, beside=save)
 
 
 def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:
-    """The lines beside a segment. Raises ValueError or OSError where they are not complete."""
+    """The forward index beside a segment. Raises ValueError or OSError if it is incomplete."""
     forward = load_lines(folder.path / manifest.meta.generation)
     if len(forward) != manifest.meta.count:
         raise ValueError("the lines of the word index on disk are not complete")
     return forward
 
 
-def look_at(folder: SegmentFolder) -> tuple[int, str | None]:
-    """How many documents lie in `folder`, and what is wrong with them; nothing there is well."""
+def check_files(folder: SegmentFolder) -> tuple[int, str | None]:
+    """How many documents `folder` has, and the problem with them; an empty folder is well."""
     manifest, problem = folder.read(), folder.problem()
     if problem is None and manifest.meta.generation:
         try:
@@ -74,11 +74,11 @@ class SectionWords:
     def __init__(self, index: WordIndex) -> None:
         self.index = index
         self._forward = Forward()
-        # Of documents that wait in memory, made when they are scored.
+        # The blocks of waiting documents, made when they are scored.
         self._lines: dict[int, tuple[Document, Block]] = {}
 
     def open(self, manifest: Manifest, row_of: Callable[[str], int], known_upto: int) -> bool:
-        """As `WordIndex.open`, with the lines beside the segment."""
+        """As `WordIndex.open`, with the forward index beside the segment."""
         if not manifest.meta.generation:
             return False
         try:
@@ -91,24 +91,24 @@ class SectionWords:
         return True
 
     def weights(self, terms: Mapping[str, float]) -> dict[str, float]:
-        """Each term's weight times its IDF: of those too that no row holds, which are the rarest.
+        """Each term's weight times its IDF; terms that no row has count as the rarest.
 
-        A term is as rare as it is in bodies: each section of a file repeats the file's path, so
-        that paths would make a large file's own name a common word. Keys are the terms as the index
-        has them (keyed ones in a sealed home).
+        The IDF is that in bodies: each section of a file repeats the file's path, so that paths
+        would make the name of a large file a common word. Keys are the terms of the index (keyed
+        in a sealed home).
         """
-        statistics, found = self.index.statistics, {}
+        statistics, weights = self.index.statistics, {}
         for token, weight in terms.items():
             term = self.index.term(token)
             path, title, body = (statistics.holding(term, at) for at in range(len(FIELDS)))
             holding = body or max(path, title)
-            found[term] = weight * idf(max(statistics.documents, holding), holding)
-        return found
+            weights[term] = weight * idf(max(statistics.documents, holding), holding)
+        return weights
 
     def best(self, weights: Mapping[str, float], limit: int) -> Ints:
         """Rows that match a term in any field, best first by the fields' weighted BM25.
 
-        At most `limit` of the segment and `limit` of those in memory.
+        At most `limit` from the segment and `limit` from memory.
         """
         parts = [{t: f * w for t, w in weights.items() if f * w > 0.0} for f in FIRST.values()]
         rows, scores = self.index.in_memory(parts)
@@ -118,38 +118,34 @@ class SectionWords:
             name: statistics.boosts(weights, at, factor)
             for at, (name, factor) in enumerate(FIRST.items())
         }
-        # What counts no more still takes places among the best.
-        stored, found = self.index.search(boosts, min(limit + self.index.gone, count))
+        # Documents that no longer count can still be among the best of the segment.
+        stored, stored_scores = self.index.search(boosts, min(limit + self.index.gone, count))
         alive = stored >= 0
         rows = np.concatenate((stored[alive][:limit], rows[order]))
-        scores = np.concatenate((found[alive][:limit], scores[order]))
+        scores = np.concatenate((stored_scores[alive][:limit], scores[order]))
         return rows[np.lexsort((rows, -np.round(scores, 4)))]
 
     def scores(self, weights: Mapping[str, float], rows: Ints) -> FieldScores:
-        """What each of `rows` matches, shapes of `rows`: the same wherever a document lies."""
-        averages, numbers = self._averages(), self.index.numbers(rows)
+        """The scores of each of `rows`: the same wherever a document is stored."""
+        statistics, numbers = self.index.statistics, self.index.numbers(rows)
+        # The average lengths of the fields, including documents that no longer count.
+        tokens = np.array([statistics.tokens(at) for at in range(len(FIELDS))], np.float64)
+        averages = np.maximum(tokens / max(1, statistics.documents), 1.0)
         stored = numbers > 0
-        found = np.zeros((4, len(rows)))
+        scores = np.zeros((4, len(rows)))
         if stored.any():
             block = self._forward.block(numbers[stored] - 1)
-            found[:, stored] = score_lines(block, weights, averages)
+            scores[:, stored] = score_lines(block, weights, averages)
         if not stored.all():
-            block = joined(self._lines_of(row) for row in rows[~stored].tolist())
-            found[:, ~stored] = score_lines(block, weights, averages)
-        return FieldScores(*found)
+            block = join_blocks(self._lines_of(row) for row in rows[~stored].tolist())
+            scores[:, ~stored] = score_lines(block, weights, averages)
+        return FieldScores(*scores)
 
     def _lines_of(self, row: int) -> Block:
         document = self.index.document(row)
         if document is None:
             return NOTHING
-        known = self._lines.get(row)
-        if known is None or known[0] is not document:
-            known = self._lines[row] = (document, block_of([document.texts]))
-        return known[1]
-
-    def _averages(self) -> Floats:
-        """How long each field is on average; what counts no more is among them."""
-        statistics = self.index.statistics
-        tokens = np.array([statistics.tokens(at) for at in range(len(FIELDS))], np.float64)
-        averages: Floats = np.maximum(tokens / max(1, statistics.documents), 1.0)
-        return averages
+        cached = self._lines.get(row)
+        if cached is None or cached[0] is not document:
+            cached = self._lines[row] = (document, block_of([document.texts]))
+        return cached[1]

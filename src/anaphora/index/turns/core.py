@@ -1,7 +1,7 @@
-"""An index of turns that stays right: opened, reopened, synced, written.
+"""The core of an index of turns: opens, reopens, syncs and writes it.
 
-What the disk refuses is kept in memory; what is torn or gone is made again. Nothing is embedded
-here.
+Changes that the disk refuses stay in memory; files that are torn or gone are rebuilt. Nothing is
+embedded here.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from anaphora.index.turns.view import TurnView
 from anaphora.index.words.segment import SegmentMeta
 
 TAIL_LIMIT = 500
-"""Rows of words in memory before they are written; beyond, opening would take longer."""
+"""Rows with words in memory only before they are written; with more, opening takes longer."""
 
 READ_ANYWAY = 32
-"""Threads that are read in any case, however little time a call has."""
+"""Threads that are always read, however little time a call has."""
 
 _TRANSACTION = 2_000
 _ROUNDS = 5
@@ -39,7 +39,7 @@ ResultT = TypeVar("ResultT")
 
 
 class IndexCore:
-    """The index file, what of it is in memory, and the source. `lock` guards all three."""
+    """The index file, its state in memory, and the source. `lock` guards all three."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class IndexCore:
         self._name, self.dimensions = embedder
         self.file = OpenLedger(self.dimensions)
         self.lock = self.file.lock
-        # LanceDB keeps vectors in the clear: a sealed home has none there.
+        # LanceDB stores vectors in clear, so a sealed home must not use it.
         cap = None if home.sealer.sealed else cap
         self.ann = TurnAnn(home.ann, embedder, cap, self.file)
         self._ann_refused = -_RETRY_SECONDS
@@ -65,71 +65,72 @@ class IndexCore:
         self._noted: set[str] = set()
         self._opened_at = 0.0
         self._closed = False
-        # How often it was opened, and as of which opening all threads were synced.
+        # How often the index was opened, and at which opening all threads were last synced.
         self.openings = 0
         self._whole_at = 0
-        # Threads that the last sync left to the next one, because its time was over.
+        # Threads that the last sync left to the next one, because it ran out of time.
         self.unread = 0
 
     def close(self) -> None:
-        """Let go of the file for good: what is asked afterwards raises Closed."""
+        """Close the file for good: later calls raise Closed."""
         with self.lock:
             self._closed = True
             self.let_go()
 
     def let_go(self) -> None:
-        """Let go of the file; the next use opens it again."""
+        """Close the file; the next use opens it again."""
         with self.lock:
             ledger, self.file.ledger = self.file.ledger, None
             if ledger is not None:
                 ledger.close()
 
     def with_index(self, action: Callable[[], ResultT]) -> ResultT:
-        """Do something with the open index; where that is torn or gone, make it again and retry."""
+        """Run `action` with the open index; if that is torn or gone, rebuild it and retry."""
         reason = "it was lost repeatedly"
         with held_within(self.lock):
             for _ in range(_ROUNDS):
                 try:
-                    self.opened()
+                    self.open_ledger()
                     return action()
                 except IndexLost:
                     self._give_up()
                 except LedgerBusy as error:
-                    # Reading waits for nobody, but for the moment in which the file is made.
+                    # Reading only ever waits while another process makes the file.
                     reason = str(error)
                     time.sleep(0.01)
-            self._use_memory(reason)
+            self.let_go()
+            self._opened_at, self.waiting = time.monotonic(), False
+            self._start_over(self.home.in_memory(self._name))
+            self.unwritable = reason
             return action()
 
-    def opened(self) -> Ledger:
-        """The open ledger of the file that the path leads to now. The caller holds the lock."""
+    def open_ledger(self) -> Ledger:
+        """The open ledger of the file now at the path. The caller holds the lock."""
         if self._closed:
             raise Closed
         ledger = self.file.ledger
-        if ledger is not None and ledger.current() and not self._worth_another_try(ledger):
-            return ledger
+        if ledger is not None and ledger.current():
+            # A disk that could not be written is tried again from time to time.
+            retry_due = time.monotonic() - self._opened_at > _RETRY_SECONDS
+            if ledger.on_disk or self.waiting or not retry_due:
+                return ledger
         self.let_go()
         self._opened_at = time.monotonic()
         if self.home.begun():
             return self._begin()
-        # Nothing is written into a home for a question: the first turn makes the file.
+        # A query writes nothing into a home: the first turn makes the file.
         self.waiting, self.unwritable = True, ""
         ledger = self.home.in_memory(self._name)
         self._start_over(ledger)
         return ledger
 
     def _begin(self) -> Ledger:
-        """Open the file, made where there is none. The caller holds the lock."""
+        """Open the file, made if there is none. The caller holds the lock."""
         self.let_go()
         self.waiting = False
         ledger, self.unwritable = self.home.open(self._name)
         self._start_over(ledger)
         return ledger
-
-    def _worth_another_try(self, ledger: Ledger) -> bool:
-        """A disk that could not be written may be writable again; asking costs a little."""
-        late = time.monotonic() - self._opened_at > _RETRY_SECONDS
-        return not ledger.on_disk and not self.waiting and late
 
     def _start_over(self, ledger: Ledger) -> None:
         unsaved = self.state.unsaved
@@ -144,11 +145,11 @@ class IndexCore:
         assert point is not None
         self._notes_seen, self._noted = point.notes, set()
         if ledger.on_disk:
-            with self.home.writing("words") as held:
-                if held:
+            with self.home.writing("words") as locked:
+                if locked:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing("ann") as held:
-                if held:
+            with self.home.writing("ann") as locked:
+                if locked:
                     self.home.remove_ann_but(ledger.ann_embedders())
 
     def _empty(self) -> State:
@@ -156,21 +157,15 @@ class IndexCore:
         return State(home.words, self.dimensions, home.sealer.token_key, self.ann)
 
     def _give_up(self) -> None:
-        """Let go of a torn file and remove it; one that is merely gone is opened anew."""
+        """Close the file, and remove it if it is torn; a missing file is just opened anew."""
         ledger = self.file.ledger
         torn = ledger is None or ledger.current()
         self.let_go()
         if torn and not self.home.discard():
             time.sleep(0.01)
 
-    def _use_memory(self, reason: str) -> None:
-        self.let_go()
-        self._opened_at, self.waiting = time.monotonic(), False
-        self._start_over(self.home.in_memory(self._name))
-        self.unwritable = reason
-
     def sync_threads(self, conversation_id: str | None) -> int:
-        """Make the index agree with one thread's file, or with all; how many turns are new."""
+        """Bring the index up to date with one thread, or with all; how many turns are new."""
         added = 0
         if self.waiting and self.source.differing(self.state.known_checkpoints(), None):
             self._begin()
@@ -179,12 +174,12 @@ class IndexCore:
             self._absorb_outside()
             opening = self.openings
             self._look_at_notes()
-            changes, held = self._changes(conversation_id)
-            if changes or held:
+            changes, writable = self._changes(conversation_id)
+            if changes or writable:
                 added = sum(len(change.records) for change in changes) or added
-                if not self._write([*held, *changes]):
+                if not self._write([*writable, *changes]):
                     continue
-            # What was found against a file that went away meanwhile says nothing of the new one.
+            # Changes relative to a file that vanished meanwhile do not apply to the new one.
             if self.openings == opening:
                 break
         else:
@@ -197,11 +192,11 @@ class IndexCore:
 
     @property
     def made_anew(self) -> bool:
-        """Whether it was opened since all threads were synced: it may lack any of them."""
+        """Whether it was opened since all threads were synced: any of them may be missing."""
         return self._whole_at != self.openings
 
     def _look_at_notes(self) -> None:
-        """Collect the threads whose speakers may have changed; each is looked at once."""
+        """Collect the threads with speakers that may have changed; each is checked once."""
         version = self.source.notes_version()
         if version == self._notes_seen:
             return
@@ -210,7 +205,7 @@ class IndexCore:
         self._notes_seen = version
 
     def _absorb_outside(self) -> None:
-        ledger = self.opened()
+        ledger = self.open_ledger()
         if ledger.wants_purge:
             ledger.purge()
         version = ledger.outside_version()
@@ -219,7 +214,7 @@ class IndexCore:
             self._seen_outside = version
 
     def behind(self) -> list[str]:
-        """Threads whose files have not been synced yet as they are now."""
+        """Threads with changes that have not been synced yet."""
         self._absorb_outside()
         checkpoints = self.state.known_checkpoints()
         changes, _ = self._changes(None)
@@ -231,22 +226,22 @@ class IndexCore:
         ]
 
     def _changes(self, conversation_id: str | None) -> tuple[list[Change], list[Change]]:
-        """What differs from the files now, and what of the overlay could be written now."""
+        """The changes in the threads, and the overlay's changes that could be written now."""
         state, source = self.state, self.source
         keys = dict.fromkeys(source.differing(state.known_checkpoints(), conversation_id))
         noted = {key for key in self._noted if conversation_id in (None, key)}
         keys.update((key, None) for key in sorted(noted) if key in state.checkpoints)
         indexed = Indexed(
-            lambda checkpoint: self.opened().digests(checkpoint.code), state.speakers_of
+            lambda checkpoint: self.open_ledger().digests(checkpoint.code), state.speakers_of
         )
         changes = []
         self.unread = 0
         for count, key in enumerate(keys):
             if count >= READ_ANYWAY and time_is_up():
-                # The rest is read by the next call.
+                # The next call reads the remaining threads.
                 self.unread = len(keys) - count
                 break
-            # Against the file, not the overlay: the overlay gives way to the whole difference.
+            # Relative to the index file: the whole difference replaces the overlay's change.
             change = source.change(key, state.checkpoints.get(key), indexed, noted=key in noted)
             if change is not None:
                 changes.append(change)
@@ -254,19 +249,19 @@ class IndexCore:
                 state.drop(key)
         else:
             self._noted -= noted
-        done = {change.conversation_id for change in changes}
-        return changes, [c for key, c in state.overlay.items() if key not in done]
+        differing = {change.conversation_id for change in changes}
+        return changes, [c for key, c in state.overlay.items() if key not in differing]
 
     def _write(self, changes: list[Change]) -> bool:
-        """Write changes, or keep them in memory; False where they have to be found again."""
-        ledger, state = self.opened(), self.state
-        # Threads that were not looked at yet have to be found again by whoever opens the index.
+        """Write changes, or keep them in memory; False if they have to be collected again."""
+        ledger, state = self.open_ledger(), self.state
+        # Until all noted threads are checked, the next opening has to collect them again.
         notes = None if self._noted else self._notes_seen
         done = 0
         while done < len(changes):
-            some = _transaction(changes[done:])
+            batch = _transaction(changes[done:])
             try:
-                written = ledger.apply(some, notes)
+                written = ledger.apply(batch, notes)
             except LedgerBusy as error:
                 state.absorb(ledger)
                 state.keep(changes[done:])
@@ -275,13 +270,13 @@ class IndexCore:
             if not written:
                 state.absorb(ledger)
                 return False
-            done += len(some)
+            done += len(batch)
         with suppress(LedgerBusy):
             self._save_vectors()
         state.absorb(ledger)
         assert state.point is not None
         if any(change.dropped for change in changes):
-            # What was forgotten must not stay on disk, not even for a moment.
+            # Forgotten turns must leave the disk at once.
             if not state.point.words.generation:
                 self.home.remove_words_but("")
             self.home.remove_ann_but(ledger.ann_embedders())
@@ -290,24 +285,24 @@ class IndexCore:
         return True
 
     def view(self) -> TurnView:
-        """Everything that is known now, as of the last `sync_threads`."""
-        # The state of the index as it is then: another one after it was opened anew.
+        """A view of the index as of the last `sync_threads`."""
+        # Not a bound method: `self.state` is another one after the index was opened anew.
         return self.with_index(lambda: self.state.view())  # noqa: PLW0108
 
     def missing(self) -> list[bytes]:
         """Hashes of texts without a vector that are worth another attempt, oldest turn first.
 
-        The caller has the open index.
+        The index must be open.
         """
         view, failures = self.state.view(), self.state.failures
         if view.embedded.all():
             return []
         rows = np.flatnonzero(~view.embedded).tolist()
-        keys = dict.fromkeys(view.hashes[row] for row in rows)
-        return [key for key in keys if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
+        unembedded = dict.fromkeys(view.hashes[row] for row in rows)
+        return [key for key in unembedded if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
 
     def keep_vectors(self, vectors: dict[bytes, bytes], failed: dict[bytes, str]) -> None:
-        """Answer with new vectors, count failed attempts, and save both if that is possible."""
+        """Use new vectors, count failed attempts, and save both if possible."""
         state = self.state
         state.add_vectors(vectors)
         for key, reason in failed.items():
@@ -315,49 +310,49 @@ class IndexCore:
         with suppress(LedgerBusy):
             self._save_vectors()
             if failed:
-                self.opened().save_failures(failed.items())
+                self.open_ledger().save_failures(failed.items())
 
     def _save_vectors(self) -> None:
         state = self.state
         if state.unsaved:
-            self.opened().save_vectors(state.unsaved.items())
-            # The file takes vectors of its own texts only: the overlay's wait for theirs.
+            self.open_ledger().save_vectors(state.unsaved.items())
+            # The file only takes vectors of its own texts: those of the overlay have to wait.
             waiting = state.overlay_texts()
             state.unsaved = {key: v for key, v in state.unsaved.items() if key in waiting}
 
     def texts(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        """Texts by hash; without those that were forgotten since somebody asked for them."""
+        """Texts by hash, without those that were forgotten meanwhile."""
         overlay = self.state.overlay_texts() if self.state.overlay else {}
-        found = {key: overlay[key] for key in keys if key in overlay}
-        found.update(self.opened().texts([key for key in keys if key not in found]))
-        missing = [key for key in keys if key not in found]
+        texts = {key: overlay[key] for key in keys if key in overlay}
+        texts.update(self.open_ledger().texts([key for key in keys if key not in texts]))
+        missing = [key for key in keys if key not in texts]
         if missing and not set(missing).isdisjoint(self.state.view().hashes):
             raise IndexLost("texts are missing")
-        return found
+        return texts
 
     def words_due(self, limit: int = TAIL_LIMIT) -> bool:
-        """Whether words should be written to disk: more than `limit` rows lie in memory alone."""
+        """Whether words should be written to disk: more than `limit` rows are in memory only."""
         ledger, state = self.file.ledger, self.state
         if ledger is None or not ledger.on_disk:
             return False
         return state.postings.count > limit or state.words_wanting
 
     def commit_words_once(self) -> bool:
-        """One attempt; False where the rows changed meanwhile."""
+        """Try to write the words once; False if the rows changed meanwhile."""
 
         def begin() -> tuple[SegmentMeta, SegmentMeta, int, list[tuple[int, int, str]]]:
-            ledger, state = self.opened(), self.state
+            ledger, state = self.open_ledger(), self.state
             state.absorb(ledger)
             assert state.point is not None
             words = state.point.words
-            seen = words if self.home.words_are(words) else SegmentMeta()
-            rows = ledger.tokens(seen.upto)
+            base = words if self.home.has_words(words) else SegmentMeta()
+            rows = ledger.tokens(base.upto)
             if not rows and not words.generation:
                 state.drop_segment(ledger)
-            return words, seen, state.point.epoch, rows
+            return words, base, state.point.epoch, rows
 
         def end() -> bool:
-            ledger = self.opened()
+            ledger = self.open_ledger()
             try:
                 if not ledger.set_words(written, seen=words, epoch=epoch):
                     return False
@@ -367,20 +362,20 @@ class IndexCore:
             self.state.absorb(ledger)
             return True
 
-        words, seen, epoch, rows = self.with_index(begin)
+        words, base, epoch, rows = self.with_index(begin)
         if not rows:
             return True
-        found = self.home.write_words(seen, rows)
-        if found is None:
+        written_words = self.home.write_words(base, rows)
+        if written_words is None:
             return True
-        written = found
+        written = written_words
         done = self.with_index(end)
         if not done:
             self.home.remove_words_but("")
         return done
 
     def ann_due(self, limit: int) -> bool:
-        """Whether more vectors lie in memory than the cap allows, `limit` more beside LanceDB's."""
+        """Whether memory has more vectors than the cap, or than `limit` beside LanceDB."""
         ledger, point = self.file.ledger, self.state.point
         if ledger is None or point is None or not ledger.on_disk or not self.ann.writable():
             return False
@@ -390,21 +385,21 @@ class IndexCore:
         return self.state.parts > (most or 0) and point.last_vector > point.ann_upto
 
     def commit_vectors(self) -> bool:
-        """Write the vectors that are only in memory to LanceDB. The caller has the right to.
+        """Write the vectors that are only in memory to LanceDB. The caller holds the file lock.
 
-        They count there once the index file says so. The lock is not held while they are written: a
-        text that is forgotten meanwhile takes the checkpoint away.
+        They count once the index file has their checkpoint. The index is not locked while they are
+        written: forgetting a text meanwhile removes the checkpoint.
         """
 
         def begin() -> tuple[Ledger, Delta]:
-            ledger = self.opened()
+            ledger = self.open_ledger()
             self.state.absorb(ledger)
             assert self.state.point is not None
             return ledger, self.state.point
 
         def move(before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
             try:
-                if self.opened() is not ledger or not ledger.move_ann(before, after):
+                if self.open_ledger() is not ledger or not ledger.move_ann(before, after):
                     return False
             except LedgerBusy:
                 return False
@@ -412,24 +407,24 @@ class IndexCore:
             return True
 
         ledger, point = self.with_index(begin)
-        seen, since, target = point.ann, point.ann_upto, point.last_vector
+        checkpoint, since, target = point.ann, point.ann_upto, point.last_vector
         if target <= since:
             return True
-        claim = AnnCheckpoint(seen.generation, seen.upto, target)
+        claim = AnnCheckpoint(checkpoint.generation, checkpoint.upto, target)
         if not since:
             claim = AnnCheckpoint("", 0, target)
         written = None
-        if self.with_index(lambda: move(seen, claim)):
+        if self.with_index(lambda: move(checkpoint, claim)):
             written = self.ann.write(ledger, since, target)
         if written is not None and self.with_index(lambda: move(claim, written)):
             return True
         self._ann_refused = time.monotonic()
-        live = self.with_index(lambda: self.opened().ann_embedders())
+        live = self.with_index(lambda: self.open_ledger().ann_embedders())
         self.home.remove_ann_but(live)
         return False
 
 
 def _transaction(changes: list[Change]) -> list[Change]:
-    """The first of the changes: what is killed loses little, and others get their turn."""
+    """The first changes, few enough that a killed process loses little and others can write."""
     sizes = accumulate(len(change.records) + 1 for change in changes)
     return changes[: next((n for n, size in enumerate(sizes, 1) if size > _TRANSACTION), None)]

@@ -1,7 +1,7 @@
-"""What of a turn becomes its vectors: what people write whole, of what is pasted how it begins.
+"""The text of a turn that is embedded: prose in full, pasted blocks only at their beginning.
 
-Code, traces and logs take most of the word pieces of a coding agent's turns, and little of what is
-asked about them is told by their meaning: they are found by their words. Decision 0022 has figures.
+Code, traces and logs make up most of a coding agent's turns, and queries about them are answered
+by their words rather than by their meaning. Decision 0022 has figures.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from anaphora.core.recalled import strip_recalled
 from anaphora.embed.chunking import first_pieces
 
 PASTED_PIECES: Final = 64
-"""Word pieces, about, of a pasted block that become vectors."""
+"""Word pieces, approximately, of a pasted block that are embedded."""
 
 _PORTIONS: Final = 64
 _FENCED: Final = 2
-# Items of lists, tables and quotations are somebody's words, however far in they stand.
+# Items of lists, tables and quotations are prose, however far they are indented.
 _PROSE: Final = re.compile(r"\s*(?:[-*+•|>]\s|\d{1,3}[.)]\s)")
 
 
 def embedded_text(text: str) -> str:
-    """What of a turn becomes its vectors, without what it quotes of a recall."""
-    told = strip_recalled(text)
-    return "\n".join(told[start:end] for start, end in embedded_spans(told))
+    """The text of a turn that is embedded, without recalled text that it quotes."""
+    own_text = strip_recalled(text)
+    return "\n".join(own_text[start:end] for start, end in embedded_spans(own_text))
 
 
 def embedded_spans(text: str) -> list[tuple[int, int]]:
-    """Where what becomes vectors stands in a text; a line ends between two of them."""
+    """The spans of a text that are embedded, separated at line ends."""
     spans: list[tuple[int, int]] = []
     begin = at = 0
     block = -1
@@ -39,9 +39,9 @@ def embedded_spans(text: str) -> list[tuple[int, int]]:
         if pasted and block < 0:
             block = at
         elif not pasted and block >= 0:
-            kept = block + len(first_pieces(text[block : at - 1], PASTED_PIECES))
-            if kept < at - 1:
-                spans.append((begin, kept))
+            cut = block + len(first_pieces(text[block : at - 1], PASTED_PIECES))
+            if cut < at - 1:
+                spans.append((begin, cut))
                 begin = at
             block = -1
         at += len(line) + 1
@@ -51,17 +51,17 @@ def embedded_spans(text: str) -> list[tuple[int, int]]:
 
 
 def over_whole(near: Sequence[float], text: str) -> Sequence[float]:
-    """The cosines of a turn's chunks, in the order of its text, laid over equal portions of it.
+    """The cosines of a turn's chunks, in the order of its text, as those of equal portions of it.
 
-    A portion that no chunk covers has the cosine of the chunk before it.
+    A portion without a chunk has the cosine of the chunk before it.
     """
     spans = embedded_spans(text)
     length = sum(end - start for start, end in spans)
     if len(near) < 2 or length == len(text):
         return near
-    found: list[float] = []
+    spread: list[float] = []
     for portion in range(_PORTIONS):
-        place = (2 * portion + 1) * len(text) // (2 * _PORTIONS)
-        before = sum(min(end, place) - start for start, end in spans if start < place)
-        found.append(near[min(len(near) - 1, before * len(near) // max(1, length))])
-    return found
+        middle = (2 * portion + 1) * len(text) // (2 * _PORTIONS)
+        before = sum(min(end, middle) - start for start, end in spans if start < middle)
+        spread.append(near[min(len(near) - 1, before * len(near) // max(1, length))])
+    return spread

@@ -1,7 +1,7 @@
-"""Where an index of turns lies on disk: its file, made anew when torn, words and ANN index.
+"""The folder of an index of turns: its file, its words and its ANN index.
 
-What is wrong with the index itself is never raised: where the directory cannot be written, the file
-is only read, or lies in memory.
+Problems of the index are never raised: a torn file is made anew; if the directory cannot be
+written, the file is only read, or is in memory.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ class IndexFolder:
 
     @property
     def words(self) -> Path:
-        """The folder of the word index, with one folder a generation."""
+        """The folder of the word index, with one folder per generation."""
         return self.directory / "words"
 
     @property
     def ann(self) -> Path:
-        """The folder of vectors that memory should not hold, with one folder an embedder."""
+        """The folder of the ANN index, with one folder per embedder."""
         return self.directory / "ann"
 
     def begun(self) -> bool:
-        """Whether there is an index file: the first turn makes one, a question does not."""
+        """Whether there is an index file: the first turn makes one, a query does not."""
         with suppress(OSError):
             return (self.directory / _FILE).exists()
         return False
 
     def open(self, embedder: str) -> tuple[Ledger, str]:
-        """Open the index file, made anew where it is torn; and why it cannot be written, or ""."""
+        """Open the index file, made anew if it is torn; and why it cannot be written, or ""."""
         reason = ""
         for attempt in range(_ATTEMPTS):
             try:
@@ -72,7 +72,7 @@ class IndexFolder:
                 reason = str(error)
                 self.discard()
             except LedgerBusy as error:
-                # Another process is making the file: it takes it some milliseconds.
+                # Another process is making the file, which takes some milliseconds.
                 reason = str(error)
                 time.sleep(0.01 * attempt)
             except OSError as error:
@@ -80,18 +80,18 @@ class IndexFolder:
                 break
         with suppress(IndexLost, LedgerBusy):
             if (self.directory / _FILE).is_file():
-                place = self.directory / _FILE
-                return Ledger(place, embedder, read_only=True, sealer=self.sealer), reason
+                path = self.directory / _FILE
+                return Ledger(path, embedder, read_only=True, sealer=self.sealer), reason
         return self.in_memory(embedder), reason
 
     def in_memory(self, embedder: str) -> Ledger:
-        """An index file that lies in memory."""
+        """An index file in memory."""
         return Ledger(None, embedder, sealer=self.sealer)
 
     def discard(self) -> bool:
-        """Remove all that is on disk; False where another process is at it."""
-        with try_lock(self.directory, "index.lock") as held:
-            if not held:
+        """Remove the index from the disk; False if another process is doing so."""
+        with try_lock(self.directory, "index.lock") as locked:
+            if not locked:
                 return False
             with suppress(OSError):
                 for companion in _COMPANIONS:
@@ -107,29 +107,29 @@ class IndexFolder:
         return 0
 
     def remove_words_but(self, generation: str) -> None:
-        """Remove what is left of other generations: they can hold words that were forgotten."""
+        """Remove other generations: they can contain forgotten words."""
         remove_all_but(self.words, {generation})
 
-    def held_open(self, generation: str) -> bool:
-        """Whether words of other generations could not be removed: Windows keeps what is open."""
+    def has_locked_leftovers(self, generation: str) -> bool:
+        """Whether other generations could not be removed: Windows refuses to delete open files."""
         with suppress(OSError):
-            return any(one.is_dir() and one.name != generation for one in self.words.iterdir())
+            return any(path.is_dir() and path.name != generation for path in self.words.iterdir())
         return False
 
     def remove_ann_but(self, embedders: Iterable[str]) -> None:
-        """Remove the vectors of others: they can be of texts that were forgotten."""
-        remove_all_but(self.ann, {ann_folder(one) for one in embedders})
+        """Remove the vectors of other embedders: they can be of forgotten texts."""
+        remove_all_but(self.ann, {ann_folder(embedder) for embedder in embedders})
 
     def writing(self, part: Literal["words", "ann"]) -> AbstractContextManager[bool]:
-        """Hold the right to write a part if nobody else does; it says whether."""
+        """Lock a part for writing; the context's value is False if another process has the lock."""
         return try_lock(self.directory, f"{part}.lock")
 
     def write_words(
         self, seen: SegmentMeta, rows: list[tuple[int, int, str]]
     ) -> SegmentMeta | None:
-        """Write rows behind `seen`, or all rows into a new generation when `seen` has none.
+        """Append rows to `seen`, or write all rows into a new generation if `seen` has none.
 
-        None where it cannot be written. The new state counts once the ledger says so.
+        None if it cannot be written. The new state counts once the ledger has it.
         """
         folder = self.words / (seen.generation or uuid.uuid4().hex)
         documents = (
@@ -143,8 +143,8 @@ class IndexFolder:
             shutil.rmtree(folder, ignore_errors=True)
             return None
 
-    def words_are(self, meta: SegmentMeta) -> bool:
-        """Whether the words on disk are those that were finished as `meta`."""
+    def has_words(self, meta: SegmentMeta) -> bool:
+        """Whether the words on disk have the state `meta`."""
         try:
             return bool(meta.generation) and signature(self.words / meta.generation) == (
                 meta.signature

@@ -1,7 +1,7 @@
-"""The index of turns: in step with the thread files, asked for words and vectors.
+"""The index of turns: follows the thread files, queried by words and vectors.
 
-Its directory can vanish, be torn, or be written by another process at any time, and the next answer
-is right.
+Its directory can vanish, be torn, or be written by another process at any time; the next answer is
+correct nevertheless.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore
 
 INLINE_BACKLOG = 64
-"""Texts that `sync` embeds before it answers; more of them come in the background."""
+"""Texts that `sync` embeds before it returns; a larger backlog is left to the background."""
 
-# A handful of rows is read back faster than a segment is written for them.
+# Reading a handful of rows again is faster than writing a segment for them.
 _TAIL_AT_CLOSE = 50
-# How often an index is synced anew that somebody removes as often.
+# How often an index that another process keeps removing is synced again.
 _ROUNDS = 5
 
 EmbedMode = Literal["inline", "all", "none"]
 
 
 class TurnIndex:
-    """The turns of one namespace. Cheap to make: it opens with its first use.
+    """The turns of one namespace. Cheap to make: it opens on first use.
 
-    Safe to use from several threads; any number of processes may share `directory`. `embed` modes
-    of `sync`: "inline" embeds a backlog of up to INLINE_BACKLOG texts, those that fit into IN_CALL
-    characters, and leaves the rest, or a larger one, to a background thread, "all" embeds
-    everything before it returns, "none" nothing. `cap` is how many parts of texts are scanned in
-    memory before LanceDB holds them on disk (0: always, None: never; a sealed home never has one,
-    since it lies there in the clear).
+    Thread-safe; any number of processes may share `directory`. `embed` modes of `sync`: "inline"
+    embeds a backlog of up to INLINE_BACKLOG texts, those that fit into IN_CALL characters, and
+    leaves the remainder, or a larger backlog, to a background thread; "all" embeds everything
+    before it returns, "none" nothing. `cap` is how many parts of texts are scanned in memory before
+    LanceDB stores them on disk (0: always, None: never; never in a sealed home, since LanceDB
+    stores vectors in clear).
     """
 
     def __init__(
@@ -73,21 +73,28 @@ class TurnIndex:
         sealer: IndexSealer = CLEAR_INDEX,
         cap: int | None = EXACT_CAP,
     ) -> None:
+        from anaphora.store.threads.file_store import ConversationStore
+
+        source: ThreadSource
+        if isinstance(store, ConversationStore):
+            source = FileThreadSource(store, sidecar, sealer=sealer)
+        else:
+            source = SqlThreadSource(store, sidecar, sealer)
         self._embedder = embedder
         self._core = IndexCore(
             IndexFolder(Path(directory), sealer),
-            _source_of(store, sidecar, sealer),
+            source,
             (embedder.name, embedder.dimensions),
             cap,
         )
         self._outage: EmbeddingError | None = None
         self._embedding = threading.Lock()
-        # Whether a call embeds everything: others answer meanwhile from what is there.
+        # Whether a call embeds everything: other calls answer without waiting for it.
         self._embeds_all = False
-        # Texts that questions wait for, which are embedded next, and whether the background embeds.
+        # Texts that queries wait for, which are embedded next, and whether the background embeds.
         self._first: dict[bytes, None] = {}
         self._at_work = False
-        # Whether the background is at a long text: nothing else is to be had from it soon.
+        # Whether the background embeds a long text, so that waiting for it is pointless.
         self._at_long = False
         self._progress = threading.Condition()
         self._worker = Background("anaphora-index", self._core.lock)
@@ -100,9 +107,9 @@ class TurnIndex:
         embed: EmbedMode = "inline",
         progress: ProgressCount | None = None,
     ) -> SyncResult:
-        """Catch up with the files of one thread, or of all. What was written before is seen.
+        """Catch up with the files of one thread, or of all, as of the time of the call.
 
-        A text that cannot be embedded hides no other: it is tried again by later calls, three
+        A text that cannot be embedded does not hold up the others: later calls try it again, three
         times in all. `progress` is called with (texts embedded, texts to embed).
         """
         return self._sync(conversation_id, embed, progress)[0]
@@ -112,31 +119,31 @@ class TurnIndex:
     ) -> tuple[SyncResult, TurnView]:
         """`sync`, and a view of what was synced.
 
-        An index that was removed in between is synced again; where that goes on and on, the result
-        says so.
+        An index that is removed in between is synced again; if that happens repeatedly, the result
+        reports it.
         """
         for _ in range(_ROUNDS):
-            result, view, same = self._sync(conversation_id, embed, None)
+            synced, view, same = self._sync(conversation_id, embed, None)
             if same:
-                return result, view
+                return synced, view
         lost = Degraded("index", "it was removed repeatedly while it was read")
-        return replace(result, degraded=(*result.degraded, lost)), view
+        return replace(synced, degraded=(*synced.degraded, lost)), view
 
     def embed_first(
         self, keys: Sequence[bytes], seconds: float, conversation_id: str | None
     ) -> tuple[SyncResult, TurnView]:
-        """Make the vectors of these texts, by hash, before those of others; then `synced_view`.
+        """Embed these texts, by hash, before others; then `synced_view`.
 
-        Waits at most `seconds` once the model is there, and half of the time that this call has:
-        what is not done by then comes in the background.
+        Waits at most `seconds` once the model is loaded, and at most half of this call's time: the
+        background embeds the remaining texts.
         """
         missing = set(self._missing())
-        wanted = self._short([key for key in keys if key in missing])
-        # A short backlog was just tried: what is left of it cannot be embedded.
+        short_keys = self._short([key for key in keys if key in missing])
+        # A short backlog was just tried: its remaining texts cannot be embedded.
         waits = self._at_work or self._embeds_all or len(missing) > INLINE_BACKLOG
         waits = waits and not self._at_long
-        if waits and wanted and self._outage is None and self._embedder.ready(time_left()):
-            self._wait_for(wanted, time.monotonic() + part_of_time(seconds))
+        if waits and short_keys and self._outage is None and self._embedder.ready(time_left()):
+            self._wait_for(short_keys, time.monotonic() + part_of_time(seconds))
         return self.synced_view(conversation_id, embed="none")
 
     def _wait_for(self, keys: Sequence[bytes], ends: float) -> None:
@@ -159,17 +166,17 @@ class TurnIndex:
                 in_time = wait_within(wait, max(0.0, ends - time.monotonic()))
                 if not in_time or self._outage or self._first.keys().isdisjoint(keys):
                     return
-                # It has gone over to writing, or is ending: another one begins after it.
+                # The background is writing or ending: another run begins after it.
                 wait_within(self._worker.wait, max(0.0, ends - time.monotonic()))
         finally:
             self._tried(keys)
 
     def _next(self, waiting: dict[bytes, None], count: int) -> list[bytes]:
-        """Take the next texts to embed out of those that wait: first what a question waits for."""
+        """Remove the next texts to embed from `waiting`: first those that a query waits for."""
         with self._progress:
             first = [key for key in self._first if key in waiting][:count]
-        others = (key for key in waiting if key not in self._first)
-        batch = first or list(islice(others, count))
+        later = (key for key in waiting if key not in self._first)
+        batch = first or list(islice(later, count))
         for key in batch:
             del waiting[key]
         return batch
@@ -196,7 +203,7 @@ class TurnIndex:
     def _sync(
         self, conversation_id: str | None, embed: EmbedMode, progress: ProgressCount | None
     ) -> tuple[SyncResult, TurnView, bool]:
-        """What a sync did, a view, and whether that is of the index that was synced."""
+        """The result of a sync, a view, and whether the view is of the index that was synced."""
         core, embedded, same = self._core, 0, True
 
         def look() -> tuple[int, list[bytes], TurnView, int]:
@@ -221,25 +228,25 @@ class TurnIndex:
         return SyncResult(added, embedded, pending, self._degraded(pending)), view, same
 
     def view(self) -> TurnView:
-        """Everything that is known now, as of the last `sync`: parts that belong together."""
+        """A consistent view of the index as of the last `sync`."""
         return self._core.view()
 
     def texts_of(self, view: TurnView, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
         hashes = [view.hashes[int(row)] for row in rows]
-        found = self._core.with_index(lambda: self._core.texts(hashes))
-        if len(found) < len(set(hashes)) and self._core.made_anew:
-            # The index that the view was of is gone: what was not forgotten is in the threads.
+        texts = self._core.with_index(lambda: self._core.texts(hashes))
+        if len(texts) < len(set(hashes)) and self._core.made_anew:
+            # The view's index is gone: texts that were not forgotten are read from the threads.
             self._core.with_index(lambda: self._core.sync_threads(None))
-            found = self._core.with_index(lambda: self._core.texts(hashes))
-        return [found.get(key, "") for key in hashes]
+            texts = self._core.with_index(lambda: self._core.texts(hashes))
+        return [texts.get(key, "") for key in hashes]
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False when `timeout` seconds did not suffice."""
+        """Wait for the background to end; False if it takes longer than `timeout` seconds."""
         return self._worker.wait(timeout)
 
     def close(self) -> None:
-        """Stop the background after its present batch, write what is worth writing, let go."""
+        """Stop the background after its current batch, write what is worth writing, and close."""
         if self._closed:
             return
         self._end_work()
@@ -247,7 +254,7 @@ class TurnIndex:
         self._core.close()
 
     def release(self) -> None:
-        """Let go of files and memory until the next use: somebody else needs the room."""
+        """Free files and memory until the next use."""
         self._end_work()
         with self._core.lock:
             self._core.let_go()
@@ -260,7 +267,7 @@ class TurnIndex:
         self._commit_due_vectors(STEP_AT_CLOSE)
 
     def rebuild(self) -> None:
-        """Throw the index away, vectors included, and read every thread again."""
+        """Delete the index, including vectors, and read every thread again."""
         with self._core.lock:
             self._core.let_go()
             self._core.home.discard()
@@ -269,7 +276,7 @@ class TurnIndex:
         self.commit_words()
 
     def check(self) -> IndexCheck:
-        """Look at everything there is, and compare it with the thread files."""
+        """Check the whole index, and compare it with the thread files."""
         problems: list[str] = []
         self._core.source.problems.clear()
         behind = self._core.with_index(self._core.behind)
@@ -280,11 +287,13 @@ class TurnIndex:
         view = self.view()
         with self._core.lock:
             state = self._core.state
-            problems += self._core.opened().problems()
+            problems += self._core.open_ledger().problems()
             if state.words_lost:
                 problems.append("the word index was lost; it will be made again")
             problems += [str(problem) for problem in self._core.source.problems]
-            if state.point is not None and self._core.home.held_open(state.point.words.generation):
+            if state.point is not None and self._core.home.has_locked_leftovers(
+                state.point.words.generation
+            ):
                 problems.append(
                     "words that may have been forgotten still lie in files that a program has "
                     "open; they go when the index is opened after it ended"
@@ -303,22 +312,22 @@ class TurnIndex:
             )
 
     def commit_words(self) -> bool:
-        """Write the words that are only in memory; False where another process is writing them."""
-        if not self._core.with_index(lambda: self._core.opened().on_disk):
+        """Write the words that are only in memory; False if another process is writing them."""
+        if not self._core.with_index(lambda: self._core.open_ledger().on_disk):
             return False
-        with self._core.home.writing("words") as held:
-            return held and any(self._core.commit_words_once() for _ in range(2))
+        with self._core.home.writing("words") as locked:
+            return locked and any(self._core.commit_words_once() for _ in range(2))
 
     def commit_vectors(self) -> bool:
-        """Write the vectors that are only in memory to the ANN index, whatever the cap is.
+        """Write the vectors that are only in memory to the ANN index, regardless of the cap.
 
-        False where another process is writing it, where nothing may be written, or without LanceDB.
+        False if another process is writing it, if nothing may be written, or without LanceDB.
         """
-        on_disk = self._core.with_index(lambda: self._core.opened().on_disk)
+        on_disk = self._core.with_index(lambda: self._core.open_ledger().on_disk)
         if not on_disk or not self._core.ann.writable():
             return False
-        with self._core.home.writing("ann") as held:
-            return held and self._core.commit_vectors()
+        with self._core.home.writing("ann") as locked:
+            return locked and self._core.commit_vectors()
 
     def _commit_due_vectors(self, limit: int) -> None:
         if self._core.ann_due(limit):
@@ -330,7 +339,7 @@ class TurnIndex:
         if self._worker.running or self._embeds_all:
             return 0
         if is_limited():
-            # An embedder cannot be interrupted: the background waits for it, and this call may go.
+            # An embedder cannot be interrupted, so the background calls it: this call can give up.
             missing = self._missing()
             keys = self._fitting(missing)
             if keys and not self._at_long:
@@ -346,13 +355,13 @@ class TurnIndex:
         return done
 
     def _fitting(self, keys: list[bytes]) -> list[bytes]:
-        """The texts that are embedded while a caller waits: of a short backlog those that fit."""
+        """The texts to embed within a call: those of a short backlog that fit."""
         if len(keys) > INLINE_BACKLOG:
             return []
         room, fitting = IN_CALL, []
-        known = self._core.with_index(lambda: self._core.texts(keys))
+        texts = self._core.with_index(lambda: self._core.texts(keys))
         for key in keys:
-            size = len(known.get(key, ""))
+            size = len(texts.get(key, ""))
             if size <= room:
                 room -= size
                 fitting.append(key)
@@ -381,58 +390,56 @@ class TurnIndex:
         return done
 
     def _short(self, keys: list[bytes]) -> list[bytes]:
-        """Those of texts, by hash, that are embedded in a moment."""
-        known = self._core.with_index(lambda: self._core.texts(keys))
-        return [key for key in keys if len(known.get(key, "")) <= IN_CALL]
+        """Those of the texts, by hash, that are embedded in a moment."""
+        texts = self._core.with_index(lambda: self._core.texts(keys))
+        return [key for key in keys if len(texts.get(key, "")) <= IN_CALL]
 
     def _embed(self, keys: list[bytes], stopping: Callable[[], bool] | None = None) -> int:
-        """Embed texts by hash, outside the lock, until `stopping` is true; how many got vectors."""
-        known = self._core.with_index(lambda: self._core.texts(keys))
-        texts = {key: embedded_text(known[key]) or " " for key in keys if key in known}
+        """Embed texts by hash, without the lock, until `stopping` is true; how many succeeded."""
+        stored = self._core.with_index(lambda: self._core.texts(keys))
+        texts = {key: embedded_text(stored[key]) or " " for key in keys if key in stored}
         if not texts:
             return 0
         try:
-            found, failures = embed_texts(self._embedder, texts, stopping)
-            if failures and not found:
-                self._raise_if_out_of_order()
+            embedded, failures = embed_texts(self._embedder, texts, stopping)
+            # If all texts fail, try a simple one: the embedder itself may be out of order.
+            probe = self._embedder.embed(["hello"])[0] if failures and not embedded else None
         except EmbeddingError as error:
-            self._outage = error
+            probe = error
+        if isinstance(probe, EmbeddingError):
+            self._outage = probe
             return 0
         self._outage = None
-        vectors = {key: to_float16(made) for key, made in found.items()}
+        vectors = {key: to_float16(vector) for key, vector in embedded.items()}
         failed = {key: str(error) for key, error in failures.items()}
         self._core.with_index(lambda: self._core.keep_vectors(vectors, failed))
         return len(vectors)
 
-    def _raise_if_out_of_order(self) -> None:
-        """Tell texts that cannot be embedded from an embedder that embeds nothing at all."""
-        found = self._embedder.embed(["hello"])[0]
-        if isinstance(found, EmbeddingError):
-            raise found
-
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
-        parts = list(self._core.source.problems)
+        degraded = list(self._core.source.problems)
         if self._core.unread:
             reason = "there was no time to read it; the next question goes on"
-            parts.append(Degraded("conversations", f"{self._core.unread} have changed: {reason}"))
+            degraded.append(
+                Degraded("conversations", f"{self._core.unread} have changed: {reason}")
+            )
         failed = len(self._core.state.failures)
         ledger = self._core.file.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
-            parts.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
+            degraded.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
         if self._outage is not None:
-            parts.append(Degraded("vectors", str(self._outage)))
+            degraded.append(Degraded("vectors", str(self._outage)))
         elif pending:
-            parts.append(
+            degraded.append(
                 Degraded("vectors", f"{pending} texts have no vector yet; {FINISH_VECTORS}")
             )
         if failed:
             reason = next(iter(self._core.state.failures.values()))[1]
-            parts.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
+            degraded.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
         scanned = self._core.state.parts
         if self._core.ann.beyond(scanned):
             reason = "the extra large searches them faster"
-            parts.append(Degraded("vectors", f"{scanned:,} are scanned exactly: {reason}"))
-        return tuple(parts)
+            degraded.append(Degraded("vectors", f"{scanned:,} are scanned exactly: {reason}"))
+        return tuple(degraded)
 
     # The background.
 
@@ -456,7 +463,7 @@ class TurnIndex:
             self._commit_due_vectors(STEP)
 
     def _embed_in_turn(self, batch: list[bytes]) -> None:
-        """Embed texts in the background: short ones together, then the long ones one by one."""
+        """Embed texts in the background: short ones together, then long ones one by one."""
         stopping = self._worker.stopping.is_set
         short = self._short(batch)
         long = [key for key in batch if key not in set(short)]
@@ -468,13 +475,3 @@ class TurnIndex:
             self._at_long = True
             self._embed([key], stopping)
             self._tried([key])
-
-
-def _source_of(
-    store: ConversationStore | SqlConversationStore, sidecar: Sidecar | None, sealer: IndexSealer
-) -> ThreadSource:
-    from anaphora.store.threads.file_store import ConversationStore
-
-    if isinstance(store, ConversationStore):
-        return FileThreadSource(store, sidecar, sealer=sealer)
-    return SqlThreadSource(store, sidecar, sealer)

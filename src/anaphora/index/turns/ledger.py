@@ -1,8 +1,8 @@
 """The index file (SQLite): rows of turns, texts and vectors once each, checkpoints of threads.
 
-It is derived from truth and may vanish at any time; what is torn or corrupt raises IndexLost and is
-made again: SQLite's own errors, a checksum for every row and vector, a hash for every text, all of
-them keyed in a sealed home.
+It is derived from the database and may vanish at any time. If it is torn or corrupt, IndexLost is
+raised and it is rebuilt: detected by SQLite's own errors, a checksum for every row and vector, and
+a hash for every text, all of them keyed in a sealed home.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anaphora.core.analyser import ANALYSER
 from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.records import AnnCheckpoint, Change, Checkpoint, Record, text_hash
-from anaphora.index.turns.table import TURN, Turns, no_turns, of_records, turn_rows
+from anaphora.index.turns.table import TURN, Turns, make_turns, no_turns, turn_rows
 from anaphora.index.words.segment import SegmentMeta
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db import sqlite
@@ -56,7 +56,7 @@ CREATE TABLE ann (
 """
 
 _FORMAT = f"4/{ANALYSER}"
-# Whoever waits longer answers from memory instead.
+# If the file is busy for longer, memory answers instead.
 _BUSY_MS = 30
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY"})
 _VECTORS = "SELECT id, text_hash, parts, checked FROM vectors"
@@ -65,15 +65,15 @@ _ALL = 2**63 - 1
 
 
 class LedgerBusy(Exception):
-    """The file cannot be written now: another process writes it, or the disk refuses."""
+    """The file cannot be written now: another process is writing, or the disk refuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What the file holds beyond a point. `whole` means: forget what you had before.
+    """The content of the file beyond a point. `whole`: it replaces all earlier content.
 
-    Where the ANN index is another one, or reaches further (`ann_upto`), `owners` has the
-    hashes and numbers of what it holds, and `vectors` all that is newer; else `owners` is None.
+    If the ANN index is another one, or reaches further (`ann_upto`), `owners` has the hashes and
+    numbers of its vectors, and `vectors` all newer ones; otherwise `owners` is None.
     """
 
     whole: bool
@@ -93,7 +93,7 @@ class Delta:
     failures: dict[bytes, tuple[int, str]] = field(default_factory=dict)
 
     def reads_from(self, ann: AnnCheckpoint, upto: int) -> bool:
-        """Whether this was read with the same vectors left to the ANN index."""
+        """Whether this was read with the same vectors in the ANN index."""
         same = not upto or self.ann.generation == ann.generation
         return same and self.ann_upto == upto
 
@@ -109,7 +109,7 @@ class Ledger:
         read_only: bool = False,
         sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
-        """Open the file, or one in memory when `path` is None. Raises IndexLost, LedgerBusy."""
+        """Open the file, or one in memory if `path` is None. Raises IndexLost, LedgerBusy."""
         self.path = path
         self.embedder = embedder
         self.read_only = read_only
@@ -120,7 +120,7 @@ class Ledger:
         try:
             self._db = self._connect()
         except dbapi2.Error as error:
-            raise _translated(error) from error
+            raise _translate(error) from error
         try:
             self._prepare()
         except BaseException:
@@ -128,14 +128,14 @@ class Ledger:
             raise
         if path is not None:
             try:
-                found = path.stat()
+                status = path.stat()
             except OSError as error:
                 self._db.close()
                 raise IndexLost("the index file went away") from error
-            self.identity = (found.st_dev, found.st_ino)
+            self.identity = (status.st_dev, status.st_ino)
 
     def close(self) -> None:
-        """Close the connection; the journal goes with the last one."""
+        """Close the connection; the journal is deleted with the last one."""
         self._db.close()
 
     @property
@@ -144,14 +144,14 @@ class Ledger:
         return self.path is not None and not self.read_only
 
     def current(self) -> bool:
-        """Whether the path still leads to the file that is open."""
+        """Whether the open file is still the one at its path."""
         if self.path is None:
             return True
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self.identity
+        return (status.st_dev, status.st_ino) == self.identity
 
     def outside_version(self) -> int:
         """A number that changes whenever another connection has written."""
@@ -161,25 +161,26 @@ class Ledger:
     def delta(
         self, since: Delta | None, dimensions: int, usable: Callable[[AnnCheckpoint], int]
     ) -> Delta:
-        """What is new since `since`, or all there is.
+        """The content that is new since `since`, or all of it.
 
-        `usable` says up to which number vectors need not be read, since the ANN index has them.
+        `usable` gives the number up to which vectors need not be read, since the ANN index has
+        them.
         """
         with self._reading():
             change, epoch, notes, generation, last, count, tokens, signed = self._db.execute(
                 "SELECT change, epoch, notes, generation, upto, count, tokens, signature FROM meta"
             ).fetchone()
-            whole = since is None or since.epoch != epoch
-            after_row = 0 if since is None or whole else since.last_row
-            after_change = 0 if since is None or whole else since.change
+            all_anew = since is None or since.epoch != epoch
+            after_row = 0 if since is None or all_anew else since.last_row
+            after_change = 0 if since is None or all_anew else since.change
             ann = self._ann()
             upto = usable(ann)
-            same = since is not None and since.reads_from(ann, upto)
-            after_vector = since.last_vector if since is not None and same else upto
+            same_ann = since is not None and since.reads_from(ann, upto)
+            after_vector = since.last_vector if since is not None and same_ann else upto
             turns, speakers = self._turns(after_row)
             ids, keys, blobs = self._vectors((after_vector, _ALL, -1), dimensions)
             return Delta(
-                whole=whole,
+                whole=all_anew,
                 change=change,
                 epoch=epoch,
                 notes=notes,
@@ -192,7 +193,7 @@ class Ledger:
                 last_vector=ids[-1] if ids else after_vector,
                 ann=ann,
                 ann_upto=upto,
-                owners=None if same else self._owners(upto),
+                owners=None if same_ann else self._owners(upto),
                 failures=self._failures(),
             )
 
@@ -203,33 +204,33 @@ class Ledger:
             return [row[0] for row in self._db.execute(query, (code,))]
 
     def texts(self, hashes: Sequence[bytes]) -> dict[bytes, str]:
-        """Texts by their hash, checked against it. Raises IndexLost where one is not the same."""
-        found: dict[bytes, str] = {}
-        wanted = list(dict.fromkeys(hashes))
+        """Texts by their hash, checked against it. Raises IndexLost if one differs."""
+        texts: dict[bytes, str] = {}
+        distinct = list(dict.fromkeys(hashes))
         with self._reading():
-            for start in range(0, len(wanted), 500):
-                some = wanted[start : start + 500]
-                query = f"SELECT hash, text FROM texts WHERE hash IN ({_placeholders(some)})"  # noqa: S608
-                for key, data in self._db.execute(query, some):
-                    plain = self._sealer.open("text", key, bytes(data))
+            for start in range(0, len(distinct), 500):
+                chunk = distinct[start : start + 500]
+                query = f"SELECT hash, text FROM texts WHERE hash IN ({_placeholders(chunk)})"  # noqa: S608
+                for key, sealed in self._db.execute(query, chunk):
+                    plain = self._sealer.open("text", key, bytes(sealed))
                     text = plain.decode("utf-8", "surrogatepass")
                     if text_hash(text, self._sealer.hash_key) != key:
                         raise IndexLost("a text is not the one that was written")
-                    found[key] = text
-        return found
+                    texts[key] = text
+        return texts
 
     def tokens(self, after: int, upto: int = _ALL) -> list[tuple[int, int, str]]:
-        """Row id, thread's code and tokens of the rows after one row id up to another, in order."""
+        """Row id, code of the thread and tokens of the rows in a range of row ids, in order."""
         with self._reading():
-            found = self._db.execute(
+            rows = self._db.execute(
                 "SELECT t.id, t.thread, x.tokens, x.checked, x.hash FROM turns t"
                 " JOIN texts x ON x.hash = t.text_hash WHERE t.id > ? AND t.id <= ? ORDER BY t.id",
                 (after, upto),
             ).fetchall()
             check = self._sealer.check
-            if any(check("tokens", row[4], row[2].encode()) != row[3] for row in found):
+            if any(check("tokens", row[4], row[2].encode()) != row[3] for row in rows):
                 raise IndexLost("tokens are not the ones that were written")
-        return [row[:3] for row in found]
+        return [row[:3] for row in rows]
 
     def vectors(
         self, which: tuple[int, int, int] | list[int], dimensions: int
@@ -243,43 +244,43 @@ class Ledger:
         return ids, blobs
 
     def ann_embedders(self) -> list[str]:
-        """Whose vectors may lie in an ANN index."""
+        """The embedders with vectors that may be in an ANN index."""
         with self._guarded():
             return [row[0] for row in self._db.execute("SELECT embedder FROM ann")]
 
     def problems(self) -> tuple[str, ...]:
-        """What SQLite finds wrong in the file."""
+        """The problems of the file that SQLite finds."""
         with self._guarded():
-            found = [row[0] for row in self._db.execute("PRAGMA integrity_check")]
-        return () if found == ["ok"] else tuple(found)
+            messages = [row[0] for row in self._db.execute("PRAGMA integrity_check")]
+        return () if messages == ["ok"] else tuple(messages)
 
     def apply(self, changes: Sequence[Change], notes: int | None) -> bool:
-        """Write changes in one transaction; False where the file is not at their base any more."""
+        """Write changes in one transaction; False if the file is no longer at their base."""
         with self._writing() as number:
-            if not all(map(self._at_base, changes)):
+            if not all(map(self._is_at_base, changes)):
                 self._db.execute("ROLLBACK")
                 return False
-            gone = [self._write_change(one, number) for one in changes]
+            lowest_rows = [self._write_change(change, number) for change in changes]
             self._db.execute("UPDATE meta SET notes = coalesce(?, notes)", (notes,))
-            if lowest := [row for row in gone if row is not None]:
+            if lowest := [row for row in lowest_rows if row is not None]:
                 self._forget_orphans(min(lowest))
-        if any(one.dropped or one.renamed for one in changes):
+        if any(change.dropped or change.renamed for change in changes):
             self.purge()
         return True
 
     def purge(self) -> bool:
-        """Empty the journal, which still has the bytes of what was deleted; whether it did."""
+        """Truncate the journal, which still contains deleted content; whether that succeeded."""
         with self._guarded():
             busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         self.wants_purge = bool(busy)
         return not busy
 
     def save_vectors(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
-        """Keep the stored form of texts' vectors; a failure of theirs is over."""
+        """Store the vectors of texts, and clear their failures."""
         with self._writing():
             for key, vector in vectors:
                 blob = self._sealer.seal("vector", key, vector)
-                # Its turn can have been forgotten while it was embedded.
+                # The turn may have been forgotten while its text was embedded.
                 self._db.execute(
                     "INSERT OR IGNORE INTO vectors (text_hash, embedder, parts, checked)"
                     " SELECT ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM texts WHERE hash = ?)",
@@ -291,7 +292,7 @@ class Ledger:
                 )
 
     def save_failures(self, failures: Iterable[tuple[bytes, str]]) -> None:
-        """Count one more attempt to embed these texts, and why it failed."""
+        """Count one more failed attempt for each of these texts, with its reason."""
         with self._writing():
             self._db.executemany(
                 "INSERT INTO failures (text_hash, embedder, attempts, reason) VALUES (?, ?, 1, ?)"
@@ -301,7 +302,7 @@ class Ledger:
             )
 
     def set_words(self, words: SegmentMeta, *, seen: SegmentMeta, epoch: int) -> bool:
-        """Say that the segment is `words` now; False where rows or segment changed meanwhile."""
+        """Record that the segment is `words` now; False if rows or segment changed meanwhile."""
         with self._writing():
             now = self._db.execute("SELECT epoch, generation, upto FROM meta").fetchone()
             if now != (epoch, seen.generation, seen.upto):
@@ -314,7 +315,7 @@ class Ledger:
         return True
 
     def move_ann(self, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
-        """Say something new of the ANN index; False where `before` does not hold any more."""
+        """Replace the checkpoint of the ANN index; False if it is no longer `before`."""
         with self._writing():
             if self._ann() != before:
                 return False
@@ -324,25 +325,25 @@ class Ledger:
             )
         return True
 
-    # What is read.
+    # Reading.
 
     def _turns(self, after: int) -> tuple[Turns, list[str | None]]:
-        """Turns after a row id and who spoke them; the speakers' codes are left at -1."""
-        found = self._db.execute(
+        """Turns after a row id and their speakers; the speakers' codes are left at -1."""
+        rows = self._db.execute(
             "SELECT id, thread, position, role, length, flags, ts, offset, text_hash, checked,"
             " speaker, digest FROM turns WHERE id > ? ORDER BY id",
             (after,),
         ).fetchall()
-        if not found:
+        if not rows:
             return no_turns(), []
-        *columns, hashes, checked, names, digests = zip(*found, strict=True)
-        turns = Turns(turn_rows((*columns, -1), len(found)), list(hashes))
+        *columns, hashes, checked, names, digests = zip(*rows, strict=True)
+        turns = Turns(turn_rows((*columns, -1), len(rows)), list(hashes))
         threads: list[bytes] = []
         if self._sealer.sealed:
             stored = dict(self._db.execute("SELECT code, id FROM threads").fetchall())
             threads = [stored.get(code, b"") for code in columns[1]]
-        made = row_checks(turns, (names, digests, threads), self._sealer)
-        if not np.array_equal(made, np.array(checked, np.int64)):
+        checks = row_checks(turns, (names, digests, threads), self._sealer)
+        if not np.array_equal(checks, np.array(checked, np.int64)):
             raise IndexLost("rows are not the ones that were written")
         named = self._sealer.named
         decoded = {name: None if name is None else named(bytes(name)) for name in set(names)}
@@ -355,30 +356,30 @@ class Ledger:
         if isinstance(which, tuple):
             after, upto, limit = which
             query = f"{_VECTORS} WHERE id > ? AND id <= ? AND embedder = ? ORDER BY id LIMIT ?"
-            found = self._db.execute(query, (after, upto, self.embedder, limit)).fetchall()
+            rows = self._db.execute(query, (after, upto, self.embedder, limit)).fetchall()
         else:
             query = f"{_VECTORS} WHERE id IN ({_placeholders(which)})"
-            found = self._db.execute(query, which).fetchall()
+            rows = self._db.execute(query, which).fetchall()
         blobs: list[bytes] = []
         crc = zlib.crc32
-        for _, key, stored, checked in found:
+        for _, key, stored, checked in rows:
             blob = b""
             if crc(stored, crc(key)) == checked:
                 blob = self._sealer.open("vector", key, bytes(stored))
             if not blob or len(blob) % (2 * dimensions):
                 raise IndexLost("a vector is not the one that was written")
             blobs.append(blob)
-        return [row[0] for row in found], [row[1] for row in found], blobs
+        return [row[0] for row in rows], [row[1] for row in rows], blobs
 
     def _owners(self, upto: int) -> tuple[list[bytes], list[int]]:
-        """Hashes of the texts whose vectors have a number of up to `upto`, and these numbers."""
+        """The text hashes and numbers of the vectors up to number `upto`."""
         if not upto:
             return [], []
-        found = self._db.execute(
+        stored = self._db.execute(
             "SELECT text_hash, id FROM vectors WHERE id <= ? AND embedder = ? ORDER BY id",
             (upto, self.embedder),
         ).fetchall()
-        return [row[0] for row in found], [row[1] for row in found]
+        return [row[0] for row in stored], [row[1] for row in stored]
 
     def _ann(self) -> AnnCheckpoint:
         row = self._db.execute(
@@ -387,36 +388,36 @@ class Ledger:
         return AnnCheckpoint(*row or ())
 
     def _checkpoints(self, after: int) -> dict[str, Checkpoint]:
-        """Those of the threads that were written after a change number."""
-        found = self._db.execute(
+        """The checkpoints of the threads that were written after a change number."""
+        stored = self._db.execute(
             "SELECT id, title, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
             " WHERE stamp > ?",
             (after,),
         )
-        named, opened = self._sealer.named, self._sealer.open
+        named, unseal = self._sealer.named, self._sealer.open
         return {
             named(bytes(key)): Checkpoint(
                 (inode, size, mtime, ctime),
-                seen,
+                seen_ns,
                 count,
                 chain,
                 code,
-                opened("title", bytes(key), bytes(title)).decode(),
+                unseal("title", bytes(key), bytes(title)).decode(),
             )
-            for key, title, inode, size, mtime, ctime, seen, count, chain, code in found
+            for key, title, inode, size, mtime, ctime, seen_ns, count, chain, code in stored
         }
 
     def _failures(self) -> dict[bytes, tuple[int, str]]:
-        """Attempts and the last reason of each text that could not be embedded."""
-        found = self._db.execute(
+        """Number of attempts and last reason for each text that could not be embedded."""
+        stored = self._db.execute(
             "SELECT text_hash, attempts, reason FROM failures WHERE embedder = ?", (self.embedder,)
         )
-        return {row[0]: (row[1], row[2]) for row in found}
+        return {row[0]: (row[1], row[2]) for row in stored}
 
-    # What is written.
+    # Writing.
 
-    def _at_base(self, change: Change) -> bool:
-        """Whether the file has this thread as it was when the change was found."""
+    def _is_at_base(self, change: Change) -> bool:
+        """Whether the file has this thread in the state that the change is based on."""
         row = self._db.execute(
             "SELECT inode, size, mtime, ctime, count, chain FROM threads WHERE id = ?",
             (self._sealer.name(change.conversation_id),),
@@ -427,20 +428,20 @@ class Ledger:
         return bool((row[:4], row[4], row[5]) == (base.identity, base.count, base.chain))
 
     def _write_change(self, change: Change, number: int) -> int | None:
-        """Write one change; the lowest row id that went, None when none did."""
+        """Write one change; the lowest row id that was deleted, or None."""
         key, execute = self._sealer.name(change.conversation_id), self._db.execute
         lowest: int | None = None
         if change.base is not None and (change.dropped or change.checkpoint is None):
             where = "thread = (SELECT code FROM threads WHERE id = ?) AND position >= ?"
-            place = (key, change.drop_from)
-            lowest = execute(f"SELECT min(id) FROM turns WHERE {where}", place).fetchone()[0]  # noqa: S608
-            execute(f"DELETE FROM turns WHERE {where}", place)  # noqa: S608
+            bounds = (key, change.drop_from)
+            lowest = execute(f"SELECT min(id) FROM turns WHERE {where}", bounds).fetchone()[0]  # noqa: S608
+            execute(f"DELETE FROM turns WHERE {where}", bounds)  # noqa: S608
         checkpoint = change.checkpoint
         if checkpoint is None:
             execute("DELETE FROM threads WHERE id = ?", (key,))
             execute("UPDATE meta SET epoch = epoch + 1")
             return lowest
-        seen, count, chain = checkpoint.seen_ns, checkpoint.count, checkpoint.chain
+        seen_ns, count, chain = checkpoint.seen_ns, checkpoint.count, checkpoint.chain
         title = self._sealer.seal("title", key, checkpoint.title.encode("utf-8", "replace"))
         code = execute(
             "INSERT INTO threads (id, inode, size, mtime, ctime, seen, count, chain, stamp, title)"
@@ -449,14 +450,14 @@ class Ledger:
             " ctime = excluded.ctime, seen = excluded.seen, count = excluded.count,"
             " chain = excluded.chain, stamp = excluded.stamp, title = excluded.title"
             " RETURNING code",
-            (key, *checkpoint.identity, seen, count, chain, number, title),
+            (key, *checkpoint.identity, seen_ns, count, chain, number, title),
         ).fetchall()[0][0]
         if change.records:
             self._insert(code, key, change.records)
         return lowest
 
     def _insert(self, code: int, thread: bytes, records: Sequence[Record]) -> None:
-        """Write turns of a thread, given by its code and its stored name."""
+        """Write turns of a thread with this code and stored name."""
         seal, check = self._sealer.seal, self._sealer.check
         self._db.executemany(
             "INSERT OR IGNORE INTO texts (hash, text, tokens, checked) VALUES (?, ?, ?, ?)",
@@ -471,8 +472,8 @@ class Ledger:
             ],
         )
         last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
-        # Speakers have no codes in the file.
-        turns = of_records(code, records, None, first=(last[0] if last else 0) + 1)
+        # The file has the names of speakers instead of codes.
+        turns = make_turns(code, records, None, first=(last[0] if last else 0) + 1)
         names = [None if r.speaker is None else self._sealer.name(r.speaker) for r in records]
         digests = [r.digest for r in records]
         checked = row_checks(turns, (names, digests, [thread] * len(records)), self._sealer)
@@ -482,17 +483,17 @@ class Ledger:
         self._db.executemany(
             "INSERT INTO turns (id, thread, position, role, length, flags, ts, offset, text_hash,"
             " checked, speaker, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*row[:-1], *others) for row, *others in stored],
+            [(*row[:-1], *stored_columns) for row, *stored_columns in stored],
         )
 
     def _forget_orphans(self, lowest: int) -> None:
-        """Remove what no turn needs any more: without that, a forget would not forget.
+        """Remove texts, vectors and words that no turn needs any more, so that they are forgotten.
 
-        `lowest` is the lowest row id that went.
+        `lowest` is the lowest row id that was deleted.
         """
         execute = self._db.execute
         execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
-        # LanceDB keeps deleted vectors in its files and its graph: the ANN index is made again.
+        # LanceDB keeps deleted vectors in its files and its graph: the ANN index is made anew.
         execute(
             "DELETE FROM ann WHERE EXISTS (SELECT 1 FROM vectors WHERE vectors.id <= ann.target"
             " AND vectors.embedder = ann.embedder AND text_hash NOT IN (SELECT hash FROM texts))"
@@ -500,7 +501,7 @@ class Ledger:
         for table in ("vectors", "failures"):
             execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
         execute("UPDATE meta SET epoch = epoch + 1")
-        # tantivy keeps deleted words until it merges: the segment is made again instead.
+        # tantivy keeps deleted words until it merges: the segment is made anew instead.
         execute(
             "UPDATE meta SET generation = '', upto = 0, count = 0, tokens = 0, signature = 0"
             " WHERE upto >= ?",
@@ -511,14 +512,14 @@ class Ledger:
 
     def _connect(self) -> Any:
         if self.path is None:
-            place = ":memory:"
+            uri = ":memory:"
         elif self.read_only:
-            # A directory that cannot be written has no place for the journal's shared memory.
-            place = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
+            # In a read-only directory the shared memory of the journal cannot be created.
+            uri = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
         else:
-            place = self.path.absolute().as_uri() + "?mode=rwc"
+            uri = self.path.absolute().as_uri() + "?mode=rwc"
         return dbapi2.connect(
-            place, uri=self.path is not None, check_same_thread=False, isolation_level=None
+            uri, uri=self.path is not None, check_same_thread=False, isolation_level=None
         )
 
     def _prepare(self) -> None:
@@ -529,38 +530,35 @@ class Ledger:
             if not self.read_only and self.path is not None:
                 safe = sqlite.wal_is_safe(sqlite.library_version())
                 self._db.execute(f"PRAGMA journal_mode = {'WAL' if safe else 'DELETE'}")
-                # It survives a killed process whole, and is made again after a power cut.
+                # Safe if a process is killed; after a power cut the file is rebuilt.
                 self._db.execute("PRAGMA synchronous = NORMAL")
-            self._check_format()
-
-    def _check_format(self) -> None:
-        has_meta = "SELECT count(*) FROM sqlite_master WHERE name = 'meta'"
-        if not self._db.execute(has_meta).fetchone()[0]:
-            self._db.execute("BEGIN IMMEDIATE")
-            # Another process can have been first while this one waited.
+            has_meta = "SELECT count(*) FROM sqlite_master WHERE name = 'meta'"
             if not self._db.execute(has_meta).fetchone()[0]:
-                for statement in SCHEMA.split(";\n"):
-                    self._db.execute(statement)
-                self._db.execute(
-                    "INSERT INTO meta VALUES (1, ?, 0, 0, -1, '', 0, 0, 0, 0)", (self._format,)
-                )
-            self._db.execute("COMMIT")
-        row = self._db.execute("SELECT format FROM meta").fetchone()
-        if row is None or row[0] != self._format:
-            raise IndexLost("the index has another format")
+                self._db.execute("BEGIN IMMEDIATE")
+                # Another process may have been first while this one waited.
+                if not self._db.execute(has_meta).fetchone()[0]:
+                    for statement in SCHEMA.split(";\n"):
+                        self._db.execute(statement)
+                    self._db.execute(
+                        "INSERT INTO meta VALUES (1, ?, 0, 0, -1, '', 0, 0, 0, 0)", (self._format,)
+                    )
+                self._db.execute("COMMIT")
+            row = self._db.execute("SELECT format FROM meta").fetchone()
+            if row is None or row[0] != self._format:
+                raise IndexLost("the index has another format")
 
     @contextmanager
     def _guarded(self, *, decoding: bool = False) -> Iterator[None]:
-        """Raise IndexLost and LedgerBusy for what SQLite raises.
+        """Raise IndexLost and LedgerBusy for SQLite's errors.
 
-        `decoding`: what cannot be decoded is torn. Garbage even reaches SQLite's own messages.
+        `decoding`: content that cannot be decoded is torn. It can even garble SQLite's messages.
         """
         try:
             yield
         except dbapi2.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            raise _translated(error) from error
+            raise _translate(error) from error
         except Tampered as error:
             raise IndexLost(str(error)) from error
         except (ValueError, TypeError, OverflowError, AttributeError) as error:
@@ -580,7 +578,7 @@ class Ledger:
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
-        """A write transaction with its number; the body may roll back itself."""
+        """A write transaction with its change number; the body may roll it back."""
         if self.read_only:
             raise LedgerBusy("the index cannot be written here")
         with self._guarded():
@@ -595,7 +593,7 @@ class Ledger:
                     self._db.execute("ROLLBACK")
 
 
-def _translated(error: Exception) -> Exception:
+def _translate(error: Exception) -> Exception:
     name = getattr(error, "sqlite_errorname", "") or ""
     if any(name.startswith(kind) for kind in _BUSY):
         return LedgerBusy(str(error))
@@ -611,19 +609,20 @@ def row_checks(
     owners: tuple[Sequence[bytes | None], Sequence[bytes], Sequence[bytes]],
     sealer: IndexSealer,
 ) -> NDArray[np.int64]:
-    """What `checked` must hold for each of N rows: a CRC-32, or in a sealed home a keyed check.
+    """The value of `checked` for each of N rows: a CRC-32, or in a sealed home a keyed check.
 
-    `owners` are speakers, digests and threads as they are stored: in a sealed home nobody may give
-    a row to another one unseen. 100,000 rows take about 0.2 s there.
+    `owners` are speakers, digests and threads as stored: in a sealed home the check also covers
+    them, so that a row cannot be moved to another thread unnoticed. 100,000 rows take about 0.2 s
+    there.
     """
     fixed, width = turns.rows.tobytes(), TURN.itemsize
-    places = range(0, len(fixed), width)
+    offsets = range(0, len(fixed), width)
     if not sealer.sealed:
-        crc, pairs = zlib.crc32, zip(places, turns.hashes, strict=True)
-        found = [crc(fixed[at : at + width], crc(text)) for at, text in pairs]
-        return np.array(found, np.int64)
+        crc, pairs = zlib.crc32, zip(offsets, turns.hashes, strict=True)
+        checks = [crc(fixed[at : at + width], crc(text)) for at, text in pairs]
+        return np.array(checks, np.int64)
     check = sealer.check
-    rows = zip(places, turns.hashes, *owners, strict=True)
+    rows = zip(offsets, turns.hashes, *owners, strict=True)
     keyed = (
         check(
             "turn",

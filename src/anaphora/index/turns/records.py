@@ -1,4 +1,4 @@
-"""The values that travel inside the index of turns, and the fingerprints that a sync needs."""
+"""The value types of the index of turns, and the fingerprints that a sync needs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.conversations import Degraded, Turn
 
 Identity: TypeAlias = tuple[int, int, int, int]
-"""What tells a content apart: a file's inode, size, mtime and ctime in nanoseconds, or a stamp."""
+"""Identifies a content: a file's inode, size, mtime and ctime in nanoseconds, or a stamp."""
 
 _ROLES = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT}
 
 
 @dataclass(frozen=True, slots=True)
 class AnnCheckpoint:
-    """What the index file says of the ANN index on disk; `generation` "" for none.
+    """The state of the ANN index on disk according to the index file; `generation` "" for none.
 
-    It holds the vectors up to number `upto`. Vectors up to `target` may be there too: whoever
-    writes says so before it begins, and what is forgotten of them takes the checkpoint away.
+    It has the vectors up to number `upto`. Those up to `target` may be there too: a writer records
+    its target before it begins, and forgetting one of these removes the checkpoint.
     """
 
     generation: str = ""
@@ -35,11 +35,11 @@ class AnnCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A turn as it is indexed. `tokens` is analysed text, joined by single spaces; behind a line
-    break the words as they are written, for those that are misspelt in a question. `offset` is that
-    at which it was said, in minutes east of UTC.
+    """The indexed form of a turn. `tokens` is the analysed text, joined by single spaces, and after
+    a line break the words as written, for misspelt words in queries. `offset` is the UTC offset of
+    its time, in minutes east.
 
-    In a sealed home each token is a keyed one, and so are both hashes; it has no words as written.
+    In a sealed home, tokens and both hashes are keyed, and there are no words as written.
     """
 
     position: int
@@ -57,11 +57,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far a thread file was synced: `count` turns, whose digests chain to `chain`.
+    """How far a thread file was synced: `count` turns with digests that chain to `chain`.
 
     `seen_ns` is when `identity` was read: a file that was written just before could have been
-    written again within the same tick of the file system's clock. `title` is what the conversation
-    is called, "" where it was given no name.
+    written again within the same tick of the file system's clock. `title` is that of the
+    conversation, "" if it has none.
     """
 
     identity: Identity
@@ -72,7 +72,7 @@ class Checkpoint:
     title: str = ""
 
     def same_content(self, other: Checkpoint | None) -> bool:
-        """Whether both stand for the same turns of the same file."""
+        """Whether both describe the same turns of the same file."""
         return other is not None and (self.identity, self.count, self.chain) == (
             other.identity,
             other.count,
@@ -82,9 +82,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What brings the index from `base` to `checkpoint`: drop from a position on, then add records.
+    """A change from `base` to `checkpoint`: drop turns from a position on, then add records.
 
-    `base` is None for a thread that was not indexed, `checkpoint` for one that is gone.
+    `base` is None for a thread that was not indexed, `checkpoint` for a deleted one.
     """
 
     conversation_id: str
@@ -95,19 +95,19 @@ class Change:
 
     @property
     def dropped(self) -> int:
-        """How many indexed turns it takes away."""
+        """How many indexed turns it removes."""
         return 0 if self.base is None else max(0, self.base.count - self.drop_from)
 
     @property
     def renamed(self) -> bool:
-        """Whether a title goes away."""
+        """Whether a title is removed or replaced."""
         old = "" if self.base is None else self.base.title
         return bool(old) and (self.checkpoint is None or self.checkpoint.title != old)
 
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """What a sync did: turns added, texts embedded by this call, vectors still to come."""
+    """The result of a sync: turns added, texts embedded by this call, texts left to embed."""
 
     new_turns: int = 0
     embedded: int = 0
@@ -117,10 +117,10 @@ class SyncResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexCheck:
-    """The state of an index for `doctor`; `problems` is empty when all is well.
+    """The state of an index for `doctor`; `problems` is empty if all is well.
 
-    `vectors` counts texts that have one, `pending` texts that have none yet, `failed` those of
-    them that could not be embedded; `size` is bytes on disk.
+    `vectors` counts texts with a vector, `pending` texts without one, `failed` those of them that
+    could not be embedded; `size` is bytes on disk.
     """
 
     conversations: int
@@ -136,20 +136,20 @@ class IndexCheck:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What is asked of the index about a thread: its digests, and its speakers in order."""
+    """Queries to the index about a thread: its digests, and its speakers in order."""
 
     digests: Callable[[Checkpoint], Sequence[bytes]]
     speakers: Callable[[Checkpoint], Sequence[str | None]]
 
 
 def text_hash(text: str, key: bytes = b"") -> bytes:
-    """16 bytes that stand for a text: equal texts are embedded and kept once."""
+    """A hash of 16 bytes of a text: equal texts are embedded and stored once."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
 
 
 def digest_of(turn: Turn, key: bytes = b"") -> bytes:
-    """16 bytes that stand for a turn as its thread file has it: role, time and text."""
-    # None of the first two can hold NUL once it stands for itself: the length goes first.
+    """A hash of 16 bytes of a turn in its thread file: role, time and text."""
+    # With the length first, a NUL inside role or time is unambiguous.
     head = f"{len(turn.role)}\0{turn.role}\0{len(turn.ts_text)}\0{turn.ts_text}\0"
     body = (head + turn.text).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(body, digest_size=16, key=key).digest()
@@ -163,7 +163,7 @@ def chain_of(digests: Sequence[bytes]) -> bytes:
 def first_difference(
     checkpoint: Checkpoint | None, digests: Sequence[bytes], indexed: Indexed
 ) -> int:
-    """How many of the indexed turns still stand at the beginning of a thread with these digests."""
+    """How many of the indexed turns still begin a thread with these digests."""
     if checkpoint is None:
         return 0
     if (
@@ -173,8 +173,8 @@ def first_difference(
         return checkpoint.count
     old = indexed.digests(checkpoint)
     pairs = zip(old, digests, strict=False)
-    same = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
-    return min(len(old), len(digests)) if same is None else same
+    first_differing = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+    return min(len(old), len(digests)) if first_differing is None else first_differing
 
 
 def record_of(
@@ -184,11 +184,11 @@ def record_of(
     digest: bytes,
     sealer: IndexSealer = CLEAR_INDEX,
 ) -> Record:
-    """Analyse a turn for the index; recalled text that it quotes is not said anew by it."""
-    told = strip_recalled(turn.text)
-    found = index_text(told)
-    tokens = " ".join(map(sealer.token_key, found.tokens))
-    forms = "" if sealer.sealed else " ".join(found.forms)
+    """Analyse a turn for the index, without recalled text that it quotes."""
+    own_text = strip_recalled(turn.text)
+    indexed = index_text(own_text)
+    tokens = " ".join(map(sealer.token_key, indexed.tokens))
+    forms = "" if sealer.sealed else " ".join(indexed.forms)
     return Record(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
@@ -197,14 +197,14 @@ def record_of(
         offset=(turn.ts.utcoffset() or timedelta()) // timedelta(minutes=1),
         text=turn.text,
         tokens=f"{tokens}\n{forms}" if forms else tokens,
-        length=found.length,
-        flags=turn_flags(told),
+        length=indexed.length,
+        flags=turn_flags(own_text),
         text_hash=text_hash(turn.text, sealer.hash_key),
         digest=digest,
     )
 
 
 def tokens_and_forms(stored: str) -> tuple[str, str]:
-    """The tokens of a turn, and its words as they are written."""
+    """The tokens of a turn, and its words as written."""
     tokens, _, forms = stored.partition("\n")
     return tokens, forms

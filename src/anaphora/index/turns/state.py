@@ -1,6 +1,6 @@
-"""The index as this process holds it: what the file has, and an overlay of what it has not yet.
+"""The index in the memory of this process: the content of the file, and an overlay of changes.
 
-The overlay is what lets a process answer right while another one writes, or where nothing can be
+With the overlay, a process answers correctly while another one is writing, or if nothing can be
 written.
 """
 
@@ -16,7 +16,7 @@ from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import FIELDS
 from anaphora.index.turns.ledger import Delta, Ledger
 from anaphora.index.turns.records import Change, Checkpoint, tokens_and_forms
-from anaphora.index.turns.table import Speakers, Turns, make_table, no_turns, of_records
+from anaphora.index.turns.table import Speakers, Turns, make_table, make_turns, no_turns
 from anaphora.index.turns.titles import TitleWords
 from anaphora.index.turns.vectors import AnnView, TurnAnn
 from anaphora.index.turns.view import TurnView, TurnWords
@@ -66,7 +66,7 @@ class State:
         self._rows: tuple[Turns, TurnTable, TurnWords] | None = None
 
     def absorb(self, ledger: Ledger) -> None:
-        """Take in what is new in the file. Raises IndexLost and LedgerBusy."""
+        """Load new content of the file. Raises IndexLost and LedgerBusy."""
         delta = ledger.delta(self.point, self._dimensions, self._ann.usable)
         if delta.whole:
             self._forget_rows()
@@ -74,7 +74,7 @@ class State:
         before = 0 if delta.whole or self.point is None else self.point.last_row
         codes = self._speakers.codes(delta.speakers)
         delta.turns.rows["speaker"] = codes
-        self._turns = self._turns.joined(delta.turns)
+        self._turns = self._turns.join(delta.turns)
         self.checkpoints.update(delta.checkpoints)
         self._titles.follow(delta.checkpoints.values())
         self._check_counts()
@@ -90,16 +90,16 @@ class State:
         self.overlay = {k: c for k, c in based if _still_based(c, self.checkpoints.get(k))}
 
     def _take_ann(self, hashes: list[bytes], ids: list[int]) -> None:
-        """Leave the vectors of these texts to the ANN index; memory begins anew with the others."""
+        """Leave the vectors of these texts to the ANN index; memory starts empty for the others."""
         self._matrix = Matrix(self._dimensions)
         self._entries = np.empty(0, np.int32)
         self._far: AnnView | None = self._ann.view(ids)
         self._far_places = dict(zip(hashes, range(len(hashes)), strict=True))
 
     def _check_counts(self) -> None:
-        """Raise IndexLost where a thread has not as many rows as its checkpoint says."""
-        codes = np.array([one.code for one in self.checkpoints.values()], np.int64)
-        counts = np.array([one.count for one in self.checkpoints.values()], np.int64)
+        """Raise IndexLost if a thread does not have as many rows as its checkpoint says."""
+        codes = np.array([checkpoint.code for checkpoint in self.checkpoints.values()], np.int64)
+        counts = np.array([checkpoint.count for checkpoint in self.checkpoints.values()], np.int64)
         most = int(codes.max(initial=-1)) + 1
         rows = np.bincount(self._turns.rows["conversation"], minlength=most)
         if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
@@ -120,12 +120,12 @@ class State:
         if renewed or (self.segment is None and not before):
             self.postings = MemoryPostings()
             before = upto
-        # Not beyond the rows that were read: another process may have written more since, whose
-        # words come with their rows.
+        # Only up to the rows that were read: the words of rows that another process has added
+        # since come with these rows.
         self._add_words(ledger.tokens(max(before, upto), delta.last_row))
 
     def drop_segment(self, ledger: Ledger) -> None:
-        """Answer without the segments of words: nothing of it is left."""
+        """Answer without the segment of words, which is gone."""
         self.segment, self.words_lost, self.postings = None, False, MemoryPostings()
         last = self.point.last_row if self.point is not None else 0
         self._add_words(ledger.tokens(0, last))
@@ -137,18 +137,18 @@ class State:
             self.postings.add(key, (tokens,), forms)
 
     def keep(self, changes: Sequence[Change]) -> None:
-        """Answer with these changes although the file has not got them."""
+        """Answer with these changes although the file does not have them."""
         if changes:
             self.overlay.update({change.conversation_id: change for change in changes})
             self._changed()
 
     def drop(self, conversation_id: str) -> None:
-        """Answer with what the file has of this thread."""
+        """Answer with the file's content of this thread."""
         if self.overlay.pop(conversation_id, None) is not None:
             self._changed()
 
     def known_checkpoints(self) -> dict[str, Checkpoint]:
-        """Marks of what is answered with: the file's, and the overlay's in their place."""
+        """The checkpoints in use: those of the file, replaced by those of the overlay."""
         if not self.overlay:
             return self.checkpoints
         checkpoints = dict(self.checkpoints)
@@ -160,7 +160,7 @@ class State:
         return checkpoints
 
     def add_vectors(self, vectors: dict[bytes, bytes]) -> None:
-        """Answer with these vectors, and keep them until they are saved."""
+        """Answer with these vectors, and hold them until they are saved."""
         self.unsaved.update(vectors)
         self._matrix.add(list(vectors), list(vectors.values()))
         for key in vectors:
@@ -169,7 +169,7 @@ class State:
 
     @property
     def words_wanting(self) -> bool:
-        """Whether the segment on disk is not the one that was finished last, and has to be made."""
+        """Whether the segment on disk is missing or outdated, and has to be made."""
         meta = self.segment.meta if self.segment is not None else SegmentMeta()
         return self.words_lost or (self.point is not None and meta != self.point.words)
 
@@ -184,7 +184,7 @@ class State:
         return len(self._matrix.view().parts)
 
     def speakers_of(self, checkpoint: Checkpoint) -> list[str | None]:
-        """Who spoke in each indexed turn of a thread, in order."""
+        """The speaker of each indexed turn of a thread, in order."""
         turns = self._turns.rows
         rows = np.flatnonzero(turns["conversation"] == checkpoint.code)
         rows = rows[np.argsort(turns["position"][rows], kind="stable")]
@@ -196,42 +196,50 @@ class State:
         return {r.text_hash: r.text for c in self.overlay.values() for r in c.records}
 
     def view(self) -> TurnView:
-        """What is known now. Raises IndexLost where the file's rows do not fit together."""
+        """The current view. Raises IndexLost if the rows of the file are inconsistent."""
         if self._view is None:
-            self._view = self._make_view()
+            if self._rows is None:
+                self._rows = self._make_rows()
+            turns, table, words = self._rows
+            entries = self._entries_of(turns.hashes)
+            self._view = TurnView(
+                table=table,
+                hashes=turns.hashes,
+                embedded=entries >= 0,
+                _entries=entries,
+                _matrix=self._matrix.view(),
+                _ann=self._far,
+                _words=words,
+            )
         return self._view
 
-    def _make_view(self) -> TurnView:
-        if self._rows is None:
-            self._rows = self._make_rows()
-        turns, table, words = self._rows
-        entries = self._entries_of(turns.hashes)
-        return TurnView(
-            table=table,
-            hashes=turns.hashes,
-            embedded=entries >= 0,
-            _entries=entries,
-            _matrix=self._matrix.view(),
-            _ann=self._far,
-            _words=words,
-        )
-
     def _make_rows(self) -> tuple[Turns, TurnTable, TurnWords]:
-        """All but the vectors, which come more often than rows do."""
+        """All parts of a view except vectors, which are added more often than rows."""
         ids = {checkpoint.code: key for key, checkpoint in self.checkpoints.items()}
         turns = self._turns
         if self.overlay:
-            turns = self._without_dropped(turns)
+            keep = np.ones(len(turns), np.bool_)
+            for key, change in self.overlay.items():
+                if change.base is not None:
+                    of_thread = turns.rows["conversation"] == self.checkpoints[key].code
+                    keep &= ~(of_thread & (turns.rows["position"] >= change.drop_from))
+            turns = turns.select(keep)
         base = len(turns)
         extra, overlay_postings = self._overlay_rows(ids)
-        turns = turns.joined(extra)
-        known = self.known_checkpoints()
-        titles = {code: known[key].title for code, key in ids.items() if known[key].title}
+        turns = turns.join(extra)
+        checkpoints = self.known_checkpoints()
+        titles = {
+            code: checkpoints[key].title for code, key in ids.items() if checkpoints[key].title
+        }
+        last = self.point.last_row if self.point is not None else 0
+        upto = self.segment.meta.upto if self.segment is not None else 0
+        row_of = np.full(max(last, upto) + 1, -1, np.int32)
+        row_of[turns.rows["id"][:base]] = np.arange(base, dtype=np.int32)
         words = TurnWords(
             statistics=WordStatistics(
                 self.segment, (self.postings, overlay_postings), (self._titles.postings,)
             ),
-            row_of=self._row_of(turns.rows["id"][:base]),
+            row_of=row_of,
             codes=np.array(sorted(ids), np.int32),
             base=base,
             term_of=self._term_of,
@@ -239,23 +247,8 @@ class State:
         )
         return turns, make_table(turns, ids, self._speakers.names), words
 
-    def _row_of(self, ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        last = self.point.last_row if self.point is not None else 0
-        upto = self.segment.meta.upto if self.segment is not None else 0
-        row_of = np.full(max(last, upto) + 1, -1, np.int32)
-        row_of[ids] = np.arange(len(ids), dtype=np.int32)
-        return row_of
-
-    def _without_dropped(self, turns: Turns) -> Turns:
-        keep = np.ones(len(turns), np.bool_)
-        for change in self.overlay.values():
-            if change.base is not None:
-                own = turns.rows["conversation"] == self.checkpoints[change.conversation_id].code
-                keep &= ~(own & (turns.rows["position"] >= change.drop_from))
-        return turns.kept(keep)
-
     def _overlay_rows(self, ids: dict[int, str]) -> tuple[Turns, MemoryPostings]:
-        """Rows of the overlay; adds to `ids` the threads that only it has, drops those it drops."""
+        """Rows of the overlay; `ids` gets its new threads and loses those that it deletes."""
         extra, tail = no_turns(), MemoryPostings()
         for key, change in self.overlay.items():
             checkpoint = self.checkpoints.get(key)
@@ -264,34 +257,31 @@ class State:
                 ids.pop(code, None)
                 continue
             ids[code] = key
-            for place, record in enumerate(change.records, len(extra)):
+            for row, record in enumerate(change.records, len(extra)):
                 tokens, forms = tokens_and_forms(record.tokens)
-                tail.add(place, (tokens,), forms)
-            extra = extra.joined(of_records(code, change.records, self._speakers))
+                tail.add(row, (tokens,), forms)
+            extra = extra.join(make_turns(code, change.records, self._speakers))
         return extra, tail
 
     def _entries_of(self, hashes: list[bytes]) -> NDArray[np.int32]:
-        """Places of the rows' vectors; only rows without one yet are looked up again."""
+        """The index of each row's cosine, those of the ANN index first; -1 without a vector.
+
+        Only rows without a vector are looked up again.
+        """
         if self.overlay or len(self._entries) > len(hashes):
             self._entries = np.empty(0, np.int32)
         new = np.full(len(hashes) - len(self._entries), -1, np.int32)
-        known = np.concatenate((self._entries, new))
-        missing = np.flatnonzero(known < 0)
+        entries = np.concatenate((self._entries, new))
+        missing = np.flatnonzero(entries < 0)
         if len(missing):
-            known[missing] = self._places([hashes[i] for i in missing.tolist()])
-        self._entries = np.empty(0, np.int32) if self.overlay else known
-        return known
-
-    def _places(self, keys: list[bytes]) -> NDArray[np.int32]:
-        """The place of each text's cosine: those of the ANN index first; -1 without a vector."""
-        found = self._matrix.entries(keys)
-        far = self._far_places
-        if not far:
-            return found
-        known = np.where(found < 0, -1, found + len(far)).astype(np.int32)
-        for at in np.flatnonzero(found < 0).tolist():
-            known[at] = far.get(keys[at], -1)
-        return known
+            keys = [hashes[i] for i in missing.tolist()]
+            in_memory, on_disk = self._matrix.entries(keys), self._far_places
+            entries[missing] = np.where(in_memory < 0, -1, in_memory + len(on_disk))
+            if on_disk:
+                for at in np.flatnonzero(in_memory < 0).tolist():
+                    entries[missing[at]] = on_disk.get(keys[at], -1)
+        self._entries = np.empty(0, np.int32) if self.overlay else entries
+        return entries
 
 
 def _still_based(change: Change, checkpoint: Checkpoint | None) -> bool:

@@ -1,4 +1,4 @@
-"""Turns in memory, one row each, and the table for ranking that is made from them."""
+"""Turns in memory, one row each, and the table that is made from them for ranking."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TURN: Final = np.dtype(
         ("speaker", "<i2"),
     ]
 )
-"""A turn: its row in the index file (-1: not in it), its thread's code there, and what TurnTable
-has of it."""
+"""A turn: its row in the index file (-1: not in it), its thread's code there, and the columns of
+TurnTable."""
 
 _OWN: Final = ("position", "role", "length", "flags", "ts", "offset")
 
 
 class Speakers:
-    """Codes of speakers' names, given in the order in which names are met; -1 is nobody."""
+    """Codes of the names of speakers, in the order of their appearance; -1 for no speaker."""
 
     def __init__(self) -> None:
         self._codes: dict[str | None, int] = {None: -1}
@@ -58,7 +58,7 @@ def turn_rows(columns: Sequence[Any], count: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """N turns: `rows` (N,) of the type TURN, and `hashes`, which stand for their texts."""
+    """N turns: `rows` (N,) of the type TURN, and the `hashes` of their texts."""
 
     rows: NDArray[Any]
     hashes: list[bytes]
@@ -66,16 +66,16 @@ class Turns:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def joined(self, other: Turns) -> Turns:
+    def join(self, other: Turns) -> Turns:
         """These turns, then the other ones."""
         if not len(other):
             return self
         return Turns(np.concatenate((self.rows, other.rows)), self.hashes + other.hashes)
 
-    def kept(self, keep: NDArray[np.bool_]) -> Turns:
-        """Only the turns where `keep` is true."""
+    def select(self, keep: NDArray[np.bool_]) -> Turns:
+        """The turns for which `keep` is true."""
         pairs = zip(self.hashes, keep.tolist(), strict=True)
-        return Turns(self.rows[keep], [value for value, stays in pairs if stays])
+        return Turns(self.rows[keep], [hash_ for hash_, stays in pairs if stays])
 
 
 def no_turns() -> Turns:
@@ -83,34 +83,34 @@ def no_turns() -> Turns:
     return Turns(np.empty(0, TURN), [])
 
 
-def of_records(
+def make_turns(
     code: int, records: Sequence[Record], speakers: Speakers | None, first: int = -1
 ) -> Turns:
     """Turns of the thread with this code; their rows in the index file count from `first`."""
     n = len(records)
-    own = ([getattr(r, name) for r in records] for name in _OWN)
+    columns_of_records = ([getattr(r, name) for r in records] for name in _OWN)
     ids = np.full(n, -1) if first < 0 else np.arange(first, first + n)
-    who = -1 if speakers is None else speakers.codes([r.speaker for r in records])
-    columns = (ids, code, *own, who)
+    speaker_codes = -1 if speakers is None else speakers.codes([r.speaker for r in records])
+    columns = (ids, code, *columns_of_records, speaker_codes)
     return Turns(turn_rows(columns, n), [r.text_hash for r in records])
 
 
 def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) -> TurnTable:
     """The table of these turns; `ids` gives the conversation id of each code.
 
-    Raises IndexLost where a thread's positions are not 0, 1, 2 …: then rows are missing.
+    Raises IndexLost if a thread's positions are not 0, 1, 2 …: then rows are missing.
     """
     codes = sorted(ids)
     dense = np.full((codes[-1] if codes else 0) + 1, -1, np.int32)
     dense[codes] = np.arange(len(codes), dtype=np.int32)
     n = len(turns)
-    own = {name: np.ascontiguousarray(turns.rows[name]) for name in TURN.names or ()}
-    conversation, position = own["conversation"], own["position"]
+    columns = {name: np.ascontiguousarray(turns.rows[name]) for name in TURN.names or ()}
+    conversation, position = columns["conversation"], columns["position"]
     order = np.argsort(conversation.astype(np.int64) << 32 | position, kind="stable")
-    thread, place, ts = conversation[order], position[order], own["ts"][order]
+    threads, positions, ts = conversation[order], position[order], columns["ts"][order]
     first = np.ones(n, np.bool_)
-    first[1:] = thread[1:] != thread[:-1]
-    _check_places(first, place, conversation, dense)
+    first[1:] = threads[1:] != threads[:-1]
+    _check_places(first, positions, conversation, dense)
     apart = first.copy()
     apart[1:] |= (ts[1:] - ts[:-1]) > SESSION_GAP_SECONDS
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
@@ -125,12 +125,12 @@ def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) 
         previous=previous,
         following=following,
         session=session,
-        role=own["role"],
-        speaker=own["speaker"],
-        ts=own["ts"],
-        length=own["length"],
-        flags=own["flags"],
-        offset=own["offset"],
+        role=columns["role"],
+        speaker=columns["speaker"],
+        ts=columns["ts"],
+        length=columns["length"],
+        flags=columns["flags"],
+        offset=columns["offset"],
         conversations=tuple(ids[code] for code in codes),
         speakers=speakers,
     )

@@ -1,4 +1,4 @@
-"""The words of what conversations are called, by their codes: few enough to lie in memory."""
+"""The words of the titles of conversations, by their codes: few enough for memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anaphora.index.words.postings import MemoryPostings, WordStatistics, idf
 
 
 class TitleWords:
-    """Follows what conversations are called. One thread at a time (the caller holds a lock)."""
+    """Indexes the titles of conversations. One thread at a time (the caller holds a lock)."""
 
     def __init__(self, term_of: Callable[[str], str]) -> None:
         self._term_of = term_of
@@ -22,16 +22,16 @@ class TitleWords:
         self.postings = MemoryPostings()
 
     def follow(self, checkpoints: Iterable[Checkpoint]) -> None:
-        """Take in checkpoints that are new or changed."""
+        """Update the titles of new or changed checkpoints."""
         anew = False
-        for one in checkpoints:
-            old = self._titles.get(one.code, "")
-            if old == one.title:
+        for checkpoint in checkpoints:
+            old = self._titles.get(checkpoint.code, "")
+            if old == checkpoint.title:
                 continue
             anew = anew or bool(old)
-            self._titles[one.code] = one.title
+            self._titles[checkpoint.code] = checkpoint.title
             if not anew:
-                self._add(one.code, one.title)
+                self._add(checkpoint.code, checkpoint.title)
         if anew:
             self.postings = MemoryPostings()
             for code, title in self._titles.items():
@@ -39,24 +39,24 @@ class TitleWords:
 
     def _add(self, code: int, title: str) -> None:
         if title:
-            found = titled(title, language_of(title))
-            tokens = " ".join(map(self._term_of, found.tokens))
-            self.postings.add(code, (tokens,), " ".join(found.forms))
+            indexed = titled(title, language_of(title))
+            tokens = " ".join(map(self._term_of, indexed.tokens))
+            self.postings.add(code, (tokens,), " ".join(indexed.forms))
 
 
 def title_shares(
-    titles: MemoryPostings, statistics: WordStatistics, wanted: Lookup
+    titles: MemoryPostings, statistics: WordStatistics, lookup: Lookup
 ) -> Mapping[int, float]:
-    """The share (0 to 1) of the mass of all asked words that a title holds, by code: its BM25.
+    """The share (0 to 1) of the mass of all words of a query that a title has, by code: its BM25.
 
-    A word that nothing holds is the rarest.
+    A word that is nowhere counts as the rarest.
     """
     average = titles.tokens[0] / max(1, titles.count)
-    codes, scores = titles.scores(wanted.titles, max(1.0, average))
+    codes, scores = titles.scores(lookup.titles, max(1.0, average))
     if not len(codes):
         return {}
     rarest = idf(statistics.documents, 0)
-    mass = sum(one or rarest for one in wanted.of_words)
-    places, where = np.unique(codes, return_inverse=True)
-    shares = np.minimum(np.bincount(where, scores, len(places)) / mass, 1.0)
-    return dict(zip(places.tolist(), shares.tolist(), strict=True))
+    mass = sum(weight or rarest for weight in lookup.of_words)
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    shares = np.minimum(np.bincount(inverse, scores, len(distinct)) / mass, 1.0)
+    return dict(zip(distinct.tolist(), shares.tolist(), strict=True))

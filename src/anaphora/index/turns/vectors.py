@@ -1,7 +1,7 @@
-"""The vectors of turns beyond what memory should hold: in LanceDB on disk.
+"""The vectors of turns that exceed the limit for memory: in LanceDB on disk.
 
-The index file stays what counts: where LanceDB's folder is gone or torn, its vectors are scanned in
-the file until the folder is written again. LanceDB is not imported before there is one.
+The index file remains authoritative: if LanceDB's folder is gone or torn, its vectors are scanned
+in the file until the folder is written again. LanceDB is not imported before there is a folder.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ STEP: Final = 8192
 """Newer parts that gather in memory before they go to the ANN index in one batch."""
 
 STEP_AT_CLOSE: Final = 1024
-"""The same for a process that ends: fewer are read back faster than they are written."""
+"""The same for a process that ends: reading fewer again is faster than writing them."""
 
 NEAREST: Final = 256
 """Parts of the ANN index that a question gets cosines of: 11 ms, and twice as many 17."""
 
 FEW: Final = 10_000
-"""Texts that are read back and compared one by one when a question is about them alone (60 ms)."""
+"""Texts that are read and compared one by one if a query is limited to them (60 ms)."""
 
 _MOST: Final = 8192
 _VECTORS: Final = 2_000
@@ -41,15 +41,15 @@ _AT_ONCE: Final = 500
 
 
 def ann_folder(embedder: str) -> str:
-    """The name of the folder that has the ANN index of one embedder's vectors."""
+    """The name of the folder with the ANN index of one embedder's vectors."""
     return hashlib.blake2b(embedder.encode(), digest_size=8).hexdigest()
 
 
 class OpenLedger:
-    """The index file that is open now, and its vectors for whoever has not the index's lock.
+    """The open index file, and its vectors for readers that do not hold the lock of the index.
 
-    A `file` that was read from is given back to go on with: numbers are those of one index file, in
-    another one they stand for other texts.
+    Readers pass the `file` that they began with: the numbers of vectors belong to one index file,
+    and stand for other texts in another one.
     """
 
     def __init__(self, dimensions: int) -> None:
@@ -58,18 +58,18 @@ class OpenLedger:
         self._dimensions = dimensions
 
     def vectors(self, file: Ledger | None, since: int, upto: int) -> Iterator[Batch]:
-        """Vectors of the file by their numbers; IndexLost where it is not the same file any more.
+        """Vectors of the file by their numbers. Raises IndexLost if another file is open now.
 
-        The lock is held for moments only: whoever asks meanwhile must not wait for all of them.
+        The lock is only held for each batch, so that queries need not wait for all of them.
         """
-        while ids := (found := self._read(file, (since, upto, _VECTORS)))[0]:
+        while ids := (stored := self._read(file, (since, upto, _VECTORS)))[0]:
             since = ids[-1]
-            yield self._batch(*found)
+            yield self._batch(*stored)
 
-    def some_vectors(self, file: Ledger | None, wanted: NDArray[np.int64]) -> Iterator[Batch]:
-        """Vectors of these numbers, without those that are gone; IndexLost as above."""
-        for start in range(0, len(wanted), _AT_ONCE):
-            yield self._batch(*self._read(file, wanted[start : start + _AT_ONCE].tolist()))
+    def some_vectors(self, file: Ledger | None, numbers: NDArray[np.int64]) -> Iterator[Batch]:
+        """Vectors of these numbers, without deleted ones. Raises IndexLost as `vectors`."""
+        for start in range(0, len(numbers), _AT_ONCE):
+            yield self._batch(*self._read(file, numbers[start : start + _AT_ONCE].tolist()))
 
     def _read(
         self, file: Ledger | None, which: tuple[int, int, int] | list[int]
@@ -81,14 +81,14 @@ class OpenLedger:
             return ledger.vectors(which, self._dimensions)
 
     def _batch(self, ids: list[int], blobs: list[bytes]) -> Batch:
-        """Stored vectors as (keys, parts): a text's number stands at each of its parts."""
+        """Stored vectors as (keys, parts): the number of a text is repeated for each part."""
         counts = [len(blob) // (2 * self._dimensions) for blob in blobs]
         parts = from_float16(b"".join(blobs), self._dimensions)
         return np.repeat(np.array(ids, np.int64), counts), parts
 
 
 class TurnAnn:
-    """The ANN index of one embedder; `cap` None: never (LanceDB keeps vectors in the clear)."""
+    """The ANN index of one embedder; `cap` None: never used (LanceDB stores vectors in clear)."""
 
     def __init__(
         self, folder: Path, embedder: tuple[str, int], cap: int | None, stored: OpenLedger
@@ -106,24 +106,24 @@ class TurnAnn:
         return self.cap is not None and available()
 
     def beyond(self, parts: int) -> bool:
-        """Whether more is scanned in memory than the cap says, since LanceDB is not there."""
+        """Whether more than the cap is scanned in memory, since LanceDB is not installed."""
         return self.cap is not None and parts > self.cap and not available()
 
     def new_store(self) -> AnnStore:
-        """The folder as it is now."""
+        """The current state of the folder."""
         store = AnnStore(self.folder, self._embedder, self._dimensions)
         store.open()
         return store
 
     def usable(self, checkpoint: AnnCheckpoint) -> int:
-        """Up to which number of a vector the ANN index can answer; 0 where it cannot."""
+        """Up to which number of a vector the ANN index can answer; 0 if it cannot."""
         failed, self.failed = self.failed, False
-        held = self._store
+        store_before = self._store
         if not checkpoint.generation or not self.writable():
             self._store = None
             return 0
-        if held is not None and not failed and _fits(held, checkpoint):
-            return held.meta.upto
+        if store_before is not None and not failed and _fits(store_before, checkpoint):
+            return store_before.meta.upto
         store = self.new_store()
         if (
             not _fits(store, checkpoint)
@@ -135,13 +135,13 @@ class TurnAnn:
         return store.meta.upto
 
     def view(self, ids: list[int]) -> AnnView | None:
-        """What can be asked for the texts of these numbers, in ascending order."""
+        """A view of the texts with these numbers, in ascending order; None without an index."""
         if self._store is None or not ids:
             return None
         return AnnView(np.array(ids, np.int64), self, self._store, self.stored.ledger)
 
     def write(self, file: Ledger, since: int, target: int) -> AnnCheckpoint | None:
-        """Write the file's vectors after `since`, up to `target`: None where that was refused."""
+        """Write the file's vectors after `since`, up to `target`; None if that fails."""
         store = self.new_store()
         if store.meta.upto != since or not since:
             if since:
@@ -155,13 +155,13 @@ class TurnAnn:
         return AnnCheckpoint(meta.generation, target, target)
 
     def give_up(self, store: AnnStore) -> None:
-        """The ANN index could not be read: it is not used again before it is written anew."""
+        """Stop using an unreadable ANN index until it is written anew."""
         self._broken = (store.meta.generation, store.meta.version)
         self.failed = True
 
 
 def _fits(store: AnnStore, checkpoint: AnnCheckpoint) -> bool:
-    # Beyond `upto` lies what somebody wrote who did not come to say so.
+    # Beyond `upto` there may be vectors of a writer that was killed before its checkpoint.
     meta = store.meta
     return (
         meta.generation == checkpoint.generation
@@ -181,7 +181,7 @@ class AnnView:
     def best(self, vector: NDArray[np.float32], limit: int = 0) -> NDArray[np.float32]:
         """The cosine of the best part of each text, shape (B,), 0 for all but the nearest.
 
-        `limit` is how many parts are looked for, 0 for NEAREST.
+        `limit` is how many parts are searched, 0 for NEAREST.
         """
         try:
             keys, cosines, _ = self._store.search(vector, limit or NEAREST)
@@ -189,21 +189,23 @@ class AnnView:
                 raise IndexLost("these are no cosines")
         except (IndexLost, *ANN_ERRORS):
             self._ann.give_up(self._store)
-            return self._scanned(vector, self._ann.stored.vectors(self._file, 0, int(self.ids[-1])))
-        return self._dense([(keys, cosines)])
+            return self._scan(vector, self._ann.stored.vectors(self._file, 0, int(self.ids[-1])))
+        return self._spread([(keys, cosines)])
 
-    def of(self, vector: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The same, right for the texts at these places of `ids`; the others may be 0."""
+    def cosines_at(
+        self, vector: NDArray[np.float32], places: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """The same, exact for the texts at these indices of `ids`; the others may be 0."""
         if not len(places):
             return np.zeros(len(self.ids), np.float32)
         if len(places) > FEW:
             return self.best(vector, min(_MOST, NEAREST * len(self.ids) // len(places)))
-        return self._scanned(
+        return self._scan(
             vector, self._ann.stored.some_vectors(self._file, self.ids[np.unique(places)])
         )
 
     def first_part(self, place: int) -> NDArray[np.float32] | None:
-        """The first vector of the text at a place of `ids`; None where the file is another one."""
+        """The first vector of the text at an index of `ids`; None if another file is open now."""
         with suppress(IndexLost, LedgerBusy):
             for _, parts in self._ann.stored.some_vectors(self._file, self.ids[[place]]):
                 if len(parts):
@@ -211,20 +213,18 @@ class AnnView:
                     return first
         return None
 
-    def _scanned(
-        self, vector: NDArray[np.float32], batches: Iterator[Batch]
-    ) -> NDArray[np.float32]:
-        found: list[Batch] = []
-        # A file that was replaced while it was read: the next question finds that out.
+    def _scan(self, vector: NDArray[np.float32], batches: Iterator[Batch]) -> NDArray[np.float32]:
+        cosines: list[Batch] = []
+        # If the file is replaced while it is read, the next query opens the new one.
         with suppress(IndexLost, LedgerBusy):
-            found.extend((keys, parts @ vector) for keys, parts in batches)
-        return self._dense(found)
+            cosines.extend((keys, parts @ vector) for keys, parts in batches)
+        return self._spread(cosines)
 
-    def _dense(self, found: list[Batch]) -> NDArray[np.float32]:
+    def _spread(self, batches: list[Batch]) -> NDArray[np.float32]:
         best = np.full(len(self.ids), -2.0, np.float32)
-        for keys, cosines in found:
-            places = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)
-            known = self.ids[places] == keys
-            np.maximum.at(best, places[known], cosines[known])
+        for keys, cosines in batches:
+            positions = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)
+            present = self.ids[positions] == keys
+            np.maximum.at(best, positions[present], cosines[present])
         best[best < -1.5] = 0.0
         return best

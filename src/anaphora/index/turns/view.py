@@ -1,6 +1,6 @@
-"""What an index of turns knew at one moment: rows, vectors and words that belong together.
+"""A consistent view of an index of turns at one moment: rows, vectors and words.
 
-A view stays right while the index goes on.
+A view stays valid while the index changes.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from anaphora.index.words.postings import WordStatistics, full_score
 from anaphora.rank.turn_table import TurnTable
 
 LONG: Final = 1_000
-"""Tokens from which on a turn also counts by its passages."""
+"""Tokens from which a turn is also scored by its passages."""
 
 TITLED: Final = 8
-"""Turns of a conversation that its title tells of in full."""
+"""With up to so many turns in a conversation, its title counts in full for each."""
 
 RAREST: Final = 12
-"""Words of a turn that others are looked up by which speak of the same thing."""
+"""Words of a turn by which turns about the same subject are looked up."""
 
 RARE: Final = 200
-"""Turns that may hold a term that is looked for in passages: one that is more common stands
+"""A term is scored in passages if no more turns than this have it: a more common term occurs
 somewhere in every long text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnWords:
-    """The words at one moment: a segment, what waits in memory by row id, and the overlay's.
+    """The words at one moment: of a segment, of rows in memory by row id, and of the overlay.
 
     `row_of` gives the row of each row id (-1: none), `codes` the code in the index file of each
-    thread, `base` the number of rows that come from the index file; `term_of` what the index has
-    in the place of a token (in a sealed home a keyed form). `titles` has what threads are called,
-    by their codes.
+    thread, `base` the number of rows that come from the index file; `term_of` gives the term of a
+    token (in a sealed home a keyed form). `titles` has the titles of threads, by their codes.
     """
 
     statistics: WordStatistics
@@ -53,9 +52,9 @@ class TurnWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TurnView:
-    """N turns at one moment. `table` has their columns, `embedded` (N,) says which have a vector.
+    """N turns at one moment. `table` has their columns, `embedded` (N,) whether they have vectors.
 
-    All dense results have one entry a row of `table`.
+    All dense results have one entry per row of `table`.
     """
 
     table: TurnTable
@@ -86,13 +85,13 @@ class TurnView:
     ) -> NDArray[np.float32]:
         """Cosine of each turn's best part with a unit vector, shape (N,).
 
-        A turn without a vector (see `embedded`) has 0: no evidence either way. So has one whose
-        vector is in the ANN index and not among the nearest few hundred there. `rows` are those
-        that are asked about, if not all: theirs are found although others are nearer. `also` are
-        those whose cosines are wanted beside the nearest (what matches the question's words).
+        A turn without a vector (see `embedded`) has 0: no evidence either way. So has a turn with a
+        vector in the ANN index that is not among the nearest few hundred there. `rows` limits the
+        query to these rows, which are found although others are nearer. `also` are rows to score
+        beside the nearest ones (those that match words of the query).
         """
         scores = np.zeros(len(self), np.float32)
-        best = self._best(vector, rows, also)
+        best = self._cosines_of_texts(vector, rows, also)
         if not len(best):
             return scores
         if self.embedded.all():
@@ -100,7 +99,7 @@ class TurnView:
         scores[self.embedded] = best[self._entries[self.embedded]]
         return scores
 
-    def _best(
+    def _cosines_of_texts(
         self,
         vector: NDArray[np.float32],
         rows: NDArray[np.int64] | None,
@@ -111,10 +110,14 @@ class TurnView:
         near = self._matrix.best(vector)
         if ann is None:
             return near
-        wanted = also if rows is None else rows
-        places = np.empty(0, np.int64) if wanted is None else self._entries[wanted].astype(np.int64)
-        places = places[(places >= 0) & (places < len(ann.ids))]
-        far = ann.of(vector, places)
+        asked_rows = also if rows is None else rows
+        ann_entries = (
+            np.empty(0, np.int64)
+            if asked_rows is None
+            else self._entries[asked_rows].astype(np.int64)
+        )
+        ann_entries = ann_entries[(ann_entries >= 0) & (ann_entries < len(ann.ids))]
+        far = ann.cosines_at(vector, ann_entries)
         if rows is None:
             nearest = ann.best(vector)
             far = np.where(nearest == 0, far, nearest)
@@ -123,48 +126,43 @@ class TurnView:
     def chunks(self, vector: NDArray[np.float32], row: int) -> NDArray[np.float32]:
         """The cosine of each chunk of one turn with a unit vector, in the order of its text.
 
-        Empty where its vectors are not in memory: there are none yet, or the ANN index has them.
+        Empty if its vectors are not in memory: there are none yet, or the ANN index has them.
         """
-        place = int(self._entries[row]) - (0 if self._ann is None else len(self._ann.ids))
-        if place < 0 or not self.embedded[row]:
+        text = int(self._entries[row]) - (0 if self._ann is None else len(self._ann.ids))
+        if text < 0 or not self.embedded[row]:
             return np.empty(0, np.float32)
-        return self._matrix.each(vector, place)
+        return self._matrix.each(vector, text)
 
     def closeness(self, row: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The cosine of each of these few rows to another one; NaN where either has no vector."""
-        found = np.full(len(rows), np.nan, np.float32)
-        vector = self._first_part(row)
-        if vector is None:
-            return found
-        far = 0 if self._ann is None else len(self._ann.ids)
-        places = self._entries[rows].astype(np.int64)
-        near = self.embedded[rows] & (places >= far)
-        found[near] = self._matrix.some(vector, places[near] - far)
-        if self._ann is not None:
-            bulk = self.embedded[rows] & (places < far)
-            found[bulk] = self._ann.of(vector, places[bulk])[places[bulk]]
-        return found
-
-    def _first_part(self, row: int) -> NDArray[np.float32] | None:
-        """The vector of a turn, of a long one that of its beginning; None where there is none."""
+        """The cosine of each of these few rows to another one; NaN if either has no vector."""
+        cosines = np.full(len(rows), np.nan, np.float32)
         if not self.embedded[row]:
-            return None
-        place, far = int(self._entries[row]), 0
+            return cosines
+        # Of a long turn, the vector of its beginning.
+        text, far = int(self._entries[row]), 0 if self._ann is None else len(self._ann.ids)
+        vector: NDArray[np.float32] | None
+        if self._ann is not None and text < far:
+            vector = self._ann.first_part(text)
+        else:
+            vector = self._matrix.parts[self._matrix.starts[text - far]]
+        if vector is None:
+            return cosines
+        entries = self._entries[rows].astype(np.int64)
+        in_memory = self.embedded[rows] & (entries >= far)
+        cosines[in_memory] = self._matrix.some(vector, entries[in_memory] - far)
         if self._ann is not None:
-            far = len(self._ann.ids)
-            if place < far:
-                return self._ann.first_part(place)
-        first: NDArray[np.float32] = self._matrix.parts[self._matrix.starts[place - far]]
-        return first
+            on_disk = self.embedded[rows] & (entries < far)
+            cosines[on_disk] = self._ann.cosines_at(vector, entries[on_disk])[entries[on_disk]]
+        return cosines
 
     def words(
         self, terms: Sequence[Word] | Lookup, conversation: int | None = None, limit: int = 1000
     ) -> NDArray[np.float32]:
-        """BM25 of each turn for `terms`, shape (N,), 0 for those that hold none of them.
+        """BM25 of each turn for `terms`, shape (N,), 0 for turns that have none of them.
 
-        A term is a token, or a word of a question, which may stand for several. `conversation` (a
-        code of `table`) leaves the other threads' turns at 0. Of the turns in the segment, the best
-        `limit` have scores; those in memory all have.
+        A term is a token, or a word of a question, which may stand for several tokens. With
+        `conversation` (a code of `table`), turns of other threads have 0. Of the turns in the
+        segment, only the best `limit` are scored, of those in memory all.
         """
         scores = np.zeros(len(self), np.float32)
         weights = self._looked_up(terms).weights if len(self) else {}
@@ -175,34 +173,34 @@ class TurnView:
         return scores
 
     def exact(self, looked_up: Lookup, conversation: int | None = None) -> NDArray[np.float32]:
-        """The share of what a question names exactly that each turn holds, shape (N,)."""
-        held = np.zeros(len(self), np.float32)
+        """The share of the exact names of a question that each turn has, shape (N,)."""
+        shares = np.zeros(len(self), np.float32)
         for terms in looked_up.exact:
             rows = self.holding(terms, conversation)
-            held[rows] += np.float32(1.0 / len(looked_up.exact))
-        return held
+            shares[rows] += np.float32(1.0 / len(looked_up.exact))
+        return shares
 
     def holding(self, terms: Sequence[str], conversation: int | None = None) -> NDArray[np.int64]:
-        """The rows that hold any of these terms of the index that are rare, each once."""
+        """The rows that have any of the rare ones of these terms of the index, each once."""
         rare = [term for term in terms if 0 < self._words.statistics.holding(term) <= RARE]
-        found = [self._holding(term, conversation) for term in rare]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+        rows = [self._rows_holding(term, conversation) for term in rare]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
 
     def naming(self, tokens: Sequence[str]) -> NDArray[np.bool_]:
-        """The turns that hold any of these tokens, shape (N,)."""
-        held = np.zeros(len(self), np.bool_)
+        """The turns that have any of these tokens, shape (N,)."""
+        mask = np.zeros(len(self), np.bool_)
         for term in map(self._words.term_of, tokens):
             if self._words.statistics.holding(term):
-                held[self._holding(term, None)] = True
-        return held
+                mask[self._rows_holding(term, None)] = True
+        return mask
 
     def sharing(
         self, terms: Sequence[Word], conversation: int | None, limit: int
     ) -> NDArray[np.float32]:
-        """BM25 of the turns, shape (N,), for those `RAREST` of `terms` that say most of a text."""
+        """BM25 of the turns, shape (N,), for the `RAREST` of `terms` with the highest weights."""
         scores = np.zeros(len(self), np.float32)
         weights = self.look_up(terms).weights if len(self) else {}
-        rarest = dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:RAREST])
+        rarest = dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:RAREST])
         if rarest:
             self._add_turns(scores, rarest, conversation, limit)
         return scores
@@ -215,14 +213,14 @@ class TurnView:
         limit: int,
     ) -> None:
         words, statistics = self._words, self._words.statistics
-        # Where all words are in the segment, its own statistics are those of everything.
+        # If all words are in the segment, its own statistics are the total ones.
         self._add_stored(scores, statistics.boosts(weights), conversation, limit)
         overlay = np.arange(words.base, len(self), dtype=np.int32)
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
             keys, parts = postings.scores(weights, statistics.average())
-            # What came into memory since this view was taken is beyond its rows.
-            here = keys < len(row_of)
-            rows, parts = row_of[keys[here]], parts[here]
+            # Documents added to memory since this view was made are beyond its rows.
+            in_view = keys < len(row_of)
+            rows, parts = row_of[keys[in_view]], parts[in_view]
             np.add.at(scores, rows[rows >= 0], parts[rows >= 0])
         if conversation is not None:
             scores[self.table.conversation != conversation] = 0.0
@@ -233,88 +231,92 @@ class TurnView:
         weights: Mapping[str, float],
         conversation: int | None,
     ) -> None:
-        """Let a long turn count as the best of its passages where that is more than by itself.
+        """Score a long turn by its best passage if that gives more than the whole turn.
 
-        BM25 divides by length, and a word that is nowhere else counts next to nothing in a turn of
-        an hour. Taken as n turns of the average length, it counts as one of them, less what n tries
-        are worth: that a term stands in one of n is ln(n) less of a surprise. A turn of average
-        length that holds a term once has its idf as BM25.
+        BM25 divides by length, so that a unique word counts next to nothing in a turn of an hour.
+        Instead, the turn is taken as n turns of average length and scored as one of them, less the
+        gain from n tries: that one of n turns has the term is ln(n) less surprising. A turn of
+        average length that has a term once has the term's idf as its BM25.
         """
         lengths, statistics = self.table.length, self._words.statistics
         if not len(lengths) or int(lengths.max()) <= LONG:
             return
-        found = np.zeros(len(self), np.float32)
+        raised = np.zeros(len(self), np.float32)
         for term, weight in weights.items():
             if statistics.holding(term) <= RARE:
-                rows = self._holding(term, conversation)
+                rows = self._rows_holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
                 tries = np.log(lengths[rows] / statistics.average())
-                found[rows] += np.clip(weight - tries, 0.0, weight)
-        np.maximum(scores, found, out=scores)
+                raised[rows] += np.clip(weight - tries, 0.0, weight)
+        np.maximum(scores, raised, out=scores)
 
-    def _holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
-        """The rows that hold a term of the index, each once."""
+    def _rows_holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
+        """The rows with a term of the index, each once."""
         words, statistics = self._words, self._words.statistics
-        held = np.zeros(len(self), np.float32)
-        self._add_stored(held, {term: 1.0}, conversation, statistics.holding(term))
+        scores = np.zeros(len(self), np.float32)
+        self._add_stored(scores, {term: 1.0}, conversation, statistics.holding(term))
         overlay = np.arange(words.base, len(self), dtype=np.int32)
         for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
             keys, _ = postings.scores({term: 1.0}, statistics.average())
             rows = row_of[keys[keys < len(row_of)]]
-            held[rows[rows >= 0]] = 1.0
+            scores[rows[rows >= 0]] = 1.0
         if conversation is not None:
-            held[self.table.conversation != conversation] = 0.0
-        return np.flatnonzero(held)
+            scores[self.table.conversation != conversation] = 0.0
+        return np.flatnonzero(scores)
 
     def title(self, conversation: int) -> str:
-        """What a conversation (a code of `table`) is called, "" where it has no name."""
+        """The title of a conversation (a code of `table`), "" if it has none."""
         return self._words.titles.get(int(self._words.codes[conversation]), "")
 
-    def titles(self, wanted: Lookup) -> NDArray[np.float32] | None:
-        """How much of a question the title of each turn's conversation holds, 0 … 1, shape (N,).
+    def titles(self, lookup: Lookup) -> NDArray[np.float32] | None:
+        """How much of a question the title of each turn's conversation matches, 0 … 1, shape (N,).
 
-        It is told of the conversation, not of a turn: where there are more than `TITLED` of them,
-        each has less of it. None where no title holds anything.
+        A title describes the conversation, not a turn: with more than `TITLED` turns, each gets
+        less. None if no title matches.
         """
         words = self._words
-        if not wanted.titles or not words.titles:
+        if not lookup.titles or not words.titles:
             return None
-        shares = title_shares(words.statistics.beside[0], words.statistics, wanted)
-        each = np.array([shares.get(code, 0.0) for code in words.codes.tolist()], np.float32)
-        if not each.any():
+        shares = title_shares(words.statistics.beside[0], words.statistics, lookup)
+        shares_by_code = np.array(
+            [shares.get(code, 0.0) for code in words.codes.tolist()], np.float32
+        )
+        if not shares_by_code.any():
             return None
-        counts = np.bincount(self.table.conversation, minlength=len(each))
-        each *= np.sqrt(np.minimum(1.0, TITLED / np.maximum(counts, 1))).astype(np.float32)
-        found: NDArray[np.float32] = each[self.table.conversation]
-        return found
+        counts = np.bincount(self.table.conversation, minlength=len(shares_by_code))
+        shares_by_code *= np.sqrt(np.minimum(1.0, TITLED / np.maximum(counts, 1))).astype(
+            np.float32
+        )
+        shares_by_row: NDArray[np.float32] = shares_by_code[self.table.conversation]
+        return shares_by_row
 
     def alike(
         self, terms: Sequence[Word] | Lookup, words: NDArray[np.float32], length: int
     ) -> NDArray[np.float32]:
-        """How alike each turn is to a question by its words, 0 … 1, shape (N,).
+        """The similarity of each turn to a question by its words, 0 … 1, shape (N,).
 
         Like the cosine of two bags of words: the share of the question's IDF mass that the turn
-        holds, times the root of the shorter text's length over the longer one's. `words` are the
+        matches, times the root of the shorter text's length over the longer one's. `words` are the
         scores of `terms`, `length` the number of the question's tokens. The share is the score over
-        that of a turn as long which holds every term once.
+        that of a turn of the same length that has every term once.
         """
-        found = np.zeros(len(self), np.float32)
+        similarity = np.zeros(len(self), np.float32)
         mass = self._looked_up(terms).mass
         rows = np.flatnonzero(words)
         if not mass or not len(rows):
-            return found
+            return similarity
         lengths = np.maximum(self.table.length[rows], 1)
-        held = words[rows] / full_score(mass, lengths, self._words.statistics.average())
+        shares = words[rows] / full_score(mass, lengths, self._words.statistics.average())
         shorter = np.minimum(lengths, length) / np.maximum(lengths, length)
-        found[rows] = np.minimum(held, 1.0) * np.sqrt(shorter)
-        return found
+        similarity[rows] = np.minimum(shares, 1.0) * np.sqrt(shorter)
+        return similarity
 
     def idf(self, terms: Sequence[Word]) -> NDArray[np.float32]:
-        """Inverse document frequency of each term, 0 for one that no turn holds."""
+        """Inverse document frequency of each term, 0 for a term that no turn has."""
         return np.array(self.look_up(terms).of_words, np.float32)
 
     def look_up(self, terms: Sequence[Word]) -> Lookup:
-        """What terms are looked up by, and what they were read as."""
+        """Look up terms in the words of this view."""
         return look_up(terms, self._words.statistics, self._words.term_of)
 
     def _looked_up(self, terms: Sequence[Word] | Lookup) -> Lookup:
@@ -331,7 +333,7 @@ class TurnView:
         if segment is None:
             return
         group = None if conversation is None else int(self._words.codes[conversation])
-        ids, found = segment.search({segment.fields[0]: boosts}, limit, group=group)
+        ids, stored_scores = segment.search({segment.fields[0]: boosts}, limit, group=group)
         rows = self._words.row_of[ids]
-        here = rows >= 0
-        scores[rows[here]] = found[here]
+        in_view = rows >= 0
+        scores[rows[in_view]] = stored_scores[in_view]

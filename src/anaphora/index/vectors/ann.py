@@ -1,8 +1,8 @@
-"""Vectors beyond what memory should hold: LanceDB on disk, searched approximately.
+"""Vectors that exceed the limit for memory: LanceDB on disk, searched approximately.
 
 Keys are numbers that never change their meaning. It needs the extra `large`; a folder that cannot
-be read is made again. Vectors come in large batches: a thousand small adds make hundreds of
-megabytes and slow every query.
+be read is rebuilt. Vectors are added in large batches: a thousand small additions take hundreds of
+megabytes and slow down every query.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from anaphora.index.maintenance import IndexLost
 Batch = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 INDEX_FROM: Final = 10_000
-"""Vectors from which on a graph is built; below, a scan of the disk is fast and exact."""
+"""Vectors from which a graph is built; below, a scan of the disk is fast and exact."""
 
 UNINDEXED: Final = 8
-"""The share of the graph that may be beside it before it is made anew; LanceDB scans those."""
+"""The graph is rebuilt once 1/UNINDEXED of its vectors lies outside; LanceDB scans those."""
 
 _REFINE: Final = 4
 _PROBES: Final = 32
 _LEAST_BREADTH: Final = 128
 _META: Final = "ann.json"
 _TABLE: Final = "vectors"
-# LanceDB documents no errors of its own: it raises these for what is torn, gone or refused.
+# LanceDB documents no errors of its own: it raises these if a file is torn, gone or refused.
 ANN_ERRORS = (OSError, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
 class AnnMeta:
-    """What lies on disk: `count` vectors of `embedder` up to truth's number `upto`.
+    """The state on disk: `count` vectors of `embedder` up to number `upto` of the database.
 
-    `version` is LanceDB's; a table at another one is not what was finished. `indexed` says how
-    many vectors the graph knows.
+    `version` is LanceDB's; a table at another version was not finished. `indexed` is the number
+    of vectors in the graph.
     """
 
     embedder: str
@@ -74,15 +74,15 @@ class AnnStore:
         self._table: Any = None
 
     def open(self) -> AnnMeta:
-        """Read what was finished last; an empty store where there is none of this embedder."""
+        """Read the last finished state; an empty one if there is none of this embedder."""
         self._table = None
         empty = AnnMeta(self.meta.embedder)
         try:
-            found = AnnMeta(**json.loads((self.folder / _META).read_text(encoding="utf-8")))
+            meta = AnnMeta(**json.loads((self.folder / _META).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
-            found = empty
-        usable = found.embedder == empty.embedder and (self.folder / found.generation).is_dir()
-        self.meta = found if usable and found.generation else empty
+            meta = empty
+        usable = meta.embedder == empty.embedder and (self.folder / meta.generation).is_dir()
+        self.meta = meta if usable and meta.generation else empty
         return self.meta
 
     def search(
@@ -90,29 +90,33 @@ class AnnStore:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], bool]:
         """Keys of the nearest vectors with their cosines, best first, and whether that is exact.
 
-        Raises IndexLost where the table cannot be read.
+        Raises IndexLost if the table cannot be read.
         """
         exact = not self.meta.indexed
         try:
-            query = self._opened().search(vector).distance_type("cosine").limit(limit)
+            if self._table is None:
+                self._table = self._connect(self.meta.generation).open_table(_TABLE)
+                # At the finished version: another process may be adding to the table.
+                self._table.checkout(self.meta.version)
+            query = self._table.search(vector).distance_type("cosine").limit(limit)
             if not exact:
                 wide = max(_REFINE * limit, _LEAST_BREADTH)
                 query = query.nprobes(_PROBES).refine_factor(_REFINE).ef(wide)
-            found = query.select(["key", "_distance"]).to_arrow()
+            nearest = query.select(["key", "_distance"]).to_arrow()
         except ANN_ERRORS as error:
             raise IndexLost(str(error).splitlines()[0] if str(error) else repr(error)) from error
-        keys = found.column("key").to_numpy().astype(np.int64)
-        cosines = 1.0 - found.column("_distance").to_numpy().astype(np.float32)
+        keys = nearest.column("key").to_numpy().astype(np.int64)
+        cosines = 1.0 - nearest.column("_distance").to_numpy().astype(np.float32)
         return keys, cosines, exact
 
     def extend(self, batches: Iterable[Batch], upto: int) -> AnnMeta:
-        """Add batches of (keys, unit vectors) and make them findable; the state that counts now."""
+        """Add batches of (keys, unit vectors) and make them searchable; the new state."""
         meta = self.meta
         generation = meta.generation or uuid.uuid4().hex
         table = self._table_to_write(generation)
         before = table.count_rows()
         if meta.generation and (before != meta.count or table.version != meta.version):
-            # Somebody was killed while writing: what lies there is more than was finished.
+            # A writer was killed: the table has more than was finished.
             table.checkout(meta.version)
             table.restore()
         table.add(self._reader(batches))
@@ -134,15 +138,15 @@ class AnnStore:
     def _make_graph(self, table: Any, count: int) -> None:
         from lancedb.index import HnswSq
 
-        # Tidying while there is a graph would join what is new to it: as long as making it anew.
-        for known in table.list_indices():
-            table.drop_index(known.name)
+        # Optimising while there is a graph would extend it, which takes as long as rebuilding it.
+        for index in table.list_indices():
+            table.drop_index(index.name)
         self._tidy(table)
         graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
         table.create_index("vector", config=graph, replace=True)
 
     def _tidy(self, table: Any) -> None:
-        # Unverified files may belong to another process's write: they stay.
+        # Unverified files may belong to a write of another process: they are not deleted.
         table.optimize(cleanup_older_than=timedelta(hours=1), delete_unverified=False)
 
     def _finish(self, meta: AnnMeta) -> None:
@@ -151,16 +155,9 @@ class AnnStore:
         fresh.replace(self.folder / _META)
         self.meta = meta
         self._table = None
-        for place in list(self.folder.iterdir()):
-            if place.is_dir() and place.name != meta.generation:
-                shutil.rmtree(place, ignore_errors=True)
-
-    def _opened(self) -> Any:
-        if self._table is None:
-            self._table = self._connect(self.meta.generation).open_table(_TABLE)
-            # A view of what was finished: another process may be adding to it.
-            self._table.checkout(self.meta.version)
-        return self._table
+        for path in list(self.folder.iterdir()):
+            if path.is_dir() and path.name != meta.generation:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _table_to_write(self, generation: str) -> Any:
         import pyarrow as pa

@@ -1,6 +1,6 @@
 """Vectors of one embedder in memory, scanned exactly: the best cosine of each text with a query.
 
-A text is told by a key, such as its hash; a long one has several parts.
+A text is identified by a key, such as its hash; a long text has several parts.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from anaphora.index.rows import GrowingColumn
 
 
 def to_float16(parts: NDArray[np.float32]) -> bytes:
-    """Vectors of shape (parts, dimensions) as the bytes that are stored: float16, little end."""
+    """Vectors of shape (parts, dimensions) as stored bytes: float16, little-endian."""
     return parts.astype("<f2").tobytes()
 
 
 def from_float16(data: bytes, dimensions: int) -> NDArray[np.float32]:
     """Stored bytes as float32 of shape (parts, dimensions).
 
-    What is new goes through here too, so that a score does not change when the index is reopened.
+    New vectors pass through here too, so that scores do not change when the index is reopened.
     """
     return np.frombuffer(data, "<f2").reshape(-1, dimensions).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixView:
-    """The vectors of M texts as they were at one moment: `parts` (P, dimensions), `starts` (M,).
+    """The vectors of M texts at one moment: `parts` (P, dimensions), `starts` (M,).
 
-    `more` are the parts that are not the first of their text, `owners` the texts that they are of.
+    `more` are the parts that are not the first of their text, `owners` the texts they belong to.
     """
 
     parts: NDArray[np.float32]
@@ -44,26 +44,26 @@ class MatrixView:
         return self.best_parts(products(self.parts, vector))
 
     def best_parts(self, similarities: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The greatest of what each text's parts (P,) have, shape (M,)."""
+        """The greatest similarity among the parts (P,) of each text, shape (M,)."""
         if len(self.starts) == len(self.parts):
             return similarities
         best: NDArray[np.float32] = similarities[self.starts]
-        # Few texts have several parts: a pass over all of them would cost more.
+        # Few texts have several parts: a pass over all parts would cost more.
         np.maximum.at(best, self.owners, similarities[self.more])
         return best
 
     def some(self, vector: NDArray[np.float32], texts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """As `best(vector)[texts]`, to the bit, without looking at the others."""
+        """Bit for bit `best(vector)[texts]`, without reading the other texts."""
         if not len(texts):
             return np.empty(0, np.float32)
         if len(self.starts) == len(self.parts):
             return products(self.parts[self.starts[texts]], vector)
-        rows, begin = self.parts_of(texts)
-        found: NDArray[np.float32] = np.maximum.reduceat(products(self.parts[rows], vector), begin)
-        return found
+        rows, begins = self.parts_of(texts)
+        best: NDArray[np.float32] = np.maximum.reduceat(products(self.parts[rows], vector), begins)
+        return best
 
     def each(self, vector: NDArray[np.float32], text: int) -> NDArray[np.float32]:
-        """The cosine of each part of one text, in the order in which they stand in it."""
+        """The cosine of each part of one text, in the order of the text."""
         return products(self.parts[self.parts_of(np.array([text], np.int64))[0]], vector)
 
     def parts_of(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -72,33 +72,33 @@ class MatrixView:
         following = np.minimum(texts + 1, len(self.starts) - 1)
         ends = np.where(texts < len(self.starts) - 1, self.starts[following], len(self.parts))
         counts = ends - first
-        begin = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        return np.repeat(first - begin, counts) + np.arange(int(counts.sum())), begin
+        begins = np.concatenate(([0], np.cumsum(counts)[:-1]))
+        return np.repeat(first - begins, counts) + np.arange(int(counts.sum())), begins
 
 
 def products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """The product of each row of (P, dimensions) with one vector, by one thread, shape (P,)."""
-    # Not `parts @ vector`: that wakes the threads of the linear algebra library, and where other
-    # processes want the processors too, it waited for them 7 to 25 ms instead of 0.6.
+    # Not `parts @ vector`: that wakes the threads of the linear algebra library, which took 7 to
+    # 25 ms instead of 0.6 while other processes used the processors.
     vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
-    found = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
-    made: NDArray[np.float32] = found
-    return made
+    computed = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
+    dots: NDArray[np.float32] = computed
+    return dots
 
 
 def products_of(rows: NDArray[np.float32], parts: NDArray[np.float32]) -> NDArray[np.float32]:
     """As `products` with each of a few rows, shape (rows, P)."""
     vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
     if vecdot is None:
-        found = np.einsum("ij,kj->ik", rows, parts)
+        computed = np.einsum("ij,kj->ik", rows, parts)
     else:
-        found = vecdot(rows[:, None, :], parts[None])
-    made: NDArray[np.float32] = found
-    return made
+        computed = vecdot(rows[:, None, :], parts[None])
+    dots: NDArray[np.float32] = computed
+    return dots
 
 
 class Matrix:
-    """A growing set of texts' vectors. Views stay as they were while it grows."""
+    """A growing set of texts' vectors. Earlier views stay valid while it grows."""
 
     def __init__(self, dimensions: int) -> None:
         self._dimensions = dimensions
@@ -115,7 +115,7 @@ class Matrix:
         return key in self._entries
 
     def add(self, keys: Sequence[bytes], blobs: Sequence[bytes]) -> None:
-        """Add texts' stored vectors; a text that is here already keeps what it has."""
+        """Add texts' stored vectors; texts that have vectors already keep them."""
         if not all(key not in self._entries for key in keys) or len(set(keys)) != len(keys):
             fresh = {k: b for k, b in zip(keys, blobs, strict=True) if k not in self._entries}
             keys, blobs = list(fresh), list(fresh.values())
@@ -127,32 +127,32 @@ class Matrix:
         self._entries.update(zip(keys, range(first, first + len(keys)), strict=True))
 
     def append(self, data: bytes, counts: NDArray[np.int64]) -> int:
-        """Add texts that have no key but their place; the place of the first.
+        """Add texts without keys; the number of the first.
 
-        `data` holds their stored vectors one after another, `counts` (n,) how many each has.
+        `data` is their stored vectors one after another, `counts` (n,) how many each text has.
         """
-        # Written into place as they are read: no copy of all of them in 32 bits.
+        # Converted while they are copied into the column: no second copy in 32 bits.
         rows = np.frombuffer(data, "<f2").reshape(-1, self._dimensions)
-        known, first = len(self._parts), len(self._starts)
+        part_count, first_text = len(self._parts), len(self._starts)
         self._parts.add(rows)
         starts = np.cumsum(counts) - counts
         if len(rows) > len(counts):
             several = np.repeat(np.arange(len(counts)), counts)
             later = np.setdiff1d(np.arange(len(rows)), starts, assume_unique=True)
-            self._more.add(known + later)
-            self._owners.add(first + several[later])
-        self._starts.add(known + starts)
-        return first
+            self._more.add(part_count + later)
+            self._owners.add(first_text + several[later])
+        self._starts.add(part_count + starts)
+        return first_text
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
-        """Forget the vectors of all other texts; their room is reused when the index is opened."""
-        kept = set(keys)
-        self._entries = {key: place for key, place in self._entries.items() if key in kept}
+        """Forget the vectors of all other texts; their memory is freed at the next opening."""
+        wanted_keys = set(keys)
+        self._entries = {key: number for key, number in self._entries.items() if key in wanted_keys}
 
     def entries(self, keys: Sequence[bytes]) -> NDArray[np.int32]:
-        """The place of each text among `view().best(...)`, -1 for one without a vector."""
-        find = self._entries.get
-        return np.fromiter((find(key, -1) for key in keys), np.int32, len(keys))
+        """The index of each text in `view().best(...)`, -1 for one without a vector."""
+        number_of = self._entries.get
+        return np.fromiter((number_of(key, -1) for key in keys), np.int32, len(keys))
 
     def view(self) -> MatrixView:
         """The vectors as they are now."""
@@ -175,7 +175,7 @@ class Nearest:
 
 
 def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:
-    """The best `limit`, and what ties with the last of them: a cut must not decide a tie."""
+    """The best `limit` rows, and those that tie with the last: a cut must not decide a tie."""
     if 0 < limit < len(rows):
         cut = len(rows) - limit
         keep = cosines >= np.partition(cosines, cut)[cut]
@@ -188,7 +188,7 @@ def best_part(
     rows: NDArray[np.int64], cosines: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Each row once, with the best of its parts' cosines."""
-    own, where = np.unique(rows, return_inverse=True)
-    best = np.full(len(own), -np.inf)
-    np.maximum.at(best, where, cosines)
-    return own, best
+    distinct, positions = np.unique(rows, return_inverse=True)
+    best = np.full(len(distinct), -np.inf)
+    np.maximum.at(best, positions, cosines)
+    return distinct, best

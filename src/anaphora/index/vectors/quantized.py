@@ -1,18 +1,18 @@
-"""Short forms of many vectors: what can be near is found without reading them whole.
+"""Short forms of many vectors: finds those that can be near without reading the vectors whole.
 
-`Quantized` keeps a byte a number: an approximate cosine of every part with a query, and how far
-from the exact one it can be at most. Whoever asks computes exactly all that could be among the
-best: an answer is that of an exact scan, from a quarter of the memory that one reads. The sums are
-those of ONNX Runtime's whole-number matrix product, in one thread: several would wait for each
-other where other programs want the processors too.
+`Quantized` stores each number as a byte: an approximate cosine of every part with a query, and how
+far it can be from the exact one. The caller computes exact cosines for all that could be among the
+best: the answer is that of an exact scan, from a quarter of the memory. The sums are computed by
+ONNX Runtime's integer matrix product in one thread: several threads would wait for each other
+while other programs use the processors.
 The bound, for x ≈ x' and q ≈ q': |x·q - x'·q'| ≤ |x - x'| |q| + |x'| |q - q'|, by Cauchy-Schwarz.
 
-`Projected` keeps each vector by its leading directions, as a principal component analysis of some
-of them does, and by the length of what is left of it, a byte a number: which pairs can be
-close is found without multiplying them out.
+`Projected` stores the coordinates of each vector along its leading directions (those of a principal
+component analysis of a sample) and the length of the remainder, each as a byte: pairs that can be
+close are found without multiplying the vectors out.
 The bound, for x = a + b and q = c + d with a, c along the leading directions and b, d across them:
-x·q ≤ a·c + |b| |d|, by Cauchy-Schwarz. It is itself one product, of a number more than directions,
-and what their codes can be off by is added to it as above.
+x·q ≤ a·c + |b| |d|, by Cauchy-Schwarz. It is itself one product, with one dimension more than there
+are directions, and the error of the codes is added to it as above.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from anaphora.embed.onnx import onnx_runtime
 from anaphora.index.vectors.matrix import products_of
 
 BLOCKS: Final = (16_384, 4_096)
-"""Parts that are packed together: as many of the first as there are (6 MB of 384 dimensions), of
-what is left of the second, and then the rest. As they become more, the last ones are packed anew:
-each some four times."""
+"""Sizes of the blocks that parts are packed in: as many as possible of the first size (6 MB of 384
+dimensions), then of the second, and one of the remainder. As parts are added, the last blocks are
+packed again: each part about four times."""
 
-# Parts at a time: what is needed to make their codes takes 15 MB of 384 dimensions.
+# Parts per step: making their codes takes 15 MB of 384 dimensions.
 _CODE_STEP: Final = 2048
 _PART_MOST: Final = 127
-# Products of processors without VNNI are added in pairs in 16 bits: 2 · 128 · 127 fits there.
+# Processors without VNNI add products in pairs in 16 bits: 2 · 128 · 127 fits.
 _QUERY_MOST: Final = 64
-# What the float32 arithmetic around the whole numbers can add.
+# The most that float32 arithmetic around the integers can add.
 _CODE_ROUNDING: Final = 1e-5
 
 Floats = NDArray[np.float32]
 
 
 class Quantized:
-    """Codes of a growing number of parts. One thread takes them in, others may ask meanwhile."""
+    """Codes of a growing number of parts. One thread adds parts, others may query meanwhile."""
 
     def __init__(self) -> None:
         self._blocks: tuple[_Block, ...] = ()
@@ -52,25 +52,22 @@ class Quantized:
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
 
-    def take_some(self, parts: Floats) -> bool:
-        """Take in more of `parts` (unit vectors), a block at most; False where none are left.
+    def add_some(self, parts: Floats) -> bool:
+        """Add the next block of `parts` (unit vectors); False if none are left.
 
-        Those that are here are the first of them.
+        The parts that are packed already are the first of them.
         """
-        start, kept = 0, 0
-        for size in _sizes(len(parts), BLOCKS):
-            if kept < len(self._blocks) and len(self._blocks[kept]) == size:
-                start, kept = start + size, kept + 1
+        start, full = 0, 0
+        for size in _split_sizes(len(parts), BLOCKS):
+            if full < len(self._blocks) and len(self._blocks[full]) == size:
+                start, full = start + size, full + 1
                 continue
-            self._blocks = (*self._blocks[:kept], _pack(parts[start : start + size]))
+            self._blocks = (*self._blocks[:full], _pack(parts[start : start + size]))
             return start + size < len(parts)
         return False
 
     def approximate(self, vector: Floats) -> tuple[Floats, float]:
-        """The approximate cosine of each part with a unit vector; the product, for any other.
-
-        None is further than the second value from the exact one.
-        """
+        """The approximate product of each part with a vector, and the greatest possible error."""
         blocks = self._blocks
         scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _QUERY_MOST)
         code = np.rint(vector / scale)
@@ -82,11 +79,11 @@ class Quantized:
         return cosines, error + max(block.longest for block in blocks) * apart + _CODE_ROUNDING
 
 
-def _sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[int]:
-    """How so many parts are divided."""
+def _split_sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[int]:
+    """The sizes of the blocks that so many parts are divided into."""
     for size in blocks:
-        whole, count = divmod(count, size)
-        yield from [size] * whole
+        full, count = divmod(count, size)
+        yield from [size] * full
     if rest and count:
         yield count
 
@@ -95,8 +92,8 @@ def _sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[
 class _Block:
     """Codes of some parts, packed for products with one query.
 
-    `scales` (n,) are what a code of 1 stands for. `error` is how far the codes are from their
-    parts at most, `longest` the length of the longest of what they stand for.
+    `scales` (n,) are the values of a code of 1. `error` is the greatest distance of decoded codes
+    from their parts, `longest` the length of the longest decoded vector.
     """
 
     session: Any
@@ -108,7 +105,7 @@ class _Block:
         return len(self.scales)
 
     def products(self, query: NDArray[np.uint8]) -> Floats:
-        """What the codes stand for · `query` (1, d), whose zero is `_QUERY_MOST`; shape (n,)."""
+        """Decoded codes · `query` (1, d), with `_QUERY_MOST` as its zero point; shape (n,)."""
         sums: Floats = self.session.run(None, {"a": query})[0][0].astype(np.float32)
         sums *= self.scales
         return sums
@@ -119,14 +116,14 @@ def _pack(parts: Floats) -> _Block:
     scales = np.empty(len(parts), np.float32)
     error = longest = 0.0
     for start in range(0, len(parts), _CODE_STEP):
-        some = parts[start : start + _CODE_STEP]
-        one = np.maximum(np.abs(some).max(axis=1), np.float32(1e-12)) / _PART_MOST
-        rounded = np.rint(some / one[:, None])
-        back = rounded * one[:, None]
+        block = parts[start : start + _CODE_STEP]
+        steps = np.maximum(np.abs(block).max(axis=1), np.float32(1e-12)) / _PART_MOST
+        rounded = np.rint(block / steps[:, None])
+        back = rounded * steps[:, None]
         longest = max(longest, _longest(back))
-        error = max(error, _longest(some - back))
-        codes[:, start : start + len(some)] = rounded.T
-        scales[start : start + len(some)] = one
+        error = max(error, _longest(block - back))
+        codes[:, start : start + len(block)] = rounded.T
+        scales[start : start + len(block)] = steps
     return _Block(_session(codes), scales, error, longest)
 
 
@@ -141,17 +138,17 @@ def _lengths(rows: Floats) -> Floats:
 
 
 def _session(codes: NDArray[np.int8]) -> Any:
-    """a (m, d) · codes (d, n), in 32 bits. A constant is packed once, when the session is made:
-    a product with it reads it at the speed of the memory, seven times as fast as with an input."""
+    """a (m, d) · codes (d, n), in 32 bits. The codes are a constant, which is packed once: a
+    product with it runs at the speed of memory, seven times as fast as with an input."""
     runtime = onnx_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = False
-    made = runtime.InferenceSession(_model(codes), options, providers=["CPUExecutionProvider"])
-    # The wrapper keeps the model's bytes, as large as the codes, to begin anew elsewhere.
-    vars(made).pop("_model_bytes", None)
-    return made
+    session = runtime.InferenceSession(_model(codes), options, providers=["CPUExecutionProvider"])
+    # The wrapper keeps the model's bytes, which are as large as the codes, for its fallback.
+    vars(session).pop("_model_bytes", None)
+    return session
 
 
 _UINT8, _INT8, _INT32 = 2, 3, 6
@@ -160,14 +157,18 @@ _UINT8, _INT8, _INT32 = 2, 3, 6
 def _model(codes: NDArray[np.int8]) -> bytes:
     """An ONNX model of one node, c = MatMulInteger(a, codes), in the protocol buffer encoding."""
 
-    def number(value: int) -> bytes:
-        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + number(value >> 7)
+    def number(integer: int) -> bytes:
+        return (
+            bytes([integer])
+            if integer < 128
+            else bytes([integer & 127 | 128]) + number(integer >> 7)
+        )
 
-    def field(place: int, value: bytes | str | int) -> bytes:
-        if isinstance(value, int):
-            return number(place << 3) + number(value)
-        data = value.encode() if isinstance(value, str) else value
-        return number(place << 3 | 2) + number(len(data)) + data
+    def field(field_number: int, content: bytes | str | int) -> bytes:
+        if isinstance(content, int):
+            return number(field_number << 3) + number(content)
+        payload = content.encode() if isinstance(content, str) else content
+        return number(field_number << 3 | 2) + number(len(payload)) + payload
 
     def constant(name: str, kind: int, shape: tuple[int, ...], data: bytes) -> bytes:
         sizes = b"".join(field(1, size) for size in shape)
@@ -187,31 +188,31 @@ def _model(codes: NDArray[np.int8]) -> bytes:
 
 
 LEADING: Final = 127
-"""Directions kept: of MiniLM's 384 they hold 0.74 of the square of a length. For one query at a
-cosine of 0.6 the bound leaves some 50 of 100,000 parts, where 64 leave 6,400; with what codes can
-be off by, 200."""
+"""Number of directions: of MiniLM's 384 they cover 0.74 of the square of a length. For one query at
+a cosine of 0.6 the bound leaves some 50 of 100,000 parts, where 64 leave 6,400; with the error of
+the codes, 200."""
 
 SHORT_BLOCKS: Final = (16_384, 4_096, 1_024, 256)
-"""Parts whose short forms are packed together: what is left over is looked at as it is."""
+"""Sizes of the blocks that short forms are packed in: the remainder is compared exactly."""
 
 _SAMPLE: Final = 2048
 _ROUNDS: Final = 2
 _NOTHING_LEFT: Final = 1e-6
 _ANEW: Final = 8
-"""Directions are looked for anew once there are so many times the parts that they were found in."""
+"""Directions are computed again once there are so many times the parts they were computed from."""
 _MANY_AT_ONCE: Final = 256
 _FEW_AT_ONCE: Final = 256
-# What the float32 arithmetic can take away from the bound.
+# The most that float32 arithmetic can take away from the bound.
 _BOUND_ROUNDING: Final = 1e-4
 _OF_SQUARE: Final = 1e-5
-# Vectors that the directions do not fit leave so much that multiplying all of them out is cheaper.
+# If the directions fit badly and more than this share remains, multiplying all out is cheaper.
 _TOO_MANY: Final = 1 / 32
 
 Places = NDArray[np.int64]
 
 
 class Projected:
-    """Short forms of a growing number of parts. One thread takes them in, others may ask."""
+    """Short forms of a growing number of parts. One thread adds parts, others may query."""
 
     def __init__(self) -> None:
         self._blocks: tuple[_ShortBlock, ...] = ()
@@ -221,78 +222,88 @@ class Projected:
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
 
-    def take_some(self, parts: Floats) -> bool:
-        """Take in more of `parts` (unit vectors), a block at most; False where none are left.
+    def add_some(self, parts: Floats) -> bool:
+        """Add the next block of `parts` (unit vectors); False if no full block is left.
 
-        Those that are here are the first of them. Fewer than make a block are never taken in.
+        The parts that are packed already are the first of them.
         """
-        start, kept = 0, 0
-        for size in _sizes(len(parts), SHORT_BLOCKS, rest=False):
-            if kept < len(self._blocks) and len(self._blocks[kept]) == size:
-                start, kept = start + size, kept + 1
+        start, full = 0, 0
+        for size in _split_sizes(len(parts), SHORT_BLOCKS, rest=False):
+            if full < len(self._blocks) and len(self._blocks[full]) == size:
+                start, full = start + size, full + 1
                 continue
             if self._axes is None or len(parts) >= _ANEW * self._found_in:
-                # Blocks that are here keep theirs: should those fit badly, their bound is looser.
-                self._axes, self._found_in = _leading(parts), len(parts)
-            made = _shorten(parts[start : start + size], self._axes)
-            self._blocks = (*self._blocks[:kept], made)
+                # Earlier blocks keep their directions: if these fit badly, the bound is looser.
+                self._axes, self._found_in = _find_axes(parts), len(parts)
+            block = _pack_short(parts[start : start + size], self._axes)
+            self._blocks = (*self._blocks[:full], block)
             return len(parts) - start - size >= SHORT_BLOCKS[-1]
         return False
 
-    def could_be(self, vector: Floats, closer: float) -> tuple[Places, int] | None:
-        """Places of the parts that could be so close to one vector; None where that is too many.
+    def find_near(self, vector: Floats, closer: float) -> tuple[Places, int] | None:
+        """Indices of the parts that could be so close to one vector; None if there are too many.
 
-        With them, how many parts were looked at: more may come meanwhile.
+        The second value is the number of parts that were compared: more may be added meanwhile.
         """
-        found, start, short = [], 0, _Shortened(vector[None])
+        near, start, short = [], 0, _Shortened(vector[None])
         for block in self._blocks:
-            some = block.could_be(short.along(block.axes), closer)
-            if len(some) > _TOO_MANY * len(block):
+            hits = block.find_near(short.project(block.axes), closer)
+            if len(hits) > _TOO_MANY * len(block):
                 return None
-            found.append(start + some)
+            near.append(start + hits)
             start += len(block)
-        return np.concatenate(found) if found else np.empty(0, np.int64), start
+        return np.concatenate(near) if near else np.empty(0, np.int64), start
 
     def pairs(
         self, vectors: Floats, parts: Floats, closer: float
     ) -> Iterator[tuple[Places, Places]]:
-        """(places among `vectors`, places among `parts`) of all pairs that could be so close.
+        """(indices in `vectors`, indices in `parts`) of all pairs that could be so close.
 
-        The first of `parts` are those that were taken in.
+        The first of `parts` are the packed ones.
         """
         blocks = self._blocks
-        known = sum(map(len, blocks))
+        packed = sum(map(len, blocks))
         for first in range(0, len(vectors), _MANY_AT_ONCE):
-            some, start = vectors[first : first + _MANY_AT_ONCE], 0
-            short = _Shortened(some)
+            batch, start = vectors[first : first + _MANY_AT_ONCE], 0
+            short = _Shortened(batch)
             for block in blocks:
                 end = start + len(block)
-                found = block.could_be(short.along(block.axes), closer)
-                if len(found) > _TOO_MANY * len(some) * len(block):
-                    near = (some @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
-                    found = np.flatnonzero(near)
-                at, place = np.divmod(found, len(block))
-                yield first + at, start + place
+                pairs = block.find_near(short.project(block.axes), closer)
+                if len(pairs) > _TOO_MANY * len(batch) * len(block):
+                    near = (batch @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
+                    pairs = np.flatnonzero(near)
+                query, part = np.divmod(pairs, len(block))
+                yield first + query, start + part
                 start = end
-            if known < len(parts):
-                newer = products_of(some, parts[known:]) if known else some @ parts.T
-                found = np.flatnonzero(newer.ravel() >= closer - _BOUND_ROUNDING)
-                at, place = np.divmod(found, len(parts) - known)
-                yield first + at, known + place
+            if packed < len(parts):
+                newer = products_of(batch, parts[packed:]) if packed else batch @ parts.T
+                pairs = np.flatnonzero(newer.ravel() >= closer - _BOUND_ROUNDING)
+                query, part = np.divmod(pairs, len(parts) - packed)
+                yield first + query, packed + part
 
 
 class _Shortened:
-    """Vectors along the directions of one block after another: most have the same ones."""
+    """Short forms of vectors for one block after another: most blocks share their directions."""
 
     def __init__(self, vectors: Floats) -> None:
         self._vectors = vectors
         self._axes: Floats | None = None
         self._short: _ShortQueries | None = None
 
-    def along(self, axes: Floats) -> _ShortQueries:
+    def project(self, axes: Floats) -> _ShortQueries:
         """Their short forms, as codes."""
         if self._short is None or self._axes is not axes:
-            self._axes, self._short = axes, _as_queries(_short(self._vectors, axes))
+            short = _short(self._vectors, axes)
+            most = np.maximum(np.abs(short).max(axis=1), np.float32(1e-12))
+            scales = most / np.float32(_QUERY_MOST)
+            codes = np.rint(short / scales[:, None])
+            queries = _ShortQueries(
+                (codes + _QUERY_MOST).astype(np.uint8),
+                scales.astype(np.float64),
+                _lengths(short - codes * scales[:, None]),
+                _lengths(short),
+            )
+            self._axes, self._short = axes, queries
         return self._short
 
 
@@ -300,7 +311,8 @@ class _Shortened:
 class _ShortQueries:
     """Codes (m, k) of short forms: their zero is `_QUERY_MOST`, and each row has its own scale.
 
-    `apart` (m,) is how far each is from what it stands for, `lengths` (m,) how long that is.
+    `apart` (m,) is the distance of each short form from its decoded codes, `lengths` (m,) its
+    length.
     """
 
     codes: NDArray[np.uint8]
@@ -309,21 +321,10 @@ class _ShortQueries:
     lengths: Floats
 
 
-def _as_queries(short: Floats) -> _ShortQueries:
-    scales = np.maximum(np.abs(short).max(axis=1), np.float32(1e-12)) / np.float32(_QUERY_MOST)
-    codes = np.rint(short / scales[:, None])
-    return _ShortQueries(
-        (codes + _QUERY_MOST).astype(np.uint8),
-        scales.astype(np.float64),
-        _lengths(short - codes * scales[:, None]),
-        _lengths(short),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _ShortBlock:
-    """Codes of the short forms of some parts, all of one `scale`: their sums can be compared as
-    they are. `error` and `longest` are as of a `_Block`."""
+    """Codes of the short forms of some parts, all of one `scale`: their sums are comparable.
+    `error` and `longest` are as in `_Block`."""
 
     session: Any
     axes: Floats
@@ -335,69 +336,71 @@ class _ShortBlock:
     def __len__(self) -> int:
         return self.count
 
-    def could_be(self, queries: _ShortQueries, closer: float) -> Places:
-        """Which pairs could be so close: places in a table (queries, parts), row by row."""
+    def find_near(self, queries: _ShortQueries, closer: float) -> Places:
+        """Which pairs could be so close: indices in a table (queries, parts), row by row."""
         off = self.error * queries.lengths + self.longest * queries.apart
         least = closer - _BOUND_ROUNDING - _CODE_ROUNDING - off.astype(np.float64)
         sums = self.session.run(None, {"a": queries.codes})[0]
-        # No sum is that large: what is beyond it is beyond all.
+        # No sum is that large, so a clipped threshold still excludes every part.
         most = np.iinfo(np.int32).max
-        wanted = np.clip(np.ceil(least / (self.scale * queries.scales)), -most, most)
-        found: Places = np.flatnonzero(sums >= wanted.astype(np.int32)[:, None])
-        return found
+        thresholds = np.clip(np.ceil(least / (self.scale * queries.scales)), -most, most)
+        pairs: Places = np.flatnonzero(sums >= thresholds.astype(np.int32)[:, None])
+        return pairs
 
 
-def _shorten(parts: Floats, axes: Floats) -> _ShortBlock:
+def _pack_short(parts: Floats, axes: Floats) -> _ShortBlock:
     codes = np.empty((len(axes) + 1, len(parts)), np.int8)
     steps = range(0, len(parts), _CODE_STEP)
     short = [_short(parts[start : start + _CODE_STEP], axes) for start in steps]
-    scale = max(1e-12, *(float(np.abs(some).max()) for some in short)) / _PART_MOST
+    scale = max(1e-12, *(float(np.abs(coordinates).max()) for coordinates in short)) / _PART_MOST
     error = longest = 0.0
-    for start, some in zip(steps, short, strict=True):
-        rounded = np.rint(some / np.float32(scale))
+    for start, coordinates in zip(steps, short, strict=True):
+        rounded = np.rint(coordinates / np.float32(scale))
         back = rounded * np.float32(scale)
         longest = max(longest, _longest(back))
-        error = max(error, _longest(some - back))
-        codes[:, start : start + len(some)] = rounded.T
+        error = max(error, _longest(coordinates - back))
+        codes[:, start : start + len(coordinates)] = rounded.T
     return _ShortBlock(_session(codes), axes, len(parts), scale, error, longest)
 
 
-def _leading(parts: Floats) -> Floats:
-    """The leading directions (LEADING, dimensions) of some of the parts, evenly spread.
+def _find_axes(parts: Floats) -> Floats:
+    """The leading directions (LEADING, dimensions) of an evenly spread sample of the parts.
 
-    By subspace iteration from some of the parts: nearly what an eigen decomposition finds, whose
-    many small steps wait for one another's threads, for seconds where other programs want the
-    processors too.
+    By subspace iteration, which comes close to an eigendecomposition. The latter takes many small
+    steps in several threads, which wait for each other for seconds if other programs use the
+    processors.
     """
-    some = parts[:: max(1, len(parts) // _SAMPLE)]
-    square = (some.T @ some).astype(np.float64)
-    axes = some[:: max(1, len(some) // LEADING)][:LEADING].astype(np.float64)
+    sample = parts[:: max(1, len(parts) // _SAMPLE)]
+    square = (sample.T @ sample).astype(np.float64)
+    axes = sample[:: max(1, len(sample) // LEADING)][:LEADING].astype(np.float64)
     for _ in range(_ROUNDS):
-        # Twice the product: of more, those that lead would leave no digits for the others.
-        axes = _orthonormal(axes @ square @ square)
+        # The product only twice: with more, the leading axes would leave no digits for the others.
+        axes = _orthonormalise(axes @ square @ square)
     return np.ascontiguousarray(axes, np.float32)
 
 
-def _orthonormal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows, each less what the ones before have of it (Gram-Schmidt, twice), of length 1.
+def _orthonormalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows made orthonormal in their order (Gram-Schmidt, twice).
 
-    One that is made of those before becomes 0.
+    A row that depends on those before becomes 0.
     """
-    found = np.zeros_like(rows)
-    for at, row in enumerate(rows):
-        left, before = row, found[:at]
+    axes = np.zeros_like(rows)
+    for position, row in enumerate(rows):
+        remainder, before = row, axes[:position]
         for _ in range(2):
-            left = left - np.einsum("i,ij->j", np.einsum("ij,j->i", before, left), before)
-        length = float(np.sqrt(left @ left))
+            remainder = remainder - np.einsum(
+                "i,ij->j", np.einsum("ij,j->i", before, remainder), before
+            )
+        length = float(np.sqrt(remainder @ remainder))
         if length > _NOTHING_LEFT * float(np.sqrt(row @ row)):
-            found[at] = left / length
-    return found
+            axes[position] = remainder / length
+    return axes
 
 
 def _short(rows: Floats, axes: Floats) -> Floats:
     along = products_of(rows, axes) if len(rows) <= _FEW_AT_ONCE else rows @ axes.T
-    left = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", along, along)
-    # Of two numbers that are nearly equal the difference is known to so many digits only.
-    across = np.sqrt(np.maximum(left, 0.0) + np.float32(_OF_SQUARE))
+    squares = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", along, along)
+    # The difference of two nearly equal numbers has only so many correct digits.
+    across = np.sqrt(np.maximum(squares, 0.0) + np.float32(_OF_SQUARE))
     short: Floats = np.concatenate((along, across[:, None]), axis=1).astype(np.float32, copy=False)
     return short

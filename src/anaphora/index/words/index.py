@@ -1,8 +1,9 @@
-"""The word index of things that have rows: what lies in a segment, and what waits in memory.
+"""The word index of items with rows: a segment on disk, and documents waiting in memory.
 
-A document is told by its key and the digest of its tokens; of two documents of one row the later
-one counts. Truth is never read here: a folder that is torn, foreign or gone is filled again by
-whoever has the texts. How documents are scored is up to the memories' and the sections' own words.
+A document is identified by its key and the digest of its tokens; of two documents of one row the
+later one counts. The database is never read here: a folder that is torn, foreign or gone is filled
+again by the caller, which has the texts. Scoring is up to the word indexes of memories and
+sections.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Scores = NDArray[np.float64]
 
 
 class WordIndex:
-    """The words of one namespace's things of one kind, by row. One thread at a time.
+    """The words of one namespace's items of one kind, by row. One thread at a time.
 
-    `term_of` replaces each token (sealing). `stale` says that the segment holds what was deleted or
-    replaced, `gone` how many of its documents count no more.
+    `term_of` replaces each token (sealing). `stale`: the segment has documents that were deleted or
+    replaced; `gone` is how many of its documents no longer count.
     """
 
     def __init__(self, folder: SegmentFolder, term_of: TermOf | None = None) -> None:
@@ -35,18 +36,18 @@ class WordIndex:
         self.stale = False
         self._term_of = term_of
         self._row_of = np.full(1, -1, np.int64)
-        # By row, 0 for one that is not in the segment; newer rows are behind its end.
+        # By row, 0 for a row that is not in the segment; newer rows lie beyond the end.
         self._numbers = np.empty(0, np.int64)
         self._counting = 0
         self._waiting: dict[int, Document] = {}
-        # Made with the first question: whole texts are quicker to write down than to keep by word.
+        # Made with the first query: storing whole texts is quicker than indexing each word.
         self._postings: MemoryPostings | None = None
 
     def open(self, manifest: Manifest, row_of: Callable[[str], int], known_upto: int) -> bool:
-        """Answer from what `manifest` speaks of; False where the files do not fit it.
+        """Answer from the files of `manifest`; False if they do not fit it.
 
-        `row_of` gives a key's row, -1 for a key that is gone. What waits in memory stays there
-        unless the segment has it. `stale` is set where it holds what is gone as of `known_upto`.
+        `row_of` gives a key's row, -1 for a deleted key. Documents in memory stay there unless the
+        segment has them. `stale` is set if the segment has documents deleted as of `known_upto`.
         """
         if not manifest.meta.generation:
             return False
@@ -55,19 +56,19 @@ class WordIndex:
         except WORD_INDEX_ERRORS:
             return False
         rows = np.fromiter(map(row_of, manifest.ids), np.int64, len(manifest.ids))
-        held = _held(segment.parts, len(rows))
-        rows[~held] = -1
+        on_disk = _mask_parts(segment.parts, len(rows))
+        rows[~on_disk] = -1
         self.segment, self.manifest = segment, manifest
-        known = np.flatnonzero(rows >= 0)
+        current = np.flatnonzero(rows >= 0)
         numbers = self._numbers = np.zeros(int(rows.max(initial=-1)) + 1, np.int64)
         # Of two documents of one row, the later one counts.
-        np.maximum.at(numbers, rows[known], known + 1)
+        np.maximum.at(numbers, rows[current], current + 1)
         counting = numbers[numbers > 0]
         self._row_of = np.full(len(rows) + 1, -1, np.int64)
         self._row_of[counting] = rows[counting - 1]
         self._counting = len(counting)
-        self.stale = bool((rows[held] < 0).any()) and manifest.upto <= known_upto
-        # Somebody dropped a part: whether its files are gone too, who knows.
+        self.stale = bool((rows[on_disk] < 0).any()) and manifest.upto <= known_upto
+        # Another process dropped a part, and its files may still exist.
         self.stale |= len(segment.parts) < len(manifest.parts)
         waiting, self._waiting, self._postings = self._waiting, {}, None
         for row, document in waiting.items():
@@ -75,17 +76,18 @@ class WordIndex:
         return True
 
     def purge(self) -> bool:
-        """Take what was forgotten off the disk at once; what is open here goes on answering."""
+        """Remove forgotten words from the disk at once; the open segment goes on answering."""
         due = self.stale and bool(self.manifest.meta.generation)
         if due:
             self.folder.drop(self.manifest, self._worn_parts())
         return due
 
     def rest(self) -> tuple[Manifest, list[str]]:
-        """What stays on the disk as it lies there, and whose words are to be written anew.
+        """The manifest of what stays on disk as it is, and the keys to write again.
 
-        Those are of parts that hold what was forgotten or replaced, that went with it, or that are
-        joined with others. What waits comes beside them. Raises one of WORD_INDEX_ERRORS.
+        The keys are those of parts with forgotten or replaced documents, of dropped parts, and of
+        parts that are joined. Waiting documents are not among them. Raises one of
+        WORD_INDEX_ERRORS.
         """
         worn = self._worn_parts() if self.stale else []
         there: list[Part] = []
@@ -96,17 +98,17 @@ class WordIndex:
         parts = self.folder.staying(there, max(0, fresh))
         again = self._row_of >= 0
         if parts:
-            again[1:] &= ~_held(parts, len(again) - 1)
+            again[1:] &= ~_mask_parts(parts, len(again) - 1)
         keys = [self.manifest.ids[number - 1] for number in np.flatnonzero(again).tolist()]
         return replace(self.manifest, parts=parts) if parts else Manifest(), keys
 
-    def lacking(self, rows: Rows) -> Rows:
-        """Those of `rows` whose words are neither on the disk nor waiting."""
+    def find_missing(self, rows: Rows) -> Rows:
+        """Those of `rows` that have words neither on disk nor waiting."""
         missing = rows[self.numbers(rows) == 0].tolist()
         return np.array([row for row in missing if row not in self._waiting], np.int64)
 
     def _worn_parts(self) -> list[Part]:
-        """The parts with a document that counts no more, or that somebody has dropped."""
+        """The parts with a document that no longer counts, and those that were dropped."""
         open_here = self.segment.parts if self.segment is not None else ()
         return [
             part
@@ -121,24 +123,24 @@ class WordIndex:
 
     @property
     def gone(self) -> int:
-        """How many documents of the segment count no more: with many, it is worth writing anew."""
+        """How many documents of the segment no longer count: with many, it is worth rewriting."""
         return self.count - self._counting
 
     @property
     def waiting(self) -> int:
-        """How many documents are in memory alone."""
+        """How many documents are in memory only."""
         return len(self._waiting)
 
     def documents(self) -> list[Document]:
-        """What waits to be written, oldest first."""
+        """The documents waiting to be written, oldest first."""
         return list(self._waiting.values())
 
     def document(self, row: int) -> Document | None:
-        """The document of a row that waits to be written."""
+        """The waiting document of a row, or None."""
         return self._waiting.get(row)
 
     def put(self, row: int, document: Document) -> None:
-        """Take in a document, new or as it was."""
+        """Index a document, new, changed or unchanged."""
         number = self._number_of(row)
         if number and self.manifest.digest(number) == document.digest:
             self._take_back(row)
@@ -151,15 +153,15 @@ class WordIndex:
                 self._postings.add(row, document.texts, document.forms)
 
     def drop(self, row: int) -> None:
-        """A row was deleted: its words count no more, and must leave the disk (`stale`)."""
+        """Forget a deleted row: its words no longer count, and must leave the disk (`stale`)."""
         self._drop_stored(row)
         self._take_back(row)
 
-    # For scores.
+    # Scoring.
 
     @property
     def postings(self) -> MemoryPostings:
-        """What waits in memory, by term."""
+        """The waiting documents, by term."""
         if self._postings is None:
             self._postings = MemoryPostings(len(self.folder.fields))
             for row, document in self._waiting.items():
@@ -167,43 +169,45 @@ class WordIndex:
         return self._postings
 
     def term(self, token: str) -> str:
-        """What stands for a token."""
+        """The term of a token."""
         return token if self._term_of is None else self._term_of(token)
 
     @property
     def statistics(self) -> WordStatistics:
-        """How often terms occur in all of it, on disk and in memory."""
+        """How often terms occur on disk and in memory together."""
         return WordStatistics(self.segment, (self.postings,))
 
     def search(
         self, boosts: Boosts, limit: int, among: Sequence[int] | None = None
     ) -> tuple[Rows, Scores]:
-        """Rows and scores of the segment's best `limit` documents, -1 for one that is gone."""
+        """Rows and scores of the segment's best `limit` documents; row -1: no longer counts."""
         if self.segment is None:
             return np.empty(0, np.int64), np.empty(0)
         numbers, scores = self.segment.search(boosts, limit, among=among)
         return self._row_of[numbers], scores
 
     def in_memory(self, weights: Sequence[Mapping[str, float]]) -> tuple[Rows, Scores]:
-        """Rows that wait in memory and match, once each, with the sum of their fields' BM25.
+        """Waiting rows that match, once each, with the sum of their fields' BM25.
 
-        `weights` has each term's in each field.
+        `weights` has the terms' weights for each field.
         """
         keys, parts = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-        for field, some in enumerate(weights):
-            found, scores = self.postings.scores(some, self.statistics.average(field), field)
-            keys.append(found)
+        for field, field_weights in enumerate(weights):
+            matches, scores = self.postings.scores(
+                field_weights, self.statistics.average(field), field
+            )
+            keys.append(matches)
             parts.append(scores)
-        rows, where = np.unique(np.concatenate(keys), return_inverse=True)
-        sums: Scores = np.bincount(where, np.concatenate(parts), len(rows)).astype(np.float64)
+        rows, positions = np.unique(np.concatenate(keys), return_inverse=True)
+        sums: Scores = np.bincount(positions, np.concatenate(parts), len(rows)).astype(np.float64)
         return rows, sums
 
     def numbers(self, rows: Rows) -> Rows:
-        """The number of each row's document in the segment, 0 for one that is not there."""
-        found = np.zeros(len(rows), np.int64)
-        known = (rows >= 0) & (rows < len(self._numbers))
-        found[known] = self._numbers[rows[known]]
-        return found
+        """The number of each row's document in the segment, 0 for a row without one."""
+        numbers = np.zeros(len(rows), np.int64)
+        stored = (rows >= 0) & (rows < len(self._numbers))
+        numbers[stored] = self._numbers[rows[stored]]
+        return numbers
 
     def _number_of(self, row: int) -> int:
         return int(self._numbers[row]) if row < len(self._numbers) else 0
@@ -221,9 +225,9 @@ class WordIndex:
             self._postings = None
 
 
-def _held(parts: Sequence[Part], count: int) -> NDArray[np.bool_]:
-    """Which of the numbers from 1 to `count` a part has; all where there are no parts."""
-    held = np.full(count, not parts, np.bool_)
+def _mask_parts(parts: Sequence[Part], count: int) -> NDArray[np.bool_]:
+    """Which of the numbers from 1 to `count` a part has; all if there are no parts."""
+    present = np.full(count, not parts, np.bool_)
     for part in parts:
-        held[part.first - 1 : part.upto] = True
-    return held
+        present[part.first - 1 : part.upto] = True
+    return present

@@ -1,9 +1,9 @@
 """From the words of a question to the terms of an index, each with its weight.
 
-A word stands for the tokens that it has in any language. Where no text holds one of them, it may be
-written together of words that are held (in languages that do so), or misspelt: then the words of
-the texts that are nearest to it are looked up, for less. A word that any text holds is never taken
-for another one. In a sealed home, whose words are not to be read, nothing is taken as misspelt.
+A word stands for its tokens in all languages. If no text contains any of them, the word may be a
+compound of indexed words (in languages with compounds), or misspelt: then the nearest words of the
+texts are looked up, with a lower weight. A word that a text contains is never read as another one.
+In a sealed home the words cannot be read, so no word is treated as misspelt.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Word: TypeAlias = str | QueryWord
 """A word to look up: of a question, or a token as it is."""
 
 NEAR: Final = 0.6
-"""What a word counts that is read as another one, and what one counts that is a part of another."""
+"""The factor of a word that is read as another one, and of one that is part of another."""
 
 TITLE: Final = "^"
-"""Begins a token of what something is called. No token of a text begins so."""
+"""Prefix of the tokens of titles. No token of a text begins with it."""
 
 _READ_AS: Final = 3
-"""Words of the texts that one misspelt word may be."""
+"""The most words of the texts that one misspelt word is read as."""
 
 _COMPOUNDS: Final = 6
-"""Longer words of the texts that one word may be a part of."""
+"""The most compounds of the texts that one word is looked up in."""
 
 _PART: Final = 4
 _JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
@@ -37,13 +37,12 @@ _JOINTS: Final = ("", "s", "es", "n", "en", "er", "e")
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What words are looked up by.
+    """The terms that words are looked up by.
 
-    `weights` has each term's weight, in units of IDF, and `titles` that of the same words where
-    they stand in a title; `mass` is that of a text with all the words.
-    `of_words` is what each word adds to it, in their order. `read_as` has the words that no text
-    holds, with those that they were read as. `exact` are the terms of each word that names one
-    thing, none for one that no text holds.
+    `weights` has each term's weight, in units of IDF, `titles` the weights of the same words in
+    titles; `mass` is the weight of a text with all the words, and `of_words` what each word adds to
+    it, in order. `read_as` has the words that no text contains, with the words they were read as.
+    `exact` has the terms of each word that names something exactly, empty if no text has it.
     """
 
     weights: dict[str, float] = field(default_factory=dict)
@@ -54,8 +53,10 @@ class Lookup:
     exact: tuple[tuple[str, ...], ...] = ()
 
     def notices(self, what: str) -> tuple[str, ...]:
-        """What to tell of words that were read as others; `what` holds none of them ("no turn")."""
-        return tuple(f'{what} holds "{word}": read as "{other}"' for word, other in self.read_as)
+        """Notices of words that were read as others; `what` is the subject, such as "no turn"."""
+        return tuple(
+            f'{what} holds "{word}": read as "{reading}"' for word, reading in self.read_as
+        )
 
 
 def look_up(
@@ -66,8 +67,8 @@ def look_up(
     least_documents: int = 0,
     unheld: bool = False,
 ) -> Lookup:
-    """Look words up. Rarity is judged as in `least_documents` at least; `unheld`: words that no
-    text holds are the rarest, and count in the mass; else they count nothing."""
+    """Look words up. IDF is computed as for `least_documents` at least. `unheld`: words that no
+    text contains count in the mass as the rarest; otherwise they do not count."""
     return _Looking(statistics, term_of, max(statistics.documents, least_documents)).all(
         words, unheld
     )
@@ -75,7 +76,7 @@ def look_up(
 
 @dataclass(slots=True)
 class _Looking:
-    """One lookup in the making."""
+    """One lookup while it is made."""
 
     _statistics: WordStatistics
     _term_of: Callable[[str], str]
@@ -89,19 +90,25 @@ class _Looking:
 
     def all(self, words: Sequence[Word], unheld: bool) -> Lookup:
         parts: list[float] = []
-        seen: set[str] = set()
+        seen_tokens: set[str] = set()
         mass = 0.0
-        self._codes = self._languages()
+        # The languages of the texts, as far as these have tokens of their own.
+        self._codes = tuple(
+            language.code
+            for language in languages().values()
+            if language.stemmer
+            and self._statistics.holding(self._term_of(language_token(language.code)))
+        )
         for word in words:
-            one = word if isinstance(word, QueryWord) else QueryWord((word,))
-            part = self._one(one)
+            query_word = word if isinstance(word, QueryWord) else QueryWord((word,))
+            part = self._add_word(query_word)
             if not part and unheld:
-                # It weighs in the mass, although nothing matches it.
+                # It counts in the mass although nothing matches it.
                 part = idf(self._documents, 0)
-                self._weights.setdefault(self._term_of(one.tokens[0]), part)
+                self._weights.setdefault(self._term_of(query_word.tokens[0]), part)
             parts.append(part)
-            if one.tokens[0] not in seen:
-                seen.add(one.tokens[0])
+            if query_word.tokens[0] not in seen_tokens:
+                seen_tokens.add(query_word.tokens[0])
                 mass += part
         return Lookup(
             self._weights,
@@ -112,97 +119,99 @@ class _Looking:
             tuple(self._exact),
         )
 
-    def _one(self, word: QueryWord) -> float:
-        """Add what a word stands for; what it adds to the mass, 0 where nothing holds it."""
-        held = self._held(word.tokens_in(self._codes))
+    def _add_word(self, word: QueryWord) -> float:
+        """Add the terms of a word; its weight in the mass, 0 if no text contains it."""
+        counts = self._count_holders(word.tokens_in(self._codes))
         if word.exact:
-            self._exact.append(tuple(held))
-        if held:
-            weight = self._add(held)
+            self._exact.append(tuple(counts))
+        if counts:
+            weight = self._add_terms(counts)
             if word.compounds:
-                self._add_longer(word, held)
+                self._add_longer(word, counts)
             return weight
         if word.compounds and (weight := self._add_longer(word, {}) or self._add_parts(word)):
             return weight
-        # Another version or code is no misspelling of this one.
+        # Another version or code is not a misspelling of this one.
         return self._add_nearest(word) if word.form and not word.exact else 0.0
 
-    def _languages(self) -> tuple[str, ...]:
-        """The languages of the texts, as far as those have tokens of their own."""
-        stemmed = (one.code for one in languages().values() if one.stemmer)
-        return tuple(
-            code
-            for code in stemmed
-            if self._statistics.holding(self._term_of(language_token(code)))
-        )
-
-    def _held(self, tokens: Iterable[str]) -> dict[str, int]:
-        held: dict[str, int] = {}
+    def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
+        counts: dict[str, int] = {}
         for token in tokens:
             term, titled = self._term_of(token), self._term_of(TITLE + token)
             if count := self._statistics.holding(term):
-                held[term] = count
+                counts[term] = count
             if count := self._statistics.holding(titled):
-                held[titled] = count
+                counts[titled] = count
                 self._of_titles.add(titled)
-        return held
+        return counts
 
-    def _add(self, held: dict[str, int], factor: float = 1.0) -> float:
-        """Terms that mean one thing are as rare as all of them together."""
-        weight = idf(self._documents, min(self._documents, sum(held.values())))
-        for term in held:
+    def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
+        """Add terms that mean the same: they are as rare as all of them together."""
+        weight = idf(self._documents, min(self._documents, sum(counts.values())))
+        for term in counts:
             if term in self._of_titles:
-                # Two words may be parts of one: "Termin" and "Zahnarzt" of "Zahnarzttermin".
+                # Two words may be parts of one compound: "Zahnarzt", "Termin", "Zahnarzttermin".
                 self._titles[term] = self._titles.get(term, 0.0) + factor * weight
             else:
                 self._weights.setdefault(term, factor * weight)
         return weight
 
-    def _add_longer(self, word: QueryWord, own: dict[str, int]) -> float:
-        found: dict[str, int] = {}
+    def _add_longer(self, word: QueryWord, known_terms: dict[str, int]) -> float:
+        compounds: dict[str, int] = {}
         longer = (
             form
             for vocabulary in self._statistics.vocabularies()
             for form in vocabulary.holding(word.form, _PART - 1)
         )
-        for form in sorted(longer, key=lambda one: (len(one), one))[:_COMPOUNDS]:
-            # A title is too short to tell its language.
-            found.update(
-                self._held(dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH)))
+        for form in sorted(longer, key=lambda form: (len(form), form))[:_COMPOUNDS]:
+            # Titles are indexed as English too: they are too short to tell their language.
+            compounds.update(
+                self._count_holders(
+                    dict.fromkeys(token_of(form, c) for c in (word.compounds, ENGLISH))
+                )
             )
-        if found := {term: count for term, count in found.items() if term not in own}:
-            return self._add(found, NEAR)
+        if compounds := {
+            term: count for term, count in compounds.items() if term not in known_terms
+        }:
+            return self._add_terms(compounds, NEAR)
         return 0.0
 
     def _add_parts(self, word: QueryWord) -> float:
-        """The longest held words that it ends and begins with."""
+        """Add the longest indexed words that the word ends and begins with."""
         form, code = word.form, word.compounds
         for cut in range(_PART, len(form) - _PART + 1):
-            if head := self._held((token_of(form[cut:], code),)):
-                weight = self._add(head, NEAR)
+            if head := self._count_holders((token_of(form[cut:], code),)):
+                weight = self._add_terms(head, NEAR)
                 for joint in _JOINTS:
                     stem = form[:cut].removesuffix(joint)
-                    if len(stem) >= _PART and (first := self._held((token_of(stem, code),))):
-                        return weight + self._add(first, NEAR)
+                    if len(stem) >= _PART and (
+                        first := self._count_holders((token_of(stem, code),))
+                    ):
+                        return weight + self._add_terms(first, NEAR)
                 return weight
         return 0.0
 
     def _add_nearest(self, word: QueryWord) -> float:
         near = [
-            one
+            match
             for vocabulary in self._statistics.vocabularies()
-            for one in vocabulary.near(word.form)
+            for match in vocabulary.near(word.form)
         ]
         fewest = min((count for count, _ in near), default=0)
         forms = dict.fromkeys(form for count, form in near if count == fewest)
-        held = {form: found for form in forms if (found := self._held(self._tokens(form)))}
-        if not held:
+        counts_by_form = {}
+        for form in forms:
+            tokens = dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes))
+            if counts := self._count_holders(tokens):
+                counts_by_form[form] = counts
+        if not counts_by_form:
             return 0.0
-        # The commonest of them: a rare one may be misspelt itself.
-        often = sorted(held, key=lambda form: (-sum(held[form].values()), form))[:_READ_AS]
-        self._read_as.append((word.form, often[0]))
-        together = {term: count for form in often for term, count in held[form].items()}
-        return self._add(together, NEAR)
-
-    def _tokens(self, form: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes)))
+        # The commonest forms: a rare one may be misspelt itself.
+        commonest = sorted(
+            counts_by_form, key=lambda form: (-sum(counts_by_form[form].values()), form)
+        )[:_READ_AS]
+        self._read_as.append((word.form, commonest[0]))
+        together = {
+            term: count for form in commonest for term, count in counts_by_form[form].items()
+        }
+        return self._add_terms(together, NEAR)

@@ -1,9 +1,9 @@
 """Segments in a folder, one generation at a time, with a manifest of the documents in them.
 
-The manifest says which thing each document is, a digest of its tokens, and up to which number of
-truth it speaks. Truth is never read here, and only one process may write at a time. Where words
-are kept in parts, each write makes a new generation, which has what stays of the last one by links:
-the manifest alone says which of them counts. Otherwise a write adds to the generation.
+The manifest has the key of each document, a digest of its tokens, and the number of the database
+that it is up to date with. The database is never read here, and one process writes at a time. If
+words are stored in parts, each write makes a new generation that links the parts that stay: the
+manifest alone says which generation counts. Otherwise a write adds to the generation.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from anaphora.errors import SealChanged
 from anaphora.index.words.lookup import TITLE
 from anaphora.index.words.parts import (
     PartSizes,
+    check_parts,
     copy_list,
     drop_parts,
+    dump_parts,
     free_number,
     link_part,
     list_parts,
-    parts_from,
-    parts_listed,
-    stored_parts,
-    total_of,
-    usable_parts,
+    load_parts,
+    select_listed,
+    sum_parts,
     write_part,
 )
 from anaphora.index.words.segment import (
@@ -50,18 +50,18 @@ _FORM: Final = f"5/{ANALYSER}"
 _DIGITS: Final = 16
 
 TermOf = Callable[[str], str]
-"""What stands for a token in the index: in a sealed home a keyed hash."""
+"""Gives the term of a token in the index: in a sealed home a keyed hash."""
 
 
 class CutShort(Exception):
-    """A rewrite of the words ended before it was whole: what it began with has been forgotten."""
+    """A rewrite was stopped before it was complete: documents it began with were forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What is written of a thing: each field's tokens joined by spaces, and their digest.
+    """The indexed form of an item: the tokens of each field joined by spaces, and their digest.
 
-    `forms` are its words as they are written, where those are kept.
+    `forms` are its words as written, if those are stored.
     """
 
     key: str
@@ -71,7 +71,7 @@ class Document:
 
 
 def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -> Document:
-    """Analyse the fields of a document whatever its language; `term_of` replaces each token."""
+    """Analyse the fields of a document in any language; `term_of` replaces each token."""
     fields = []
     for text in texts:
         tokens = analyse(text)
@@ -84,26 +84,26 @@ def document_in_language(
 ) -> Document:
     """Analyse a document of one field by its language; `term_of` replaces each token.
 
-    Where it does, the words as they are written are left out: they would tell them. The tokens of
-    its `title` stand in the same field, each with the mark of titles.
+    With `term_of`, the words as written are left out: they would reveal the tokens. The tokens of
+    its `title` are in the same field, each with the prefix of titles.
     """
-    found = index_text(text)
-    called = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
-    tokens = (*found.tokens, *called.tokens)
+    body = index_text(text)
+    heading = titled(title, language_of(f"{title}\n{text}")) if title else IndexedText((), (), 0)
+    tokens = (*body.tokens, *heading.tokens)
     if term_of is None:
-        forms = dict.fromkeys((*found.forms, *called.forms))
+        forms = dict.fromkeys((*body.forms, *heading.forms))
         return _document(key, (" ".join(tokens),), " ".join(forms))
     return _document(key, (" ".join(map(term_of, tokens)),), "")
 
 
 def titled(title: str, code: str) -> IndexedText:
-    """What an index has of what something is called; `code` is the language of all that is known.
+    """The indexed form of a title; `code` is the language of the item.
 
-    Each token has the mark of titles. A title tells too little of its own language: it is read in
-    none, too.
+    Each token has the prefix of titles. The language may be wrong for a title, so that it is also
+    analysed without one.
     """
-    plain, own = index_text(title, ""), index_text(title, code)
-    marked = dict.fromkeys(TITLE + token for token in (*plain.tokens, *own.tokens))
+    plain, in_language = index_text(title, ""), index_text(title, code)
+    marked = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
     marked.pop(TITLE + language_token(code), None)
     return IndexedText(tuple(marked), plain.forms, len(marked))
 
@@ -116,10 +116,10 @@ def _document(key: str, fields: tuple[str, ...], forms: str) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is on disk: document n (from 1) is `ids[n - 1]`; `digests` are those of their tokens.
+    """The documents on disk: number n (from 1) is `ids[n - 1]`; `digests` are of their tokens.
 
-    `upto` is the number of truth that it was written at: what changed later may differ. Where there
-    are `parts`, "" is the id of a number that is free; where there are none, all is one.
+    `upto` is the number of the database at which it was written: later changes are missing. With
+    `parts`, the id of a free number is ""; without, all documents are in one segment.
     """
 
     meta: SegmentMeta = field(default_factory=SegmentMeta)
@@ -129,7 +129,7 @@ class Manifest:
     parts: tuple[Part, ...] = ()
 
     def digest(self, number: int) -> str:
-        """That of document `number`, from 1."""
+        """The digest of document `number`, from 1."""
         return self.digests[(number - 1) * _DIGITS : number * _DIGITS]
 
     def documents(self, part: Part) -> tuple[Sequence[str], str]:
@@ -139,12 +139,12 @@ class Manifest:
 
 
 class SegmentFolder:
-    """The segments of one kind of things in a folder. Nothing of it is kept in memory.
+    """The segments for one kind of item in a folder. It keeps no state in memory.
 
-    `name` is the manifest's. `key_tag` tells words of one key from those of another, and from clear
-    ones (""). `check` raises SealChanged once the home is sealed otherwise than it was. `beside`
-    writes what else belongs into a generation: (folder, number of the first document, documents).
-    `sizes` says how large parts are, where words are kept in parts; nothing lies beside those.
+    `name` is the name of the manifest. `key_tag` identifies the key of sealed words ("": clear).
+    `check` raises SealChanged once the seal of the home has changed. `beside` writes further files
+    into a generation: (folder, number of the first document, documents). `sizes` are the sizes of
+    parts if words are stored in parts; then there is no `beside`.
     """
 
     def __init__(
@@ -168,46 +168,46 @@ class SegmentFolder:
         self._sizes = sizes
 
     def read(self) -> Manifest:
-        """What the manifest says; an empty one where there is none that can be read."""
+        """The manifest on disk; an empty one if there is none that can be read."""
         try:
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
-            generation, upto, count, tokens, signed = found["meta"]
+            stored = json.loads(self._manifest.read_text(encoding="utf-8"))
+            generation, upto, count, tokens, signed = stored["meta"]
             meta = SegmentMeta(generation, upto, count, tuple(tokens), signed)
-            digests, parts = str(found["digests"]), parts_from(found.get("parts", ()))
-            manifest = Manifest(meta, found["upto"], tuple(found["ids"]), digests, parts)
-            fits = found["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
+            digests, parts = str(stored["digests"]), load_parts(stored.get("parts", ()))
+            manifest = Manifest(meta, stored["upto"], tuple(stored["ids"]), digests, parts)
+            fits = stored["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
         except (OSError, ValueError, KeyError, TypeError):
             return Manifest()
-        known = len(manifest.ids)
-        fits = fits and len(digests) == _DIGITS * known and known == meta.upto
-        fits = fits and meta.count == (total_of(parts, 0)[0] if parts else known)
+        length = len(manifest.ids)
+        fits = fits and len(digests) == _DIGITS * length and length == meta.upto
+        fits = fits and meta.count == (sum_parts(parts, 0)[0] if parts else length)
         fits = fits and bool(parts) == (self._sizes is not None)
         return manifest if fits else Manifest()
 
     def open(self, manifest: Manifest) -> Segment:
-        """Open what it speaks of; one of WORD_INDEX_ERRORS where the files are others.
+        """Open the segment of a manifest. Raises one of WORD_INDEX_ERRORS if the files differ.
 
-        Its `parts` are those of the manifest that nobody has dropped.
+        Its `parts` are those of the manifest that no process has dropped.
         """
-        place, meta = self.path / manifest.meta.generation, manifest.meta
+        generation, meta = self.path / manifest.meta.generation, manifest.meta
         if not manifest.parts:
-            return Segment(place, meta, self.fields)
-        parts = usable_parts(place, manifest.parts, meta.signature)
-        count, tokens = total_of(parts, len(self.fields))
-        return Segment(place, replace(meta, count=count, tokens=tokens), self.fields, parts)
+            return Segment(generation, meta, self.fields)
+        parts = check_parts(generation, manifest.parts, meta.signature)
+        count, tokens = sum_parts(parts, len(self.fields))
+        return Segment(generation, replace(meta, count=count, tokens=tokens), self.fields, parts)
 
     def staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
-        """Those of `parts` that stay as they are where `fresh` documents are written."""
-        return () if self._sizes is None else self._sizes.kept(parts, fresh)
+        """Those of `parts` that stay unchanged if `fresh` documents are written."""
+        return () if self._sizes is None else self._sizes.choose_staying(parts, fresh)
 
     def parts_of(self, manifest: Manifest) -> tuple[Part, ...]:
-        """Its parts that nobody has dropped. Raises OSError or ValueError."""
+        """Its parts that no process has dropped. Raises OSError or ValueError."""
         if not manifest.parts:
             return ()
-        return parts_listed(self.path / manifest.meta.generation, manifest.parts)
+        return select_listed(self.path / manifest.meta.generation, manifest.parts)
 
     def problem(self) -> str | None:
-        """What is wrong with the files; nothing at all is well."""
+        """The problem with the files, None if they are well or there are none."""
         manifest = self.read()
         if not manifest.meta.generation:
             torn = self.path.is_dir() and any(self.path.iterdir())
@@ -225,10 +225,10 @@ class SegmentFolder:
         documents: Sequence[Document],
         stop: Callable[[], bool] = lambda: False,
     ) -> Manifest | None:
-        """Write documents behind those of `seen`, or a new generation where `seen` is empty.
+        """Write documents after those of `seen`, or a new generation if `seen` is empty.
 
-        A document that replaces one of `seen` is written under the same key: the later one counts.
-        None where the disk or the home's seal refuses, or when `stop` says so before it is whole.
+        A document that replaces one of `seen` has the same key: the later one counts. None if the
+        disk refuses, the seal of the home has changed, or `stop` became true before the end.
         """
         try:
             self._check()
@@ -238,7 +238,7 @@ class SegmentFolder:
         try:
             self._check()
         except SealChanged:
-            # Words of the old form must not stay in a home that was sealed meanwhile.
+            # Words in the old form must not stay in a home that was sealed meanwhile.
             if written is not None:
                 self.remove(written.meta.generation)
             return None
@@ -247,76 +247,80 @@ class SegmentFolder:
     def _write(
         self, seen: Manifest, upto: int, documents: Sequence[Document], stop: Callable[[], bool]
     ) -> Manifest | None:
-        known = seen.meta.generation
-        in_place = bool(known) and self._sizes is None
-        generation = known if in_place else uuid.uuid4().hex
-        place = self.path / generation
+        previous = seen.meta.generation
+        in_place = bool(previous) and self._sizes is None
+        generation = previous if in_place else uuid.uuid4().hex
+        path = self.path / generation
         try:
-            if in_place and signature(place) != seen.meta.signature:
+            if in_place and signature(path) != seen.meta.signature:
                 return None
-            place.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
             if self._sizes is None:
-                manifest = self._extended(place, seen, upto, documents, stop)
+                manifest = self._extend(path, seen, upto, documents, stop)
             else:
-                manifest = self._composed(place, seen, upto, documents, stop)
+                manifest = self._compose(path, seen, upto, documents, stop)
             if stop():
                 raise CutShort
             self._write_manifest(manifest)
-            if manifest.parts and known:
-                self._drop_again(manifest, self.path / known, seen)
+            if manifest.parts and previous:
+                # Drop what another process has dropped from the last generation meanwhile.
+                listed = select_listed(self.path / previous, seen.parts)
+                dropped = [p for p in seen.parts if p in manifest.parts and p not in listed]
+                if dropped:
+                    self.drop(manifest, dropped)
         except CutShort:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
             return None
         except WORD_INDEX_ERRORS:
-            # With its manifest: one that speaks of files that are gone would never be made right.
+            # With its manifest: a manifest without its files would never be repaired.
             self.remove(generation)
-            self.remove(known or generation)
+            self.remove(previous or generation)
             with suppress(OSError):
                 self._fresh.unlink(missing_ok=True)
             return None
-        # They can hold words that were forgotten.
+        # Other generations can contain forgotten words.
         remove_all_but(self.path, {generation})
         return manifest
 
-    def _extended(
+    def _extend(
         self,
-        place: Path,
+        path: Path,
         seen: Manifest,
         upto: int,
         documents: Sequence[Document],
         stop: Callable[[], bool],
     ) -> Manifest:
-        """Add documents to what lies in `place`."""
+        """Add documents to the generation at `path`."""
         first = seen.meta.count + 1
         if self._beside is not None:
-            self._beside(place, first, documents)
-        meta = write_segment(place, seen.meta, self.fields, _until(stop, documents, first))
+            self._beside(path, first, documents)
+        meta = write_segment(path, seen.meta, self.fields, _until(stop, documents, first))
         ids = (*seen.ids, *(d.key for d in documents))
         return Manifest(meta, upto, ids, "".join((seen.digests, *(d.digest for d in documents))))
 
-    def _composed(
+    def _compose(
         self,
-        place: Path,
+        path: Path,
         seen: Manifest,
         upto: int,
         documents: Sequence[Document],
         stop: Callable[[], bool],
     ) -> Manifest:
-        """Make a generation of the parts of `seen`, and new ones of documents."""
+        """Make a generation of the parts of `seen` and new parts of documents."""
         assert self._sizes is not None
         old = self.path / seen.meta.generation
-        # What went meanwhile, with what was forgotten, is missed when this is opened.
-        parts = [part for part in self.parts_of(seen) if link_part(part, old, place)]
+        # Documents of parts that were dropped meanwhile are found missing when this is opened.
+        parts = [part for part in self.parts_of(seen) if link_part(part, old, path)]
         if parts:
-            copy_list(old, place)
+            copy_list(old, path)
         total = sum(part.count for part in parts) + len(documents)
         numbered = {part.first: seen.documents(part) for part in parts}
         done = 0
         for size in self._sizes.split(len(documents), total) or ([] if parts else [0]):
-            some, first = documents[done : done + size], free_number(parts, size)
-            going = _until(stop, some, first)
-            parts.append(write_part(place, self.fields, first, going))
-            numbered[first] = [d.key for d in some], "".join(d.digest for d in some)
+            chunk, first = documents[done : done + size], free_number(parts, size)
+            numbered_texts = _until(stop, chunk, first)
+            parts.append(write_part(path, self.fields, first, numbered_texts))
+            numbered[first] = [d.key for d in chunk], "".join(d.digest for d in chunk)
             done += size
         parts.sort(key=lambda part: part.first)
         ids = [""] * max(part.upto for part in parts)
@@ -325,32 +329,25 @@ class SegmentFolder:
             keys, signs = numbered[part.first]
             ids[part.first - 1 : part.upto] = keys
             digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS] = signs.encode()
-        count, tokens = total_of(parts, len(self.fields))
-        meta = SegmentMeta(place.name, len(ids), count, tokens, list_parts(place, parts))
+        count, tokens = sum_parts(parts, len(self.fields))
+        meta = SegmentMeta(path.name, len(ids), count, tokens, list_parts(path, parts))
         return Manifest(meta, upto, tuple(ids), digests.decode(), tuple(parts))
 
-    def _drop_again(self, manifest: Manifest, old: Path, seen: Manifest) -> None:
-        """Drop what another process has dropped of the last generation while this was written."""
-        there = parts_listed(old, seen.parts)
-        gone = [one for one in seen.parts if one in manifest.parts and one not in there]
-        if gone:
-            self.drop(manifest, gone)
+    def drop(self, manifest: Manifest, parts: Sequence[Part]) -> None:
+        """Remove parts with forgotten documents from the disk; the generation if it has no parts.
 
-    def drop(self, manifest: Manifest, gone: Sequence[Part]) -> None:
-        """Take parts that hold what was forgotten off the disk: all of it where it has no parts.
-
-        Other processes may have written since: the same parts lie in their generations too.
+        Other processes may have written since, so the parts may be in their generations too.
         """
-        own = manifest.meta.generation
+        generation = manifest.meta.generation
         if self._sizes is None:
-            self.remove(own)
+            self.remove(generation)
             return
-        if len(gone) >= len(manifest.parts):
-            self.remove(own)
-        # Its own first: whoever writes looks there last.
-        for name in sorted(self._generations(), key=lambda one: one != own):
+        if len(parts) >= len(manifest.parts):
+            self.remove(generation)
+        # This generation first: a writer checks for dropped parts there last.
+        for name in sorted(self._generations(), key=lambda name: name != generation):
             try:
-                drop_parts(self.path / name, gone)
+                drop_parts(self.path / name, parts)
             except FileNotFoundError:
                 continue
             except WORD_INDEX_ERRORS:
@@ -358,26 +355,26 @@ class SegmentFolder:
 
     def _generations(self) -> list[str]:
         with suppress(OSError):
-            return [one.name for one in self.path.iterdir() if one.is_dir()]
+            return [path.name for path in self.path.iterdir() if path.is_dir()]
         return []
 
     def sweep(self) -> None:
-        """Remove generations that a writer who was killed has left. The caller may write."""
+        """Remove generations left by a killed writer. The caller holds the lock for writing."""
         remove_all_but(self.path, {self.read().meta.generation})
 
     def littered(self) -> bool:
-        """Whether there is more than one generation: one is being written, or was left."""
+        """Whether there is more than one generation: one is being written, or was left over."""
         return len(self._generations()) > 1
 
     def remove(self, generation: str) -> None:
-        """Remove one generation, and the manifest if it is about that one."""
+        """Remove a generation, and the manifest if it is the manifest of that generation."""
         if self.read().meta.generation == generation:
             with suppress(OSError):
                 self._manifest.unlink(missing_ok=True)
         shutil.rmtree(self.path / generation, ignore_errors=True)
 
     def remove_foreign(self) -> None:
-        """Remove words that a home of another key, or a clear one, has left in a sealed home."""
+        """Remove words in a sealed home that are clear or of another key."""
         if self._key_tag and self._manifest.exists() and not self.read().meta.generation:
             self.remove_all()
 
@@ -386,7 +383,7 @@ class SegmentFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def _write_manifest(self, manifest: Manifest) -> None:
-        value: dict[str, Any] = {
+        stored: dict[str, Any] = {
             "form": _FORM + self._key_tag,
             "meta": astuple(manifest.meta),
             "upto": manifest.upto,
@@ -394,17 +391,17 @@ class SegmentFolder:
             "digests": manifest.digests,
         }
         if manifest.parts:
-            value["parts"] = stored_parts(manifest.parts)
-        self._fresh.write_text(json.dumps(value), encoding="utf-8")
+            stored["parts"] = dump_parts(manifest.parts)
+        self._fresh.write_text(json.dumps(stored), encoding="utf-8")
         self._fresh.replace(self._manifest)
 
 
 def remove_all_but(folder: Path, names: Collection[str]) -> None:
-    """Remove the folders in `folder` that have other names."""
+    """Remove all folders in `folder` except those with these names."""
     with suppress(OSError):
-        for place in list(folder.iterdir()):
-            if place.is_dir() and place.name not in names:
-                shutil.rmtree(place, ignore_errors=True)
+        for path in list(folder.iterdir()):
+            if path.is_dir() and path.name not in names:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _until(

@@ -1,9 +1,9 @@
-"""Parts of the words on disk: what was forgotten makes only the part anew in which it lies.
+"""Parts of the word index on disk: forgetting a document rewrites only the part that has it.
 
-A generation is a folder that tantivy opens as one index. Each of its parts was written by a writer
-of its own, and `meta.json`, which lists the segments of all of them, is composed here: no writer
-is ever opened on the folder, so nothing is merged behind our back. A part never changes. What may
-be read is what `meta.json` lists: a part that went with forgotten words is not in it any more.
+A generation is a folder that tantivy opens as one index. Each part was written by its own writer,
+and `meta.json`, which lists the segments of all parts, is composed here: no writer is ever opened
+on the folder, so tantivy merges nothing. A part never changes. Only parts listed in `meta.json` may
+be read: a part that was dropped with forgotten words is no longer listed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _META: Final = "meta.json"
 
 @dataclass(frozen=True, slots=True)
 class PartSizes:
-    """How many documents lie in a part: `least`, or one of `share` equal shares if that is more.
+    """How many documents a part has: `least`, or one of `share` equal shares if that is more.
 
-    A search looks into every part, and what was forgotten makes a whole part anew
+    A search reads every part, and forgetting a document rewrites a whole part
     (docs/decisions/0022). Above `most` parts the smallest ones are joined.
     """
 
@@ -42,49 +42,49 @@ class PartSizes:
     share: int = 12
     most: int = 24
 
-    def usual(self, total: int) -> int:
-        """The size of a part where there are `total` documents."""
+    def usual_size(self, total: int) -> int:
+        """The size of a part if there are `total` documents."""
         return max(self.least, -(-total // self.share))
 
     def split(self, count: int, total: int) -> list[int]:
-        """How many of `count` new documents, of `total` in all, go into each new part."""
+        """The sizes of the new parts for `count` new documents, of `total` in all."""
         if not count:
             return []
-        parts = max(1, round(count / self.usual(total)))
+        parts = max(1, round(count / self.usual_size(total)))
         return [count * (at + 1) // parts - count * at // parts for at in range(parts)]
 
-    def kept(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
-        """The parts that stay as they are where `fresh` documents are written beside them.
+    def choose_staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
+        """The parts that stay unchanged if `fresh` documents are written beside them.
 
-        Small ones are written anew together with what comes, as long as they are not larger than
-        it: so that few are small, and no document is written more often than its part doubles.
+        Small parts are rewritten together with the new documents while they have no more documents
+        than these: few parts stay small, and a document is only rewritten when its part doubles.
         """
-        size = self.usual(fresh + sum(part.count for part in parts))
-        # An empty part has nothing to stay for.
-        left = sorted((part for part in parts if part.count), key=lambda part: part.count)
-        while fresh and left and fresh + left[0].count <= size:
-            if left[0].count > fresh and len(left) < self.most:
+        size = self.usual_size(fresh + sum(part.count for part in parts))
+        # Empty parts never stay.
+        remaining = sorted((part for part in parts if part.count), key=lambda part: part.count)
+        while fresh and remaining and fresh + remaining[0].count <= size:
+            if remaining[0].count > fresh and len(remaining) < self.most:
                 break
-            fresh += left.pop(0).count
-        return tuple(sorted(left, key=lambda part: part.first))
+            fresh += remaining.pop(0).count
+        return tuple(sorted(remaining, key=lambda part: part.first))
 
 
-def parts_from(stored: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
-    """Parts as `stored_parts` gave them. Raises TypeError or ValueError for anything else."""
-    found = []
+def load_parts(stored: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
+    """Parts from the form of `dump_parts`. Raises TypeError or ValueError for anything else."""
+    parts = []
     for first, count, tokens, segments, files, signed in stored:
-        named = tuple((str(name), int(documents)) for name, documents in segments)
-        found.append(Part(first, count, tuple(tokens), named, tuple(files), signed))
-    return tuple(found)
+        sized_segments = tuple((str(name), int(documents)) for name, documents in segments)
+        parts.append(Part(first, count, tuple(tokens), sized_segments, tuple(files), signed))
+    return tuple(parts)
 
 
-def stored_parts(parts: Iterable[Part]) -> list[tuple[Any, ...]]:
-    """Parts in the form that a manifest has them in."""
+def dump_parts(parts: Iterable[Part]) -> list[tuple[Any, ...]]:
+    """Parts as a manifest stores them."""
     return [astuple(part) for part in parts]
 
 
 def free_number(parts: Iterable[Part], count: int) -> int:
-    """The first number from which on `count` numbers are free."""
+    """The first number that begins `count` free numbers."""
     first = 1
     for part in sorted(parts, key=lambda part: part.first):
         if part.first - first >= count:
@@ -93,10 +93,10 @@ def free_number(parts: Iterable[Part], count: int) -> int:
     return first
 
 
-def part_in(folder: Path, first: int, meta: SegmentMeta) -> Part:
-    """All that lies in the folder of a writer, as one part. Raises OSError or ValueError."""
-    segments = _segments(_described(folder))
-    files = sorted(one.name for one in folder.iterdir() if _segment_of(one.name) in segments)
+def describe_part(folder: Path, first: int, meta: SegmentMeta) -> Part:
+    """The files in the folder of a writer, as one part. Raises OSError or ValueError."""
+    segments = _count_documents(_read_list(folder))
+    files = sorted(path.name for path in folder.iterdir() if _segment_of(path.name) in segments)
     signed = signature_of(folder, files)
     return Part(first, meta.count, meta.tokens, tuple(segments.items()), tuple(files), signed)
 
@@ -108,24 +108,30 @@ def write_part(
 
     Raises one of WORD_INDEX_ERRORS.
     """
-    place = folder / uuid.uuid4().hex
-    part = part_in(place, first, write_segment(place, SegmentMeta(), fields, documents))
+    scratch = folder / uuid.uuid4().hex
+    part = describe_part(scratch, first, write_segment(scratch, SegmentMeta(), fields, documents))
     for name in (*part.files, _META):
-        (place / name).replace(folder / name)
-    # What is left of it has no words.
-    shutil.rmtree(place, ignore_errors=True)
+        (scratch / name).replace(folder / name)
+    # The remaining files contain no words, so failing to delete them does no harm.
+    shutil.rmtree(scratch, ignore_errors=True)
     return part
 
 
 def link_part(part: Part, source: Path, target: Path) -> bool:
-    """Let a part lie in another generation too; False where it is gone.
+    """Link the files of a part into another generation; False if the part is gone.
 
-    Raises OSError, or ValueError where it is torn.
+    Raises OSError, or ValueError if it is torn.
     """
     try:
         check_part(part, source)
         for name in part.files:
-            _link(source / name, target / name)
+            try:
+                os.link(source / name, target / name)
+            except FileNotFoundError:
+                raise
+            except OSError:
+                # Not every file system has links.
+                shutil.copyfile(source / name, target / name)
     except FileNotFoundError:
         for name in part.files:
             (target / name).unlink(missing_ok=True)
@@ -134,83 +140,85 @@ def link_part(part: Part, source: Path, target: Path) -> bool:
 
 
 def copy_list(source: Path, target: Path) -> None:
-    """Begin the list of a generation with that of another one. Raises OSError."""
+    """Copy the list of parts of another generation. Raises OSError."""
     shutil.copyfile(source / _META, target / _META)
 
 
 def list_parts(folder: Path, parts: Sequence[Part]) -> int:
-    """Let `folder` be the index of these parts; its signature. Raises OSError or ValueError."""
-    described = _described(folder)
-    _write_list(folder, described, dict(one for part in parts for one in part.segments))
-    return _signature(described, parts)
+    """List these parts in `folder`; the signature of all. Raises OSError or ValueError."""
+    described = _read_list(folder)
+    _write_list(folder, described, dict(segment for part in parts for segment in part.segments))
+    return _sign(described, parts)
 
 
-def usable_parts(folder: Path, parts: Sequence[Part], signed: int) -> tuple[Part, ...]:
-    """Those of `parts` that may be read, checked. Raises OSError or ValueError where one is torn.
+def check_parts(folder: Path, parts: Sequence[Part], signed: int) -> tuple[Part, ...]:
+    """Those of `parts` that are listed, checked. Raises OSError or ValueError if one is torn.
 
     `signed` is the signature of all of them.
     """
-    described = _described(folder)
-    if _signature(described, parts) != signed:
+    described = _read_list(folder)
+    if _sign(described, parts) != signed:
         raise ValueError("the word index on disk is not the one that was finished")
-    found = parts_listed(folder, parts)
-    if not found or _segments(described) != dict(s for part in found for s in part.segments):
+    usable = select_listed(folder, parts)
+    if not usable or _count_documents(described) != dict(
+        s for part in usable for s in part.segments
+    ):
         raise ValueError("the word index on disk has lost parts")
-    for part in found:
+    for part in usable:
         check_part(part, folder)
-    return found
+    return usable
 
 
 def check_part(part: Part, folder: Path) -> None:
-    """Raise ValueError or OSError where the files of a part are not as they were written."""
+    """Raise ValueError or OSError if the files of a part are not as they were written."""
     if signature_of(folder, part.files) != part.signature:
         raise ValueError("the word index on disk is torn")
 
 
-def parts_listed(folder: Path, parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Those of `parts` that nobody has dropped. Raises OSError or ValueError."""
-    segments = _segments(_described(folder))
+def select_listed(folder: Path, parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Those of `parts` that no process has dropped. Raises OSError or ValueError."""
+    segments = _count_documents(_read_list(folder))
     return tuple(part for part in parts if all(name in segments for name, _ in part.segments))
 
 
 def drop_parts(folder: Path, parts: Iterable[Part]) -> None:
-    """Take parts off the disk, listed or not. Raises OSError or ValueError.
+    """Remove parts from the disk, listed or not. Raises OSError or ValueError.
 
-    Several processes may do so at once: whoever is last leaves a list of what is there.
+    Several processes may do so at once: the last one leaves a list of the remaining parts.
     """
     dropped = {name: part for part in parts for name, _ in part.segments}
     while True:
         described: dict[str, Any] = {"segments": []}
-        # There is none yet where another process is writing.
+        # There is no list yet while another process is writing.
         with suppress(FileNotFoundError):
-            described = _described(folder)
-        segments = _segments(described)
-        there = {_segment_of(one.name) for one in folder.iterdir()}
-        staying = {n: count for n, count in segments.items() if n not in dropped and n in there}
-        if staying != segments:
-            # First the list: who opens the index now finds what it names.
-            _write_list(folder, described, staying)
+            described = _read_list(folder)
+        segments = _count_documents(described)
+        on_disk = {_segment_of(path.name) for path in folder.iterdir()}
+        remaining = {n: count for n, count in segments.items() if n not in dropped and n in on_disk}
+        if remaining != segments:
+            # First the list: a process that opens the index now finds all listed files.
+            _write_list(folder, described, remaining)
         for part in dropped.values():
             for name in part.files:
-                # Windows keeps what is open: it goes with its generation.
+                # Windows refuses to delete open files: they go with their generation.
                 with suppress(PermissionError):
                     (folder / name).unlink(missing_ok=True)
-        if staying == segments:
+        if remaining == segments:
             return
 
 
-def _described(folder: Path) -> dict[str, Any]:
-    """What tantivy says of an index. Raises OSError or ValueError."""
-    found = json.loads((folder / _META).read_text(encoding="utf-8"))
-    if not isinstance(found, dict) or not isinstance(found.get("segments"), list):
+def _read_list(folder: Path) -> dict[str, Any]:
+    """The `meta.json` of an index. Raises OSError or ValueError."""
+    described = json.loads((folder / _META).read_text(encoding="utf-8"))
+    if not isinstance(described, dict) or not isinstance(described.get("segments"), list):
         raise ValueError(f"{_META} of the word index on disk is torn")
-    return found
+    return described
 
 
-def _segments(described: dict[str, Any]) -> dict[str, int]:
-    """Each segment with its number of documents."""
+def _count_documents(described: dict[str, Any]) -> dict[str, int]:
+    """The number of documents of each segment."""
     try:
-        return {one["segment_id"]: one["max_doc"] for one in described["segments"]}
+        return {segment["segment_id"]: segment["max_doc"] for segment in described["segments"]}
     except (KeyError, TypeError) as error:
         raise ValueError(f"{_META} of the word index on disk is torn") from error
 
@@ -232,24 +240,14 @@ def _write_list(folder: Path, described: dict[str, Any], segments: dict[str, int
     fresh.replace(folder / _META)
 
 
-def _signature(described: dict[str, Any], parts: Iterable[Part]) -> int:
-    """One number over all that is said of an index, and the files of its parts."""
-    # How often tantivy was written to differs from part to part.
-    said = {key: value for key, value in described.items() if key not in ("segments", "opstamp")}
-    return zlib.crc32(json.dumps([said, [astuple(part) for part in parts]]).encode())
+def _sign(described: dict[str, Any], parts: Iterable[Part]) -> int:
+    """A checksum of the description of an index and its parts."""
+    # tantivy's counter of writes ("opstamp") differs from part to part.
+    stable = {key: field for key, field in described.items() if key not in ("segments", "opstamp")}
+    return zlib.crc32(json.dumps([stable, [astuple(part) for part in parts]]).encode())
 
 
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        # Not every file system has links.
-        shutil.copyfile(source, target)
-
-
-def total_of(parts: Collection[Part], fields: int) -> tuple[int, tuple[int, ...]]:
-    """How many documents lie in parts, and how many tokens each field has."""
+def sum_parts(parts: Collection[Part], fields: int) -> tuple[int, tuple[int, ...]]:
+    """How many documents the parts have, and how many tokens in each field."""
     tokens = tuple(sum(part.tokens[at] for part in parts) for at in range(fields))
     return sum(part.count for part in parts), tokens

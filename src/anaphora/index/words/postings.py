@@ -1,9 +1,9 @@
 """Postings in memory, and BM25 over them and a segment on disk together.
 
 BM25 has k1 1.2, b 0.75 and idf = ln(1 + (N - n + 0.5) / (n + 0.5)) (Robertson and Zaragoza, *The
-Probabilistic Relevance Framework*, 2009). How often a term occurs is counted over disk and memory
-together, so that a score hardly depends on where a document lies; the average length is that of
-the segment. No text is analysed here: that is `core/analyser.py`.
+Probabilistic Relevance Framework*, 2009). Terms are counted over disk and memory together, so that
+a score hardly depends on where a document is stored; the average length is that of the segment.
+Texts are analysed in `core/analyser.py`, not here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ B: Final = 0.75
 
 
 def _norm_table() -> NDArray[np.int64]:
-    """Lengths that tantivy can tell apart: it keeps one byte of a text's length (as Lucene)."""
+    """Lengths that tantivy distinguishes: it stores a text's length in one byte, as Lucene does."""
     lengths, step = list(range(41)), 2
     while len(lengths) < 256:
         for _ in range(8):
@@ -38,12 +38,12 @@ _NORMS = _norm_table()
 
 
 def idf(documents: int, holding: int) -> float:
-    """Inverse document frequency of a term that `holding` of `documents` texts hold."""
+    """Inverse document frequency of a term that `holding` of `documents` texts contain."""
     return math.log(1.0 + (documents - holding + 0.5) / (holding + 0.5))
 
 
 def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
-    """BM25 of texts with these lengths that hold each term once; `mass` is the sum of their idf."""
+    """BM25 of texts of these lengths that have each term once; `mass` is the sum of their idf."""
     norm = 1.0 - B + B * lengths.astype(np.float64) / average
     full: NDArray[np.float64] = mass * (K1 + 1.0) / (1.0 + K1 * norm)
     return full
@@ -61,7 +61,7 @@ class MemoryPostings:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of its documents as they are written."""
+        """The words of its documents as written."""
         if self._vocabulary is None:
             self._vocabulary = Vocabulary(tuple(self._forms))
         return self._vocabulary
@@ -80,34 +80,39 @@ class MemoryPostings:
         self.count += 1
 
     def holding(self, term: str, field: int = 0) -> int:
-        """How many documents hold a term in a field."""
+        """How many documents have a term in a field."""
         return len(self._postings[field].get(term, ()))
 
     def scores(
         self, weights: Mapping[str, float], average: float, field: int = 0
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Keys of the documents that hold a term, with BM25 parts: one entry a key and term.
+        """Keys of the documents with a term, and their BM25 parts: one entry per key and term.
 
         `weights` gives each term's idf, `average` is the average length of the field.
         """
         postings = self._postings[field]
-        # Copies: more is added while an older view still reads this, and they are walked twice.
-        found = [(term, list(postings[term])) for term in weights if term in postings]
-        if not found:
+        # Copies, since they are walked twice: documents may be added while an older view reads.
+        matched = [(term, list(postings[term])) for term in weights if term in postings]
+        if not matched:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        entries = np.array([entry for _, some in found for entry in some], np.int64)
-        worth = np.repeat([weights[term] for term, _ in found], [len(some) for _, some in found])
+        entries = np.array(
+            [posting for _, occurrences_ in matched for posting in occurrences_], np.int64
+        )
+        idfs = np.repeat(
+            [weights[term] for term, _ in matched],
+            [len(occurrences_) for _, occurrences_ in matched],
+        )
         lengths = _NORMS[np.searchsorted(_NORMS, entries[:, 2], side="right") - 1]
         occurrences = entries[:, 1]
         saturation = occurrences + K1 * (1.0 - B + B * lengths / average)
-        return entries[:, 0], (worth * (K1 + 1.0) * occurrences / saturation).astype(np.float32)
+        return entries[:, 0], (idfs * (K1 + 1.0) * occurrences / saturation).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class WordStatistics:
     """How often terms occur in a segment and in the postings beside it, counted together.
 
-    In `beside` terms are counted, too, and looked for where one is misspelt, but it has no texts.
+    Terms in `beside` (titles) are counted and used for misspelt words, but are not documents.
     """
 
     segment: Segment | None
@@ -117,26 +122,28 @@ class WordStatistics:
     @property
     def documents(self) -> int:
         """How many documents there are."""
-        return self._stored() + sum(some.count for some in self.memory)
+        return self._stored() + sum(postings.count for postings in self.memory)
 
     def vocabularies(self) -> Iterator[Vocabulary]:
-        """The words as they are written, of the segment and of what is beside it."""
+        """The words as written, of the segment and of all postings."""
         if self.segment is not None:
             yield self.segment.vocabulary
-        yield from (some.vocabulary for some in (*self.memory, *self.beside))
+        yield from (postings.vocabulary for postings in (*self.memory, *self.beside))
 
     def tokens(self, field: int = 0) -> int:
         """How many tokens a field has in all documents."""
         stored = 0 if self.segment is None else self.segment.meta.tokens[field]
-        return stored + sum(some.tokens[field] for some in self.memory)
+        return stored + sum(postings.tokens[field] for postings in self.memory)
 
     def holding(self, term: str, field: int = 0) -> int:
-        """How many documents hold a term in a field."""
+        """How many documents have a term in a field."""
         stored = 0 if self.segment is None else self.segment.holding(term, field)
-        return stored + sum(some.holding(term, field) for some in (*self.memory, *self.beside))
+        return stored + sum(
+            postings.holding(term, field) for postings in (*self.memory, *self.beside)
+        )
 
     def average(self, field: int = 0) -> float:
-        """The average length of a field: the segment's, or where there is none that in memory."""
+        """The average length of a field: in the segment, or in memory if there is no segment."""
         if self.segment is not None and self._stored():
             return max(1.0, self.segment.meta.tokens[field] / self._stored())
         return max(1.0, self.tokens(field) / max(1, self.documents))
@@ -144,12 +151,12 @@ class WordStatistics:
     def boosts(
         self, weights: Mapping[str, float], field: int = 0, factor: float = 1.0
     ) -> dict[str, float]:
-        """What makes the segment score terms by these weights instead of its own IDF."""
+        """Boosts that make the segment score terms by these weights instead of its own IDF."""
         if self.segment is None or factor <= 0.0:
             return {}
-        held = {t: self.segment.holding(t, field) for t, w in weights.items() if w > 0.0}
+        document_counts = {t: self.segment.holding(t, field) for t, w in weights.items() if w > 0.0}
         count = self._stored()
-        return {t: factor * weights[t] / idf(count, n) for t, n in held.items() if n}
+        return {t: factor * weights[t] / idf(count, n) for t, n in document_counts.items() if n}
 
     def _stored(self) -> int:
         return 0 if self.segment is None else self.segment.meta.count

@@ -1,7 +1,7 @@
-"""A segment: words on disk under tantivy, in one field or several, found by BM25.
+"""A segment: a tantivy index of words on disk, in one field or several, searched by BM25.
 
 Documents have a number (turns: the row id), and may belong to a group (turns: the thread). A
-segment that was finished as one `SegmentMeta` is never answered from as another.
+segment is only opened with the `SegmentMeta` that it was finished with.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 _HEAP: Final = 32_000_000
 _FORMS: Final = "forms"
 WORD_INDEX_ERRORS: Final = (ValueError, OSError, RuntimeError)
-"""What tantivy may raise for files that are torn, gone or locked."""
+"""Errors that tantivy may raise for files that are torn, gone or locked."""
 
-# Documents that are named one by one in a query: 24 take 0.1 ms, as a set 0.5 to 1.
+# Most documents that a query lists one by one: 24 take 0.1 ms, as a set 0.5 to 1.
 _NAMED: Final = 400
 
 _TERMS: Final = 4_096
-"""Terms whose numbers of documents are remembered."""
+"""How many document counts of terms are cached."""
 
 Numbers = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Boosts = Mapping[str, Mapping[str, float]]
-"""How much each term counts in each field, beside the segment's own IDF."""
+"""The factor of each term in each field, applied to the segment's own IDF."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentMeta:
-    """What lies in the folder `generation`: `count` documents, the last of number `upto`.
+    """The content of the folder `generation`: `count` documents, the last with number `upto`.
 
-    `tokens` are those of each field; `signature` is over the files: another one means that a write
-    did not end.
+    `tokens` counts those of each field; `signature` is a checksum of the files: another one means
+    that a write was not finished.
     """
 
     generation: str = ""
@@ -55,10 +55,10 @@ class SegmentMeta:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Documents `first` to `upto` of a generation, all of them; `tokens` are those of each field.
+    """Documents `first` to `upto` of a generation; `tokens` counts those of each field.
 
-    `segments` are tantivy's, each with its number of documents; `files` are theirs, and `signature`
-    is over these.
+    `segments` are tantivy's, each with its number of documents; `files` are their files, and
+    `signature` is the checksum of the files.
     """
 
     first: int
@@ -75,7 +75,7 @@ class Part:
 
 
 class NumberedTexts(NamedTuple):
-    """A document to be written: each field's tokens joined by spaces, and its words as written."""
+    """A document to write: the tokens of each field joined by spaces, and its words as written."""
 
     number: int
     texts: Sequence[str]
@@ -84,7 +84,7 @@ class NumberedTexts(NamedTuple):
 
 
 class Segment:
-    """A segment opened for search; immutable."""
+    """A segment that is open for search; immutable."""
 
     def __init__(
         self,
@@ -93,9 +93,9 @@ class Segment:
         fields: Sequence[str],
         parts: tuple[Part, ...] = (),
     ) -> None:
-        """Open it. Raises ValueError or OSError where the files are not those of `meta`.
+        """Open it. Raises ValueError or OSError if the files are not those of `meta`.
 
-        Where it has `parts`, somebody has looked at their files.
+        With `parts`, the caller has checked their files.
         """
         import tantivy
 
@@ -115,22 +115,22 @@ class Segment:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of its documents as they are written; read once."""
+        """The words of its documents as written; read once."""
         if self._vocabulary is None:
-            found = self._searcher.terms_with_prefix(_FORMS, "")
-            self._vocabulary = Vocabulary(word for word, _ in found)
+            terms = self._searcher.terms_with_prefix(_FORMS, "")
+            self._vocabulary = Vocabulary(word for word, _ in terms)
         return self._vocabulary
 
     def holding(self, term: str, field: int = 0) -> int:
-        """How many documents hold a term in a field."""
-        # A question asks for a term several times, and for those of all languages each time.
-        known = self._holding.get((field, term))
-        if known is None:
+        """How many documents have a term in a field."""
+        # Cached: a query needs a term several times, and those of all languages each time.
+        count = self._holding.get((field, term))
+        if count is None:
             if len(self._holding) >= _TERMS:
                 self._holding = {}
-            known = int(self._searcher.doc_freq(self.fields[field], term))
-            self._holding[field, term] = known
-        return known
+            count = int(self._searcher.doc_freq(self.fields[field], term))
+            self._holding[field, term] = count
+        return count
 
     def search(
         self,
@@ -142,22 +142,27 @@ class Segment:
     ) -> tuple[Numbers, Scores]:
         """Numbers and scores of the best `limit` documents: all, of one group, or `among` some."""
         import tantivy
+        from tantivy import Query
 
         query = self._any_term(boosts)
         if query is None or limit < 1:
             return np.empty(0, np.int64), np.empty(0)
         inside = None
         if group is not None:
-            inside = tantivy.Query.term_query(self._schema, "group", group)
+            inside = Query.term_query(self._schema, "group", group)
+        elif among is not None and len(among) > _NAMED:
+            inside = Query.term_set_query(self._schema, "number", list(among))
         elif among is not None:
-            inside = self._any_of(among)
+            # An automaton would look a set up in every document there is: docs/decisions/0022.
+            named = (Query.term_query(self._schema, "number", number) for number in among)
+            inside = Query.boolean_query([(tantivy.Occur.Should, clause) for clause in named])
         if inside is not None:
-            only = tantivy.Query.const_score_query(inside, 0.0)
-            both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]
-            query = tantivy.Query.boolean_query(both)
+            only = Query.const_score_query(inside, 0.0)
+            clauses = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]
+            query = Query.boolean_query(clauses)
         hits = self._searcher.search(query, limit=limit, count=False).hits
-        found = self._searcher.fast_field_values("number", [address for _, address in hits])
-        numbers = np.array([int(one or 0) for one in found], np.int64)
+        numbers_ = self._searcher.fast_field_values("number", [address for _, address in hits])
+        numbers = np.array([int(number or 0) for number in numbers_], np.int64)
         return numbers, np.array([score for score, _ in hits], np.float64)
 
     def _any_term(self, boosts: Boosts) -> tantivy.Query | None:
@@ -168,27 +173,18 @@ class Segment:
             for term, boost in terms.items():
                 query = tantivy.Query.term_query(self._schema, field, term, "freq")
                 if boost != 1.0:
-                    # Of plain terms alone tantivy skips what cannot be among the best.
+                    # Only if needed: with plain terms tantivy skips documents that cannot win.
                     query = tantivy.Query.boost_query(query, boost)
                 parts.append((tantivy.Occur.Should, query))
         return tantivy.Query.boolean_query(parts) if parts else None
-
-    def _any_of(self, numbers: Sequence[int]) -> tantivy.Query:
-        from tantivy import Occur, Query
-
-        if len(numbers) > _NAMED:
-            return Query.term_set_query(self._schema, "number", list(numbers))
-        # A set is looked up by an automaton over every document there is: docs/decisions/0022.
-        named = (Query.term_query(self._schema, "number", one) for one in numbers)
-        return Query.boolean_query([(Occur.Should, query) for query in named])
 
 
 def write_segment(
     folder: Path, seen: SegmentMeta, fields: Sequence[str], documents: Iterable[NumberedTexts]
 ) -> SegmentMeta:
-    """Add documents behind those of `seen`, in `folder`; what lies there then.
+    """Append documents to those of `seen` in `folder`; the new state.
 
-    Raises one of WORD_INDEX_ERRORS where it cannot be written, or another process writes it.
+    Raises one of WORD_INDEX_ERRORS if it cannot be written, or another process is writing.
     """
     import tantivy
 
@@ -215,20 +211,20 @@ def write_segment(
 
 
 def signature(folder: Path) -> int:
-    """One number over the names and bytes of the files in `folder`."""
+    """A checksum of the names and bytes of the files in `folder`."""
     names = sorted(path.name for path in folder.iterdir())
     return signature_of(folder, (name for name in names if not name.endswith(".lock")))
 
 
 def signature_of(folder: Path, names: Iterable[str]) -> int:
-    """One number over some files in `folder`, in this order: their names and bytes.
+    """A checksum of the names and bytes of these files in `folder`, in this order.
 
-    A file is read once, and again when it was changed.
+    A file is only read again if it has changed.
     """
     total = 0
     for path in (folder / name for name in names):
-        found = path.stat()
-        identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        status = path.stat()
+        identity = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         total = zlib.crc32(f"{path.name}:{_checksum(path, identity)}".encode(), total)
     return total
 
@@ -243,10 +239,10 @@ def _schema(fields: Sequence[str]) -> tantivy.Schema:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    # Our analyser is the only one: tokens never hold white space.
+    # Texts are analysed already: tokens never contain white space.
     for name in fields:
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
-    # Looked through for what is misspelt, never scored.
+    # For misspelt words only, never scored.
     builder.add_text_field(_FORMS, tokenizer_name="whitespace", index_option="basic")
     builder.add_unsigned_field("number", indexed=True, fast=True)
     builder.add_unsigned_field("group", indexed=True)

@@ -1,9 +1,9 @@
-"""The words of texts as they are written, and which of them a misspelt one may be.
+"""The words of texts as written, and which of them a misspelt word may stand for.
 
-Near is what takes few typing errors: a letter put in, left out, another one, or two letters swapped
+The distance counts typing errors: a letter inserted, left out or replaced, or two letters swapped
 (Damerau 1964, *A Technique for Computer Detection and Correction of Spelling Errors*; the distance
-of optimal string alignment). The beginning of a word is seldom wrong. Of a hundred thousand words
-numpy leaves some hundreds by their length and letters, which are then compared one by one.
+of optimal string alignment). The beginning of a word is seldom wrong. Of a hundred thousand words,
+numpy selects some hundreds by length and letters, which are then compared one by one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from anaphora.core.analyser import SHORTEST_FORM
 
 _LONG: Final = 8
-"""From so many letters on two errors are one word still; below, one."""
+"""From so many letters a word may have two errors; below, one."""
 
-_LINE_END, _FIRST_LATIN, _LATIN, _OTHERS = (np.uint32(one) for one in (10, 97, 26, 6))
+_LINE_END, _FIRST_LATIN, _LATIN, _OTHERS = map(np.uint32, (10, 97, 26, 6))
 
 _AT_MOST: Final = 400
-"""Words that are compared letter by letter: those that share most letters."""
+"""The most words that are compared letter by letter: those that share most letters."""
 
 
 class Vocabulary:
@@ -30,22 +30,22 @@ class Vocabulary:
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = list(words)
-        # One text: looking through it is far quicker than through its words.
+        # One text: searching it is far quicker than searching word by word.
         self._lines = "\n".join(("", *self._words, ""))
         letters = _code_points(self._lines)
         ends = np.flatnonzero(letters == _LINE_END)
         self._lengths = np.diff(ends) - 1
         self._letters = np.bitwise_or.reduceat(_bits(letters), ends[:-1]) if self._words else ends
-        # The first two of each word, the second of which may be the end of its line.
+        # The first two letters of each word; the second may be the end of its line.
         self._first, self._second = letters[ends[:-1] + 1], letters[ends[:-1] + 2]
 
     def __len__(self) -> int:
         return len(self._words)
 
     def near(self, word: str) -> list[tuple[int, str]]:
-        """(errors, word) of those that `word` may be a misspelling of, those of fewest errors.
+        """(errors, word) of the words with the fewest errors that `word` may be a misspelling of.
 
-        None where it is too short to tell.
+        Empty if it is too short to tell.
         """
         if len(word) < SHORTEST_FORM or not self._words:
             return []
@@ -53,54 +53,54 @@ class Vocabulary:
         letters = _code_points(word)
         apart = np.bitwise_count(self._letters ^ np.bitwise_or.reduce(_bits(letters)))
         fits = (np.abs(self._lengths - len(word)) <= most) & (apart <= 2 * most)
-        places = np.flatnonzero(fits)
-        if len(places) > _AT_MOST:
-            places = places[np.argsort(apart[places], kind="stable")[:_AT_MOST]]
-        first, second = self._first[places], self._second[places]
+        candidates = np.flatnonzero(fits)
+        if len(candidates) > _AT_MOST:
+            candidates = candidates[np.argsort(apart[candidates], kind="stable")[:_AT_MOST]]
+        first, second = self._first[candidates], self._second[candidates]
         swapped = (first == letters[1]) & (second == letters[0])
-        found: list[tuple[int, str]] = []
-        for place in places[(first == letters[0]) | swapped].tolist():
-            other = self._words[place]
-            count = errors(word, other, most)
+        corrections: list[tuple[int, str]] = []
+        for number in candidates[(first == letters[0]) | swapped].tolist():
+            candidate = self._words[number]
+            count = errors(word, candidate, most)
             if 0 < count <= most:
                 most = count
-                found.append((count, other))
-        return sorted(one for one in found if one[0] == most)
+                corrections.append((count, candidate))
+        return sorted(correction for correction in corrections if correction[0] == most)
 
     def holding(self, word: str, least: int) -> list[str]:
         """Longer words, by `least` letters or more, that begin or end with `word`."""
-        found: list[str] = []
+        longer: list[str] = []
         at = self._lines.find(word) if word else -1
         while at >= 0:
             start, end = self._lines.rfind("\n", 0, at) + 1, self._lines.index("\n", at)
             ends = at == start or at + len(word) == end
             if ends and end - start >= len(word) + least:
-                found.append(self._lines[start:end])
+                longer.append(self._lines[start:end])
             at = self._lines.find(word, at + 1)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(longer))
 
 
-def errors(one: str, other: str, most: int) -> int:
+def errors(word: str, target: str, most: int) -> int:
     """How many typing errors lie between two words; any number above `most` for more than that."""
-    # What both begin and end with has none, and takes long to compare.
-    begin, end = 0, min(len(one), len(other))
-    while begin < end and one[begin] == other[begin]:
+    # A common beginning and end has no errors, and takes long to compare.
+    begin, end = 0, min(len(word), len(target))
+    while begin < end and word[begin] == target[begin]:
         begin += 1
     shared = 0
-    while shared < end - begin and one[-1 - shared] == other[-1 - shared]:
+    while shared < end - begin and word[-1 - shared] == target[-1 - shared]:
         shared += 1
-    one, other = one[begin : len(one) - shared], other[begin : len(other) - shared]
-    if abs(len(one) - len(other)) > most:
+    word, target = word[begin : len(word) - shared], target[begin : len(target) - shared]
+    if abs(len(word) - len(target)) > most:
         return most + 1
     before: Sequence[int] = ()
-    last: Sequence[int] = range(len(other) + 1)
-    for row, letter in enumerate(one, 1):
-        now = [row] * (len(other) + 1)
-        for column, against in enumerate(other, 1):
+    last: Sequence[int] = range(len(target) + 1)
+    for row, letter in enumerate(word, 1):
+        now = [row] * (len(target) + 1)
+        for column, against in enumerate(target, 1):
             best = last[column - 1] + (letter != against)
             best = min(best, last[column] + 1, now[column - 1] + 1)
-            swapped = row > 1 and column > 1 and letter == other[column - 2]
-            if swapped and one[row - 2] == against:
+            swapped = row > 1 and column > 1 and letter == target[column - 2]
+            if swapped and word[row - 2] == against:
                 best = min(best, before[column - 2] + 1)
             now[column] = best
         if min(now) > most:
@@ -114,9 +114,9 @@ def _code_points(text: str) -> NDArray[np.uint32]:
 
 
 def _bits(letters: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Each letter as a bit; others than Latin ones share six, an end of a line has none."""
-    place = letters - _FIRST_LATIN
-    place = np.where(place < _LATIN, place, _LATIN + letters % _OTHERS)
-    bits: NDArray[np.uint32] = np.left_shift(np.uint32(1), place, dtype=np.uint32)
+    """Each letter as a bit; letters other than Latin ones share six, an end of line has none."""
+    positions = letters - _FIRST_LATIN
+    positions = np.where(positions < _LATIN, positions, _LATIN + letters % _OTHERS)
+    bits: NDArray[np.uint32] = np.left_shift(np.uint32(1), positions, dtype=np.uint32)
     bits[letters == _LINE_END] = 0
     return bits
