@@ -162,10 +162,10 @@ def play_commands(line: CommandLine, folder: Path) -> None:
     os.utime(folder / "heron.md", (1_777_000_000, 1_777_000_000))
     (folder / "passphrase").write_text("a heron waits\n")
     (folder / "remote").mkdir()
-    for words in ((), ("--help",), ("--version",), ("nope",), ("recall",)):
-        line.run(f"anaphora {' '.join(words)}", words)
-    for words in (("stats",), ("doctor",), ("recall", "which port?")):
-        line.run(f"{' '.join(words)} of nothing", words)
+    for option in ("", "--help", "--version", "nope", "recall"):
+        line.run(f"anaphora {option}", option.split())
+    for command in ("stats", "doctor", "recall port"):
+        line.run(f"{command} of nothing", command.split())
     first = _play_memories(both)
     _play_threads(both, folder)
     for words in (
