@@ -7,7 +7,6 @@ for: words, names of people, identifiers ("ERR-4021"). The framing words say not
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -51,7 +50,7 @@ class Sought:
 @lru_cache(maxsize=1)
 def _framing() -> frozenset[str]:
     """The tokens of framing words, in any language."""
-    texts = (one.cues.get(name, "") for one in languages().values() for name in _FRAMES)
+    texts = (language.cues.get(name, "") for language in languages().values() for name in _FRAMES)
     return frozenset(token for words in texts for word in words.split() for token in analyse(word))
 
 
@@ -61,20 +60,23 @@ def read_sought(question: str) -> Sought:
     words = asked_words(question)
     identifiers = {word.tokens[0] for word in words if word.exact and not word.tokens[0].isdigit()}
     # "qx-771" is looked up by its parts as well; they are one word.
-    distinct = tuple(word for word in words if not _is_part(word.tokens[0], identifiers))
-    framing = _framing()
-    left = tuple(word for word in distinct if word.tokens[0] not in framing)
-    own = left or distinct
-    return Sought(
-        own,
-        framed=len(left) < len(distinct),
-        bare=not left,
-        identifiers=frozenset(identifiers & {word.tokens[0] for word in own}),
+    distinct = tuple(
+        word
+        for word in words
+        if not any(
+            word.tokens[0] in identifier and word.tokens[0] != identifier
+            for identifier in identifiers
+        )
     )
-
-
-def _is_part(token: str, identifiers: Collection[str]) -> bool:
-    return any(token in identifier and token != identifier for identifier in identifiers)
+    framing = _framing()
+    remaining = tuple(word for word in distinct if word.tokens[0] not in framing)
+    chosen = remaining or distinct
+    return Sought(
+        chosen,
+        framed=len(remaining) < len(distinct),
+        bare=not remaining,
+        identifiers=frozenset(identifiers & {word.tokens[0] for word in chosen}),
+    )
 
 
 def bearing_parts(question: str, text: str) -> str:
@@ -85,21 +87,15 @@ def bearing_parts(question: str, text: str) -> str:
     small = text.lower()
     parts = [text[:_MOST_READ]]
     for word in read_sought(question).words:
-        for at in _places(small, _needles(word)):
-            start = max(text.rfind("\n", at - _AROUND, at) + 1, at - _AROUND, 0)
-            parts.append(text[start : at + _AROUND])
+        for needle in _needles(word):
+            at = _MOST_READ - len(needle)
+            for _ in range(_PLACES):
+                at = small.find(needle, at + 1)
+                if at < 0:
+                    break
+                start = max(text.rfind("\n", at - _AROUND, at) + 1, at - _AROUND, 0)
+                parts.append(text[start : at + _AROUND])
     return "\n".join(parts)
-
-
-def _places(small: str, needles: Iterable[str]) -> Iterator[int]:
-    """The first places of needles in a text in small letters, beyond what is read anyway."""
-    for needle in needles:
-        at = _MOST_READ - len(needle)
-        for _ in range(_PLACES):
-            at = small.find(needle, at + 1)
-            if at < 0:
-                break
-            yield at
 
 
 def _needles(word: QueryWord) -> set[str]:
@@ -114,7 +110,7 @@ def _needles(word: QueryWord) -> set[str]:
 @lru_cache(maxsize=4096)
 def held_terms(question: str, text: str) -> frozenset[str]:
     """The terms of `read_sought(question)` that `text` holds, wherever they stand in it."""
-    held = set()
+    terms = set()
     tokens = words_of(text)
     code = language_of(text[:HEAD])
     codes = (code,) if code in languages() else ()
@@ -125,8 +121,8 @@ def held_terms(question: str, text: str) -> frozenset[str]:
             if word.exact
             else _is_written(word, _folded(text), beyond=bool(beyond))
         ):
-            held.add(word.tokens[0])
-    return frozenset(held)
+            terms.add(word.tokens[0])
+    return frozenset(terms)
 
 
 @lru_cache(maxsize=256)
@@ -145,10 +141,10 @@ def _named(text: str) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def held_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
     """Those of `terms` that stand in what something is called, as a part of a longer word too."""
-    held = frozenset(analyse(title))
-    names = " ".join(held)
+    tokens = frozenset(analyse(title))
+    names = " ".join(tokens)
     return frozenset(
-        term for term in terms if term in held or (len(term) > _SHORTEST and term in names)
+        term for term in terms if term in tokens or (len(term) > _SHORTEST and term in names)
     )
 
 

@@ -41,39 +41,41 @@ _CALENDAR_TOKENS: Final = frozenset(analyse(" ".join(sorted(_CALENDAR))))
 def _spoken(code: str) -> tuple[Language, ...]:
     """English, which is spoken everywhere, and the language of a text; any where none is known."""
     if code:
-        return tuple(languages()[one] for one in dict.fromkeys((ENGLISH, code)))
-    return tuple(one for one in languages().values() if one.spaced)
+        return tuple(languages()[name] for name in dict.fromkeys((ENGLISH, code)))
+    return tuple(language for language in languages().values() if language.spaced)
 
 
 @lru_cache(maxsize=256)
 def _cue(name: str, code: str) -> re.Pattern[str]:
     """The pattern of a cue in a language, for texts in small letters, but for "personal"."""
-    found = (one.any_of(one.cues.get(name, ())) for one in _spoken(code))
+    patterns = (language.any_of(language.cues.get(name, ())) for language in _spoken(code))
     # Not with IGNORECASE: that looks at every word twice as long.
-    return re.compile("|".join(one for one in found if one) or "(?!)")
+    return re.compile("|".join(pattern for pattern in patterns if pattern) or "(?!)")
 
 
 @lru_cache(maxsize=64)
 def _question_word(code: str) -> re.Pattern[str]:
     """How a question begins in a language."""
-    found = [
-        f"(?:{loose(one.questions)}{_END if one.spaced else ''})"
-        for one in _spoken(code)
-        if one.questions
+    openings = [
+        f"(?:{loose(language.questions)}{_END if language.spaced else ''})"
+        for language in _spoken(code)
+        if language.questions
     ]
-    return re.compile("|".join(found), re.IGNORECASE)
+    return re.compile("|".join(openings), re.IGNORECASE)
 
 
 @lru_cache(maxsize=64)
 def _question_inside(code: str) -> re.Pattern[str]:
     """How a question begins within a sentence of a language."""
-    found = [one.questions_inside for one in _spoken(code) if one.questions_inside]
-    return re.compile("|".join(found) or "(?!)", re.IGNORECASE)
+    openings = [
+        language.questions_inside for language in _spoken(code) if language.questions_inside
+    ]
+    return re.compile("|".join(openings) or "(?!)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class StatementReading:
-    """What is read of one text, whoever asks.
+    """What is read of one text, independently of any question.
 
     `words` are its tokens without stop words, `told` those outside its questions. `personal`: it
     speaks in the first person; `negated`: it holds a negation; `asks`: it is a question and little
@@ -134,18 +136,18 @@ def _read_statement(text: str) -> StatementReading:
     code, small = language_of(head), head.lower()
     # In small letters: a capital within a word would part it.
     tokens = analyse(small, keep_stop_words=False)
-    words = told = frozenset(tokens)
+    words = telling = frozenset(tokens)
     asking = _asking_sentences(small, code)
     asks = False
     if asking:
-        rest = " ".join(one for one in _sentences(small) if one not in asking)
-        told = frozenset(analyse(rest, keep_stop_words=False))
-        asks = len(rest) <= len(head) / 3
+        statements = " ".join(sentence for sentence in _sentences(small) if sentence not in asking)
+        telling = frozenset(analyse(statements, keep_stop_words=False))
+        asks = len(statements) <= len(head) / 3
     verb = _cue("verb", code).search(small, 1)
     subject = _segments(small[: verb.start()] if verb else "", code)
     return StatementReading(
         words,
-        told,
+        telling,
         _cue("personal", code).search(head) is not None,
         _cue("negation", code).search(small) is not None,
         asks or _cue("asking", code).search(small) is not None,
@@ -158,17 +160,19 @@ def _read_statement(text: str) -> StatementReading:
         _cue("added", code).search(small) is not None,
         _cue("several", code).search(small) is not None,
         _cue("tentative", code).search(small) is not None,
-        told - _tokens_of_cues(small, code, "now", "still", "unchanged", "several"),
+        telling - _tokens_of_cues(small, code, "now", "still", "unchanged", "several"),
         _cue("unchanged", code).search(small) is not None,
         len(text.rstrip(_LAST_MARKS)),
         frozenset(word.casefold() for word in _WRITTEN.findall(head)),
-        told - _tokens_of_cues(small, code, "now", "still", "unchanged", "change"),
+        telling - _tokens_of_cues(small, code, "now", "still", "unchanged", "change"),
         _cue("complaint", code).search(small) is not None,
     )
 
 
 def _sentences(text: str) -> list[str]:
-    return [one for one in _SENTENCE_END.split(text.rstrip(_LAST_MARKS)) if one.strip()]
+    return [
+        sentence for sentence in _SENTENCE_END.split(text.rstrip(_LAST_MARKS)) if sentence.strip()
+    ]
 
 
 def _asking_sentences(text: str, code: str) -> list[str]:
@@ -176,8 +180,10 @@ def _asking_sentences(text: str, code: str) -> list[str]:
 
     What ends the text is left out: with a mark or without, it asks the same.
     """
-    *others, last = _sentences(text) or [""]
-    asking = [one for one in others if one.rstrip("\"')”’ ").endswith(QUESTION_MARKS)]
+    *earlier, last = _sentences(text) or [""]
+    asking = [
+        sentence for sentence in earlier if sentence.rstrip("\"')”’ ").endswith(QUESTION_MARKS)
+    ]
     bare = _BEFORE_QUESTION.sub("", last.strip())
     opening = _question_word(code).match(bare)
     # "Do not push" asks for nothing.
@@ -201,7 +207,7 @@ def _segments(text: str, code: str) -> list[tuple[str, ...]]:
 
 @lru_cache(maxsize=64)
 def _cut(code: str) -> re.Pattern[str]:
-    words = {word for one in _spoken(code) for word in one.written}
+    words = {word for language in _spoken(code) for word in language.written}
     listed = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
     cues = "|".join(_cue(name, code).pattern for name in ("verb", "change", "now", "still"))
     alone = rf"(?<![\w-])(?:{listed}|{cues})(?![\w-])"
@@ -261,10 +267,10 @@ def _phrases(name: str, code: str, small: str) -> list[str]:
 @lru_cache(maxsize=64)
 def _tense(code: str) -> re.Pattern[str]:
     """What stands in the past, in the text's language alone: "was" is German for "what"."""
-    own = languages().get(code)
-    if own is None or not own.cues.get("past"):
+    language = languages().get(code)
+    if language is None or not language.cues.get("past"):
         return _cue("past", code)
-    return re.compile(own.any_of(own.cues["past"]))
+    return re.compile(language.any_of(language.cues["past"]))
 
 
 @lru_cache(maxsize=128)
@@ -305,7 +311,7 @@ def asked_words(question: str) -> tuple[QueryWord, ...]:
     without = _cue("idle", code).sub(" , ", timed)
     if not idle or not analyse(without, keep_stop_words=False):
         return words
-    rest = frozenset(analyse(without))
+    other_tokens = frozenset(analyse(without))
     names = frozenset(analyse(" ".join(_phrases("no_time", code, small))))
-    left = tuple(word for word in words if word.tokens[0] not in idle - rest - names)
-    return left or words
+    remaining = tuple(word for word in words if word.tokens[0] not in idle - other_tokens - names)
+    return remaining or words

@@ -116,11 +116,11 @@ def padded(inputs: Sequence[Pieces]) -> tuple[Whole, Whole, Whole]:
         np.zeros(shape, np.int64),
         np.zeros(shape, np.int64),
     )
-    for row, own in enumerate(inputs):
-        length = len(own)
-        ids[row, :length] = own.ids
+    for row, pieces in enumerate(inputs):
+        length = len(pieces)
+        ids[row, :length] = pieces.ids
         mask[row, :length] = 1
-        types[row, length - own.second : length] = 1
+        types[row, length - pieces.second : length] = 1
     return ids, mask, types
 
 

@@ -103,7 +103,7 @@ def _array(content: mmap.mmap, parts: list[_Field]) -> Array:
             while at < end:
                 size, at = _varint(content, at)
                 shape.append(size)
-    kind = next(_TYPES[value] for number, value, _ in parts if number == _TYPE)
+    kind = next(_TYPES[code] for number, code, _ in parts if number == _TYPE)
     start, end = next((start, end) for number, start, end in parts if number == _DATA)
     count = (end - start) // np.dtype(kind).itemsize
     array: Array = np.frombuffer(content, kind, count, start).reshape(shape)
@@ -115,8 +115,8 @@ def _fields(content: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
         tag, at = _varint(content, at)
         kind = tag & 7
         if kind == _VARINT:
-            value, at = _varint(content, at)
-            yield tag >> 3, value, -1
+            number, at = _varint(content, at)
+            yield tag >> 3, number, -1
         elif kind == _MESSAGE:
             size, at = _varint(content, at)
             yield tag >> 3, at, at + size
@@ -128,11 +128,11 @@ def _fields(content: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
 
 
 def _varint(content: mmap.mmap, at: int) -> tuple[int, int]:
-    value = shift = 0
+    number = shift = 0
     while True:
         byte = content[at]
         at += 1
-        value |= (byte & 127) << shift
+        number |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            return value, at
+            return number, at
