@@ -43,7 +43,7 @@ _APART = r"[\s().,\-/_]{0,3}"
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Something that tells who or what: `words` to look it up by, what a text has that holds it.
+    """What identifies a person or a thing: `words` to look it up by, `pattern` of texts with it.
 
     Any one of the words may stand in such a text: a number that is grouped otherwise has others.
     """
@@ -53,7 +53,7 @@ class Identifier:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The words as they are in what was analysed whatever its language."""
+        """The words as they are analysed in any language."""
         return tuple(word.tokens[0] for word in self.words)
 
     def held_by(self, text: str) -> bool:
@@ -63,29 +63,29 @@ class Identifier:
 
 def identifiers_of(texts: Iterable[str]) -> tuple[Identifier, ...]:
     """The identifiers of texts, each once."""
-    found: dict[str, Identifier] = {}
+    identifiers: dict[str, Identifier] = {}
     for text in texts:
-        for written, pattern, parts in _found(text):
-            if pattern not in found:
+        for written, pattern, parts in _scan(text):
+            if pattern not in identifiers:
                 words = (*query_words(written), *(QueryWord((part,)) for part in parts))
                 compiled = re.compile(pattern, re.IGNORECASE)
-                found[pattern] = Identifier(tuple(dict.fromkeys(words)), compiled)
-    return tuple(found.values())
+                identifiers[pattern] = Identifier(tuple(dict.fromkeys(words)), compiled)
+    return tuple(identifiers.values())
 
 
-def _found(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+def _scan(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
     """Each identifier as written, its pattern, and terms that it may be written with elsewhere."""
     for kind in (_LINK, _MAIL, _HANDLE):
         for match in kind.finditer(text):
             plain = match[0].rstrip(".,;:!?")
             yield plain, rf"(?<![\w.+-]){re.escape(plain)}(?![\w-])", ()
     # What lies in a link or an address of mail is part of it.
-    rest = _MAIL.sub(" ", _LINK.sub(" ", text))
-    for match in _STREET.finditer(rest):
+    plain_text = _MAIL.sub(" ", _LINK.sub(" ", text))
+    for match in _STREET.finditer(plain_text):
         yield match[0], _spaced(match[0].split(), r"[\s,]+"), ()
-    yield from _codes(rest)
-    yield from _numbers(rest)
-    yield from _names(rest)
+    yield from _codes(plain_text)
+    yield from _numbers(plain_text)
+    yield from _names(plain_text)
 
 
 def _codes(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
@@ -120,14 +120,14 @@ def _dialled(written: str, digits: str) -> Iterator[str]:
     """The ways in which the digits of a number are dialled, from here and from abroad."""
     yield _apart(digits)
     abroad = written.startswith(("+", "00"))
-    own = digits.removeprefix("00") if abroad else digits
+    national = digits.removeprefix("00") if abroad else digits
     if abroad:
-        yield _apart(own)
+        yield _apart(national)
         for country in (1, 2, 3):
-            if len(own) - country >= _LEAST_NATIONAL:
-                yield rf"\(?0\)?{_APART}{_apart(own[country:])}"
-    elif own.startswith("0") and len(own) > _LEAST_NATIONAL:
-        yield rf"(?:\+|00)\d{{1,3}}{_APART}(?:\(0\))?{_APART}{_apart(own[1:])}"
+            if len(national) - country >= _LEAST_NATIONAL:
+                yield rf"\(?0\)?{_APART}{_apart(national[country:])}"
+    elif national.startswith("0") and len(national) > _LEAST_NATIONAL:
+        yield rf"(?:\+|00)\d{{1,3}}{_APART}(?:\(0\))?{_APART}{_apart(national[1:])}"
 
 
 def _names(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:

@@ -26,7 +26,7 @@ MODEL_PATIENCE: Final = 10.0
 Loading takes under a second; a machine that needs longer is better served by words now."""
 
 MOST_BYTES: Final = 4_096
-"""Bytes of UTF-8 that are read of a question in somebody's own words: some four windows of the
+"""Bytes of UTF-8 that are read of a question in its asker's own words: some four windows of the
 bundled model, at most 16. The longest bug report of the test sets has 3,951 bytes."""
 
 BRIEF: Final = 600
@@ -74,7 +74,7 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     fits = _fits(text, most)
     if fits and (len(text) <= BRIEF or not has_pasted(text)):
         return text, ()
-    # In a text that could be read whole, the words around a block are somebody's own.
+    # In a text that could be read whole, the words around a block are the asker's own.
     apart = tell_apart(text, most if fits else ASKING)
     read = first_bytes(apart.text, most)
     if not read.strip():
@@ -96,14 +96,14 @@ def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[De
     """
     read: list[str] = []
     degraded: dict[Degraded, None] = {}
-    left = MOST_BYTES
+    remaining = MOST_BYTES
     for number, text in enumerate(texts):
         # What a short one leaves is for those that follow.
-        most = max(1, left // (len(texts) - number))
-        kept, told = (text, ()) if _fits(text, most) else truncated_question(text, most)
-        left -= len(kept.encode("utf-8", "surrogatepass"))
-        read.append(kept)
-        degraded.update(dict.fromkeys(told))
+        most = max(1, remaining // (len(texts) - number))
+        part, reasons = (text, ()) if _fits(text, most) else truncated_question(text, most)
+        remaining -= len(part.encode("utf-8", "surrogatepass"))
+        read.append(part)
+        degraded.update(dict.fromkeys(reasons))
     return tuple(read), tuple(degraded)
 
 
@@ -128,13 +128,13 @@ def _two_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
 
 def first_bytes(text: str, most: int) -> str:
     """The first characters of `text` that take no more bytes than `most`."""
-    some = text[:most].encode("utf-8", "surrogatepass")
-    if len(some) <= most:
+    encoded = text[:most].encode("utf-8", "surrogatepass")
+    if len(encoded) <= most:
         return text[:most]
     # Half a character at the end goes; lone surrogates are whole characters here.
-    while most and (some[most] & 0xC0) == 0x80:
+    while most and (encoded[most] & 0xC0) == 0x80:
         most -= 1
-    return some[:most].decode("utf-8", "surrogatepass")
+    return encoded[:most].decode("utf-8", "surrogatepass")
 
 
 def _whole_words(part: str, text: str) -> str:
