@@ -1,4 +1,4 @@
-"""What was read of records at one number of truth: a question asked again need not read it anew."""
+"""What was read of records at one version of the database: a question asked again reads nothing."""
 
 from __future__ import annotations
 
@@ -25,23 +25,19 @@ def _weigh_record(record: MemoryRecord) -> int:
     return _OVERHEAD + len(record.text) + payload
 
 
-def _count_of(ends: Neighbours) -> int:
-    return 1 + len(ends)
-
-
 @dataclass(frozen=True, slots=True)
 class RecordReads:
-    """Records and links of one namespace, as they were at the last number of truth asked about.
+    """Records and links of one namespace, as they were at the last version asked about.
 
-    `version` is a number that truth had before anything was read: what was read under it is at
-    least as new, and whoever sees that number later may have it.
+    `version` is one that the database had before anything was read: what was read under it is at
+    least as new, and may be given to a later reader at that version.
     """
 
     records: ViewCache[MemoryRecord] = field(
         default_factory=lambda: ViewCache(MOST_TEXT, _weigh_record)
     )
     neighbours: ViewCache[Neighbours] = field(
-        default_factory=lambda: ViewCache(MOST_LINKS, _count_of)
+        default_factory=lambda: ViewCache(MOST_LINKS, lambda ends: 1 + len(ends))
     )
 
     def many(

@@ -58,9 +58,9 @@ class Excerpts:
         lines = text.split("\n")
         first, last = _without_blank_ends(lines)
         last = self._before_imports(lines, first, last)
-        whole = "\n".join(lines[first : last + 1])
-        if token_cost(whole) <= limit:
-            return Excerpt(whole, first_line + first, first_line + last)
+        text_shown = "\n".join(lines[first : last + 1])
+        if token_cost(text_shown) <= limit:
+            return Excerpt(text_shown, first_line + first, first_line + last)
         matches = self._matches(lines)
         sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
         ends = [0, *accumulate(sizes)]
@@ -106,13 +106,13 @@ class Excerpts:
         folded = [line.lower() for line in lines]
         # A letter can become two when it is lowered: lines are found by what was searched.
         starts = [0, *accumulate(len(line) + 1 for line in folded)]
-        found = []
+        matches = []
         for match in self._pattern.finditer("\n".join(folded)):
             line = bisect_right(starts, match.start()) - 1
-            found.append((line, self._terms[match.group()]))
-            if len(found) == _MOST_MATCHES:
+            matches.append((line, self._terms[match.group()]))
+            if len(matches) == _MOST_MATCHES:
                 break
-        return found
+        return matches
 
     def _best_start(
         self,
@@ -125,7 +125,7 @@ class Excerpts:
         first, last = span
         best, best_worth = first, 0.0
         imports = _imports(lines)
-        matches = [one for one in matches if one[0] not in imports] or matches
+        matches = [match for match in matches if match[0] not in imports] or matches
         starts = [first, *(line for line, _ in matches)]
         # A line before what matched says where one is, if there is one.
         starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
@@ -139,13 +139,13 @@ class Excerpts:
         return best
 
     def _worth(self, matches: list[tuple[int, str]], start: int, end: int) -> float:
-        seen: set[str] = set()
+        terms: set[str] = set()
         worth = 0.0
         for line, term in matches[bisect_left(matches, (start,)) :]:
             if line > end:
                 break
-            worth += self._weights[term] * (_AGAIN if term in seen else 1.0)
-            seen.add(term)
+            worth += self._weights[term] * (_AGAIN if term in terms else 1.0)
+            terms.add(term)
         return worth
 
     def _within(self, line: str, limit: int) -> str:
@@ -163,18 +163,18 @@ class Excerpts:
 
 def _imports(lines: list[str]) -> set[int]:
     """The lines that only bring names in, to the end of their brackets."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     closing = ""
     for number, line in enumerate(lines):
         if closing:
-            found.add(number)
+            numbers.add(number)
             closing = "" if closing in line else closing
         elif _IMPORT.match(line):
-            found.add(number)
+            numbers.add(number)
             opened = max(line.rfind("("), line.rfind("{"))
             close = {"(": ")", "{": "}"}.get(line[opened : opened + 1], "")
             closing = close if opened >= 0 and close not in line[opened:] else ""
-    return found
+    return numbers
 
 
 _IMPORT: Final = re.compile(
@@ -186,16 +186,16 @@ _IMPORT: Final = re.compile(
 
 def _pattern(term: str) -> str:
     """A term in running text. Stems end where their words go on; short ones begin a word."""
-    found = re.escape(term)
+    pattern = re.escape(term)
     if term.endswith("i"):
-        found = f"{found[:-1]}[iy]"
+        pattern = f"{pattern[:-1]}[iy]"
     if len(term) >= 4 or not term.isascii():
-        return found
+        return pattern
     if len(term) == 1:
-        return rf"(?<![^\W_]){found}"
+        return rf"(?<![^\W_]){pattern}"
     # A pattern that begins with a letter is tried only where that letter stands.
     first = re.escape(term[0])
-    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}"
+    return rf"{first}(?<![^\W_]{first}){pattern[len(first) :]}"
 
 
 def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
@@ -235,19 +235,19 @@ class FocusWords:
     def worth(self, text: str) -> float:
         """What share of the focus' worth a text holds, 0 to 1."""
         total = sum(self._weights.values())
-        held = set(analyse(text)) & self._weights.keys()
-        return sum(self._weights[term] for term in held) / total if total else 0.0
+        terms = set(analyse(text)) & self._weights.keys()
+        return sum(self._weights[term] for term in terms) / total if total else 0.0
 
-    def shown(self, held: Iterable[str], most: int = 3) -> list[str]:
+    def shown(self, terms: Iterable[str], most: int = 3) -> list[str]:
         """The worthiest of these terms, as they were written."""
-        order = sorted(held, key=lambda term: (-self._weights[term], term))
-        shown: list[str] = []
+        order = sorted(terms, key=lambda term: (-self._weights[term], term))
+        words: list[str] = []
         for term in order:
             word = self._written.get(term, term)
             # "sessions" says nothing beside "sessions.py".
-            if not any(word.lower() in other.lower() for other in shown):
-                shown.append(word)
-        return shown[:most]
+            if not any(word.lower() in longer.lower() for longer in words):
+                words.append(word)
+        return words[:most]
 
 
 def listed(words: Iterable[str]) -> str:

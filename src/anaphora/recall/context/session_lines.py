@@ -51,7 +51,9 @@ def session_statements(
     """
     typed = [turn for turn in _telling(thread) if turn.role == "user"]
     new = [text for turn in typed if (text := _news(_text(turn), rules))]
-    stated, last = _statements(new), new[-1:] if _is_open(new) else []
+    # The last text counts if it asks for something to be done, in enough words to say what.
+    is_open = bool(new) and _says_enough(new[-1]) and not _asks(new[-1])
+    stated, last = _statements(new), new[-1:] if is_open else []
     return [
         text
         for text in new
@@ -68,8 +70,8 @@ def in_one_line(statements: Sequence[str]) -> str:
 def _news(text: str, rules: Collection[str]) -> str:
     """A turn's words without sentences that are rules, or small talk."""
     sentences = sentences_of(text)
-    left = [part for part in sentences if part not in rules and not is_small_talk(part)]
-    return text if len(left) == len(sentences) else " ".join(left)
+    remaining = [part for part in sentences if part not in rules and not is_small_talk(part)]
+    return text if len(remaining) == len(sentences) else " ".join(remaining)
 
 
 def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
@@ -95,19 +97,19 @@ def _telling(thread: Thread) -> list[Turn]:
 
 def _statements(texts: Sequence[str]) -> list[str]:
     """The texts that state most, of equal ones the last, at most `MOST`."""
-    weighed = [(_weight(text), place) for place, text in enumerate(texts)]
+    weighed = [(_weight(text), index) for index, text in enumerate(texts)]
     best = sorted((row for row in weighed if row[0] >= _LEAST), reverse=True)[:MOST]
-    return [texts[place] for _, place in sorted(best, key=lambda row: row[1])]
+    return [texts[index] for _, index in sorted(best, key=lambda row: row[1])]
 
 
 def _weight(text: str) -> int:
     """How much of a decision or of a value a turn states: 0 for a question, or a command."""
     if len(text) > _PASTED or text.count("\n") >= _LINES or _asks(text):
         return 0
-    read, value = read_statement(text), _VALUE.search(text) is not None
-    weight = 3 * bool(_DECIDED.search(text)) + 2 * read.changes + bool(read.subject) + value
+    read, has_value = read_statement(text), _VALUE.search(text) is not None
+    weight = 3 * bool(_DECIDED.search(text)) + 2 * read.changes + bool(read.subject) + has_value
     weight += _says_enough(text)
-    return weight - read.tentative - (2 if read.complains and not value else 0)
+    return weight - read.tentative - (2 if read.complains and not has_value else 0)
 
 
 def _asks(text: str) -> bool:
@@ -116,11 +118,6 @@ def _asks(text: str) -> bool:
         or read_statement(text).asks
         or begins_as_question(text)
     )
-
-
-def _is_open(texts: Sequence[str]) -> bool:
-    """Whether the last text asks for something to be done, in enough words to say what."""
-    return bool(texts) and _says_enough(texts[-1]) and not _asks(texts[-1])
 
 
 def _says_enough(text: str) -> bool:

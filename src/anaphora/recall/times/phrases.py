@@ -127,20 +127,20 @@ def split(text: str, now: datetime) -> Words:
     """The words of a question read at the naive wall clock `now`."""
     words: list[Word] = []
     end = 0
-    for found in _WORD.finditer(text):
-        start = found.start()
+    for match in _WORD.finditer(text):
+        start = match.start()
         gap = text[end:start]
         if gap != " " and (mark := gap.strip(_SOFT)):
             words.append(Word(mark, "," if mark == "," else ".", end, start))
-        end = found.end()
-        raw = found.group()
+        end = match.end()
+        raw = match.group()
         if raw.isalnum():
             words.append(Word(raw, raw.lower(), start, end))
         else:
             words.extend(_parts(raw, start))
-    seen = {word.lower for word in words}
-    future = not seen.isdisjoint(_FUTURE)
-    return Words(tuple(words), now, forward=future and seen.isdisjoint(_PAST))
+    lowered = {word.lower for word in words}
+    future = not lowered.isdisjoint(_FUTURE)
+    return Words(tuple(words), now, forward=future and lowered.isdisjoint(_PAST))
 
 
 def _parts(raw: str, start: int) -> Iterator[Word]:
@@ -218,8 +218,8 @@ def _one_day(words: Words, year: int, month: int, day: int, after: int) -> Match
 
 
 def _day_number(words: Words, index: int) -> int | None:
-    found = _DAY_NUMBER.fullmatch(words.at(index))
-    return int(found[1]) if found and 1 <= int(found[1]) <= 31 else None
+    match = _DAY_NUMBER.fullmatch(words.at(index))
+    return int(match[1]) if match and 1 <= int(match[1]) <= 31 else None
 
 
 def day_month_at(words: Words, index: int, stated: bool) -> Match | None:
@@ -229,18 +229,15 @@ def day_month_at(words: Words, index: int, stated: bool) -> Match | None:
         return None
     after = index + 2 if words.at(index + 1) == "of" else index + 1
     month = _month_number(words, after)
-    if month is not None and (words.at(after) not in VERBS or _dated(words, index, after)):
+    ordinal = words.at(index)[-1].isalpha()
+    # "5 may" or "5 march" is a date by its capital, its ordinal or its year.
+    dated = words.at(after) not in VERBS or words.capital(after) or ordinal
+    if month is not None and (dated or year_at(words, after + 1) is not None):
         return in_year(words, month, day, after + 1)
-    ordinal = words.at(index)[-1].isalpha() and words.at(index - 1) == "the"
+    ordinal = ordinal and words.at(index - 1) == "the"
     if ordinal and (stated or words.stated(index, _ORDINAL_LEADS)) and words.ends(index + 1):
         return _day_of_month(words, day, index + 1)
     return None
-
-
-def _dated(words: Words, index: int, after: int) -> bool:
-    """Whether "5 may" or "5 march" is a date: by its capital, its ordinal or its year."""
-    ordinal = words.at(index)[-1].isalpha()
-    return words.capital(after) or ordinal or year_at(words, after + 1) is not None
 
 
 def _day_of_month(words: Words, day: int, after: int) -> Match:
@@ -402,13 +399,9 @@ def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
     if words.at(after) in OFFSETS and words.at(after + 1) == "week":
         monday = calendar.unit_of(words.now, "week", OFFSETS[words.at(after)])[0]
         return Match(*calendar.day_of(monday, number), after + 2)
-    return part_of_day(words, Match(*_near_weekday(words, number), index + 1))
-
-
-def _near_weekday(words: Words, number: int) -> Days:
-    if words.forward:
-        return calendar.day_of(words.now, (number - words.now.weekday() - 1) % 7 + 1)
-    return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))
+    ahead = number - words.now.weekday()
+    offset = (ahead - 1) % 7 + 1 if words.forward else -((-ahead - 1) % 7 + 1)
+    return part_of_day(words, Match(*calendar.day_of(words.now, offset), index + 1))
 
 
 _ROLLING_LEADS = frozenset({"in", "over", "during", "within", "for"})
@@ -418,10 +411,10 @@ _NOT_SEASON = frozenset({"boot", "framework", "bean", "beans", "cloud", "securit
 
 def relative(words: Words, index: int) -> Match | None:
     """What follows last, this, next, past: a count of units, a unit, or something with a name."""
-    which, word = words.at(index), words.at(index + 1)
+    lead, word = words.at(index), words.at(index + 1)
     counted = _quantity(words, index + 1)
     if counted is not None:
-        return _rolling(words, counted) if which in {"last", "past", "previous"} else None
+        return _rolling(words, counted) if lead in {"last", "past", "previous"} else None
     if word in {"week", "month", "quarter", "year", "weekend"}:
         return _calendar_unit(words, index)
     if word in calendar.DAYPARTS:
@@ -430,14 +423,14 @@ def relative(words: Words, index: int) -> Match | None:
 
 
 def _calendar_unit(words: Words, index: int) -> Match | None:
-    which, unit = words.at(index), words.at(index + 1)
+    lead, unit = words.at(index), words.at(index + 1)
     if words.at(index + 2) == "of":
         return None
     # "last week" is the calendar's; "the past week" and "in the last week" are seven days.
     led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
-    if unit != "weekend" and (which == "past" or (which == "last" and led)):
+    if unit != "weekend" and (lead == "past" or (lead == "last" and led)):
         return _rolling(words, (1.0, unit, index + 2))
-    return Match(*calendar.unit_of(words.now, unit, OFFSETS[which]), index + 2)
+    return Match(*calendar.unit_of(words.now, unit, OFFSETS[lead]), index + 2)
 
 
 def _rolling(words: Words, counted: tuple[float, str, int]) -> Match | None:
@@ -450,10 +443,10 @@ def _rolling(words: Words, counted: tuple[float, str, int]) -> Match | None:
 
 
 def _this_part(words: Words, index: int) -> Match | None:
-    which, part = words.at(index), words.at(index + 1)
-    if (which, part) in {("last", "night"), ("last", "evening")}:
+    lead, part = words.at(index), words.at(index + 1)
+    if (lead, part) in {("last", "night"), ("last", "evening")}:
         day = calendar.day_of(words.now, -1)
-    elif which == "this":
+    elif lead == "this":
         day = calendar.day_of(words.now)
     else:
         return None
@@ -461,10 +454,10 @@ def _this_part(words: Words, index: int) -> Match | None:
 
 
 def _named_relative(words: Words, index: int) -> Match | None:
-    which, name = words.at(index), words.at(index + 1)
-    if which not in {"last", "past", "this", "next", "previous", "coming"}:
+    lead, name = words.at(index), words.at(index + 1)
+    if lead not in {"last", "past", "this", "next", "previous", "coming"}:
         return None
-    ahead = Words(words.words, words.now, forward=which in {"next", "coming"})
+    ahead = Words(words.words, words.now, forward=lead in {"next", "coming"})
     if name in calendar.WEEKDAY_OF:
         return _this_weekday(words, ahead, index)
     if name in calendar.SEASONS:
@@ -477,7 +470,7 @@ def _named_relative(words: Words, index: int) -> Match | None:
     month = MONTHS.get(name)
     if month is None or (name in VERBS and not words.capital(index + 1)):
         return None
-    if which == "this":
+    if lead == "this":
         return Match(*calendar.month_of(words.now.year, month), index + 2)
     return in_year(ahead, month, None, index + 2)
 

@@ -64,14 +64,18 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
     if now.tzinfo is None:
         raise InvalidInput("now", now, "expected a datetime with a time zone")
     wall = now.replace(tzinfo=None, fold=0)
-    code, known = language_of(question), languages()
-    if code not in ("", ENGLISH) and known[code].times:
-        return _as_spans(question, times_by_patterns(question, wall, known[code]), now)
-    found = _english_times(question, wall, now)
-    if found or code == ENGLISH or len(question) > _SHORT:
-        return found
-    others = (times_by_patterns(question, wall, one, digits=False) for one in known.values())
-    most = max(others, key=lambda some: sum(one.last - one.first for one in some), default=[])
+    code, by_code = language_of(question), languages()
+    if code not in ("", ENGLISH) and by_code[code].times:
+        return _as_spans(question, times_by_patterns(question, wall, by_code[code]), now)
+    spans = _english_times(question, wall, now)
+    if spans or code == ENGLISH or len(question) > _SHORT:
+        return spans
+    readings = (
+        times_by_patterns(question, wall, language, digits=False) for language in by_code.values()
+    )
+    most = max(
+        readings, key=lambda times: sum(time.last - time.first for time in times), default=[]
+    )
     return _as_spans(question, most, now)
 
 
@@ -85,16 +89,16 @@ def is_open_end(span: TimeSpan) -> bool:
     return span.end.replace(tzinfo=None) in OPEN_ENDS
 
 
-def _as_spans(question: str, found: Sequence[Named], now: datetime) -> tuple[TimeSpan, ...]:
+def _as_spans(question: str, times: Sequence[Named], now: datetime) -> tuple[TimeSpan, ...]:
     return tuple(
         TimeSpan(
-            start=one.start.replace(tzinfo=now.tzinfo),
-            end=one.end.replace(tzinfo=now.tzinfo),
-            text=question[one.first : one.last],
-            start_char=one.first,
-            end_char=one.last,
+            start=time.start.replace(tzinfo=now.tzinfo),
+            end=time.end.replace(tzinfo=now.tzinfo),
+            text=question[time.first : time.last],
+            start_char=time.first,
+            end_char=time.last,
         )
-        for one in found[:MAX_SPANS]
+        for time in times[:MAX_SPANS]
     )
 
 
@@ -105,7 +109,16 @@ def _english_times(question: str, wall: datetime, now: datetime) -> tuple[TimeSp
     while index < len(words.words) and len(spans) < MAX_SPANS:
         match = _try(words, index) if _may_begin(words, index) else None
         if match is not None and match.start < match.end:
-            spans.append(_span(question, words, index, match, now))
+            first, last = words.words[index], words.words[match.next - 1]
+            spans.append(
+                TimeSpan(
+                    start=match.start.replace(tzinfo=now.tzinfo),
+                    end=match.end.replace(tzinfo=now.tzinfo),
+                    text=question[first.start : last.end],
+                    start_char=first.start,
+                    end_char=last.end,
+                )
+            )
         index = index + 1 if match is None else match.next
     return tuple(spans)
 
@@ -116,17 +129,6 @@ def _may_begin(words: Words, index: int) -> bool:
     if word[0].isdigit():
         return len(word) > 3 or not word.isdigit() or words.at(index + 1) in _AFTER_NUMBER
     return word in _FIRST or word[0] == "q"
-
-
-def _span(question: str, words: Words, index: int, match: Match, now: datetime) -> TimeSpan:
-    first, last = words.words[index], words.words[match.next - 1]
-    return TimeSpan(
-        start=match.start.replace(tzinfo=now.tzinfo),
-        end=match.end.replace(tzinfo=now.tzinfo),
-        text=question[first.start : last.end],
-        start_char=first.start,
-        end_char=last.end,
-    )
 
 
 def _try(words: Words, index: int) -> Match | None:
@@ -211,8 +213,8 @@ def _from_a_bare_day(words: Words, index: int) -> Match | None:
     second = _target(words, index + 2)
     if second is None:
         return None
-    whole = Match(second.start, second.end, index)
-    first = _same_month(words, whole, index)
+    span = Match(second.start, second.end, index)
+    first = _same_month(words, span, index)
     return (
         Match(first.start, second.end, second.next) if first and first.start < second.end else None
     )
@@ -234,16 +236,16 @@ def _part(words: Words, index: int) -> Match | None:
             return None
         after += 1
     if words.at(after) == "the" and words.at(after + 1) in {"week", "month", "quarter", "year"}:
-        whole = Match(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
+        span = Match(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
         if words.at(after + 2) == "of":
             return None
     else:
-        found = _moment(words, after + (words.at(after) == "in"), stated=True)
-        if found is None:
+        moment = _moment(words, after + (words.at(after) == "in"), stated=True)
+        if moment is None:
             return None
-        whole = found
-    third = calendar.third_of((whole.start, whole.end), _THIRDS[words.at(index)])
-    return Match(*third, whole.next)
+        span = moment
+    third = calendar.third_of((span.start, span.end), _THIRDS[words.at(index)])
+    return Match(*third, span.next)
 
 
 def _unit(words: Words, index: int) -> Match | None:
