@@ -55,23 +55,19 @@ def fill(
         if len(filled) >= top_k or skipped >= PATIENCE or (filled and remaining <= 0):
             break
         needed = size(hit)
-        if needed <= remaining or (whole and not filled):
-            room = None
-        else:
-            room = 0 if whole else _room(needed, remaining, first=not filled)
+        room: int | None = None
+        if needed > remaining and (filled or not whole):
+            if whole:
+                room = 0
+            elif needed <= LONG:
+                room = 0 if filled else None
+            else:
+                room = min(LONG, remaining)
+                if room < LEAST:
+                    room = 0 if filled else LEAST
         if room == 0:
             skipped += 1
             continue
         filled.append(Filled(hit, room))
         remaining -= needed if room is None else room
     return filled
-
-
-def _room(needed: int, remaining: int, *, first: bool) -> int | None:
-    """The tokens of a passage of a hit that may not come whole; None: whole after all, 0: none."""
-    if needed <= LONG:
-        return None if first else 0
-    room = min(LONG, remaining)
-    if room < LEAST:
-        return LEAST if first else 0
-    return room

@@ -131,7 +131,7 @@ class Statements:
     @property
     def keys(self) -> list[StatementKeys]:
         """What each is about, and what it says of that."""
-        return [one.keys for one in self.said]
+        return [statement.keys for statement in self.said]
 
     def take(self, indexes: Sequence[int]) -> Statements:
         """Those at some places, in this order."""

@@ -480,12 +480,15 @@ def _same_words(first: TextReading, second: TextReading) -> bool:
 
 
 def _differences(first: TextReading, second: TextReading) -> tuple[str, ...]:
-    if not _same_words(first, second):
-        return _coarse_differences(first, second)
-    # What can still differ between texts of the same words in the same order.
     kinds: set[str] = set()
     if first.question != second.question:
         kinds.add("question")
+    if not _same_words(first, second):
+        counts = [Counter(word.text for word in side.words) for side in (first, second)]
+        changed = (counts[0] - counts[1]) + (counts[1] - counts[0])
+        kinds |= {_kind(word) for word in chain(first.words, second.words) if word.text in changed}
+        return tuple(sorted(kinds)) or ("order",)
+    # What can still differ between texts of the same words in the same order.
     for word, counterpart in zip(first.words, second.words, strict=True):
         if word.article and counterpart.article and word.article != counterpart.article:
             kinds.add("articles")
@@ -495,17 +498,6 @@ def _differences(first: TextReading, second: TextReading) -> tuple[str, ...]:
     if commas and any(word.text in _COMMA_MATTERS for word in first.words):
         kinds.add("punctuation")
     return tuple(sorted(kinds))
-
-
-def _coarse_differences(first: TextReading, second: TextReading) -> tuple[str, ...]:
-    first_counts, second_counts = (
-        Counter(word.text for word in side.words) for side in (first, second)
-    )
-    changed = (first_counts - second_counts) + (second_counts - first_counts)
-    kinds = {_kind(word) for word in chain(first.words, second.words) if word.text in changed}
-    if first.question != second.question:
-        kinds.add("question")
-    return tuple(sorted(kinds)) or ("order",)
 
 
 def _kind(word: Word) -> str:

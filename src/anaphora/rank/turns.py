@@ -112,7 +112,7 @@ class TurnScores:
     def explain(self, at: int) -> dict[str, float]:
         """The parts of the score at place `at` of these M rows, those that are zero left out."""
         parts = {name: float(part[at]) for name, part in self.factors.items()}
-        return {name: value for name, value in parts.items() if value}
+        return {name: share for name, share in parts.items() if share}
 
 
 def score_turns(

@@ -206,9 +206,9 @@ class Reader:
 def log_odds(logits: npt.NDArray[np.floating]) -> LogOdds:
     """The log-odds of the first class against all others, shape (n,), of logits (n, classes)."""
     rows = logits.astype(np.float64)
-    others = rows[:, 1:]
-    peak = others.max(axis=1)
-    odds: LogOdds = rows[:, 0] - peak - np.log(np.exp(others - peak[:, None]).sum(axis=1))
+    rivals = rows[:, 1:]
+    peak = rivals.max(axis=1)
+    odds: LogOdds = rows[:, 0] - peak - np.log(np.exp(rivals - peak[:, None]).sum(axis=1))
     return odds
 
 

@@ -705,8 +705,8 @@ class ConversationRecall:
         if not role:
             # Roles beside the usual two are rare and have no code: the thread itself says which.
             thread = self._store.get(conversation_id)
-            known = thread is not None and position < len(thread.turns)
-            role = thread.turns[position].role if thread is not None and known else "other"
+            in_thread = thread is not None and position < len(thread.turns)
+            role = thread.turns[position].role if thread is not None and in_thread else "other"
         return {
             "conversation_id": conversation_id,
             "index": position,

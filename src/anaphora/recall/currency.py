@@ -241,6 +241,7 @@ class _Groups:
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[list[Candidate]]:
         """All candidates of `stream`, group by group."""
         group_score, least = math.inf, -math.inf
+        asks_past = read_cues(self._question).past >= 2
         coming = next(stream, None)
         while True:
             # One that was lowered may stand behind some that are still to come.
@@ -264,18 +265,13 @@ class _Groups:
             group = []
             for member in front:
                 self._taken.update((member.place, *member.again))
-                group.append(replace(self._after_what_replaced_it(member), group=group_score))
+                # Its mark goes if what replaced it is still to come, unless the past is asked for.
+                if asks_past or member.older_than in self._taken:
+                    group.append(replace(member, group=group_score))
+                else:
+                    group.append(replace(member, group=group_score, older_than=None, reason=""))
             if group:
                 yield group
-
-    def _after_what_replaced_it(self, member: Candidate) -> Candidate:
-        """A member without its mark where what replaced it is still to come.
-
-        Where the past is asked for, it may stand before that.
-        """
-        if member.older_than in self._taken or read_cues(self._question).past >= 2:
-            return member
-        return replace(member, older_than=None, reason="")
 
     def _push(self, candidate: Candidate, share: float = 1.0) -> None:
         """Let a candidate stand at a share of its score."""

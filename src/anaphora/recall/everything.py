@@ -34,7 +34,7 @@ from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.documents import section_title
 from anaphora.values.conversations import Degraded, Recall, RelatedTurn, TurnChoice, TurnHit
-from anaphora.values.memories import MemoryHit, MemoryRecord
+from anaphora.values.memories import MemoryHit
 from anaphora.values.projects import NOTE_KINDS, Quality
 from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchHit, SearchKind
 
@@ -216,7 +216,7 @@ class EverythingRecall:
         min_confidence: float | None = None,
         read: int | None = None,
     ) -> Recall[SearchHit]:
-        """The best `top_k` hits, whose snippets cost at most `budget` tokens.
+        """The best `top_k` hits, with snippets of at most `budget` tokens.
 
         Of turns and of memories the first `read` candidates are read with the question.
 
@@ -344,7 +344,16 @@ class EverythingRecall:
 
         def with_origin(lane_hit: _LaneHit) -> _LaneHit:
             record = records.get(lane_hit.hit.id)
-            return lane_hit if record is None else self._with_origin(lane_hit, record)
+            if record is None:
+                return lane_hit
+            events = self.memories.records.events(record.id)
+            said_at = [(record.conversation_id, record.turn_index)]
+            said_at += [(event.conversation_id, event.turn_index) for event in events]
+            # If the turn is not known, any turn of the conversation with this text may be it.
+            turns = {chat if at is None else f"{chat}#{at}" for chat, at in said_at if chat}
+            project = str((record.payload or {}).get("project", ""))
+            by = (record.path or "", record.conversation_id or "", project, *record.sources)
+            return replace(lane_hit, by=by, places=frozenset(turns))
 
         return [
             replace(
@@ -354,16 +363,6 @@ class EverythingRecall:
             )
             for lane in lanes
         ]
-
-    def _with_origin(self, lane_hit: _LaneHit, record: MemoryRecord) -> _LaneHit:
-        events = self.memories.records.events(record.id)
-        said_at = [(record.conversation_id, record.turn_index)]
-        said_at += [(event.conversation_id, event.turn_index) for event in events]
-        # If the turn is not known, any turn of the conversation with this text may be it.
-        turns = {chat if at is None else f"{chat}#{at}" for chat, at in said_at if chat}
-        project = str((record.payload or {}).get("project", ""))
-        by = (record.path or "", record.conversation_id or "", project, *record.sources)
-        return replace(lane_hit, by=by, places=frozenset(turns))
 
     def _within(self, answer: _LaneAnswer, search: _Search) -> _LaneAnswer:
         """What of memories and notes is about the project that was named."""

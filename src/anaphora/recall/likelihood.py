@@ -153,19 +153,16 @@ class Likelihood:
         if not self.many:
             return len(present) == 1 or candidate.asked_for
         # Among many statements neither a single word nor "I" singles anything out, but a name does.
-        return self._is_named(candidate) or (len(present) == 1 and _has_name(self.subject))
+        # A name: a word that is written as one, within the sentence.
+        names = (word for word in self.subject.split()[1:] if word[:1].isupper())
+        tokens = (token for name in names for token in analyse(name))
+        return self._is_named(candidate) or (
+            len(present) == 1 and not sought.terms.isdisjoint(tokens)
+        )
 
     def _is_named(self, candidate: Candidate) -> bool:
         """Whether a candidate is by a speaker that the question names."""
         return candidate.asked_for and bool(held_terms(self.subject, candidate.speaker))
-
-
-def _has_name(question: str) -> bool:
-    """Whether a word that a question asks for is written as a name, within the sentence."""
-    names = (word for word in question.split()[1:] if word[:1].isupper())
-    return not read_sought(question).terms.isdisjoint(
-        token for name in names for token in analyse(name)
-    )
 
 
 def _terms_in(candidate: Candidate, question: str) -> frozenset[str]:

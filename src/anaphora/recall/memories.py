@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -22,7 +22,7 @@ from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
-from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
+from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import asked_words, words_of
@@ -377,26 +377,10 @@ class _TimesAsked:
         return replace(recalled, notices=(*recalled.notices, *coming)) if coming else recalled
 
 
-def _reader_texts(question: str, candidates: Sequence[Candidate]) -> list[str]:
-    """Memories as the reader reads them with a question."""
-    return [
-        statement_text(titled_text(candidate, question=question), day=day_of(candidate.at))
-        for candidate in candidates
-    ]
-
-
 @lru_cache(maxsize=1024)
 def _words_of(text: str) -> tuple[QueryWord, ...]:
     """What a memory is looked up by: for a question asked again, the same ones."""
     return query_words(text)
-
-
-def _select_rows(candidates: Candidates, rows: Sequence[int]) -> MemoryCandidates:
-    """The columns of some rows."""
-    columns = candidates.columns
-    arrays = {name: getattr(columns, name)[rows] for name in _ARRAYS}
-    cosine = None if columns.cosine is None else columns.cosine[rows]
-    return replace(columns, ids=tuple(columns.ids[row] for row in rows), cosine=cosine, **arrays)
 
 
 def _embed_a_few(fill: Fill) -> tuple[Degraded, ...]:
@@ -501,10 +485,9 @@ class _AnswerBuilder:
                 self._rejected.append((candidate.place, f"same_as {twin}"))
             else:
                 picks.append(candidate)
-        records = self._records(self._mentioned(picks))
-        ids, scores = self._found.columns.ids, self._scores
+        versions = self._read_versions(picks)
+        records, ids, scores = self._read, self._found.columns.ids, self._scores
         related = self._standing(links, [ids[candidate.place] for candidate in picks])
-        versions = _versions(records, ids, picks)
         hits = []
         for candidate in picks:
             record = records.get(ids[candidate.place])
@@ -565,7 +548,16 @@ class _AnswerBuilder:
             indexes = [index for index in indexes if index not in silent]
         if not self._hybrid:
             return (self._candidate(index) for index in indexes)
-        lane, reader_texts = self._lane, partial(_reader_texts, self._question)
+        lane = self._lane
+
+        def reader_texts(candidates: Sequence[Candidate]) -> list[str]:
+            return [
+                statement_text(
+                    titled_text(candidate, question=self._question), day=day_of(candidate.at)
+                )
+                for candidate in candidates
+            ]
+
         window = Window(
             self._question, self._window, "facts", lane.reader, reader_texts, self.unread
         )
@@ -627,9 +619,12 @@ class _AnswerBuilder:
         candidates, ids = related.candidates, related.candidates.columns.ids
         new = [at for at, record_id in enumerate(ids) if record_id not in self._places]
         if new:
-            self._found = _joined(
-                self._found, replace(candidates, columns=_select_rows(candidates, new))
-            )
+            columns = candidates.columns
+            arrays = {name: getattr(columns, name)[new] for name in _ARRAYS}
+            cosine = None if columns.cosine is None else columns.cosine[new]
+            new_ids = tuple(ids[at] for at in new)
+            columns = replace(columns, ids=new_ids, cosine=cosine, **arrays)
+            self._found = _joined(self._found, replace(candidates, columns=columns))
             self._scores = self._rank(self._found)
             for at in new:
                 self._places[ids[at]] = len(self._places)
@@ -649,12 +644,21 @@ class _AnswerBuilder:
             self._read |= lane.reads.many(self._found.version, unread, lane.read_records)
         return self._read
 
-    def _mentioned(self, picks: Sequence[Candidate]) -> set[str]:
-        """The ids of the hits, and of what they replace or are replaced by."""
+    def _read_versions(self, picks: Sequence[Candidate]) -> dict[int, RelatedMemory]:
+        """Read the hits with what they replace or are replaced by, and return the latter.
+
+        By their places; none that was forgotten since.
+        """
         ids = self._found.columns.ids
-        indexes = {index for candidate in picks for index in (candidate.place, *candidate.previous)}
-        indexes |= {candidate.older_than for candidate in picks if candidate.older_than is not None}
-        return {ids[index] for index in indexes}
+        indexes = {index for pick in picks for index in pick.previous}
+        indexes |= {pick.older_than for pick in picks if pick.older_than is not None}
+        records = self._records({ids[index] for index in (*indexes, *(p.place for p in picks))})
+        related = ((index, records.get(ids[index])) for index in sorted(indexes))
+        return {
+            index: RelatedMemory(record.id, record.text, record.created_at)
+            for index, record in related
+            if record is not None and not record.forgotten
+        }
 
     def rejected(self) -> tuple[Rejected, ...]:
         """Candidates that were not shown, best first: of what could be shown, then of the rest."""
@@ -793,17 +797,3 @@ def _hit(
         reinforcement=float(scores.reinforcement[index]),
         **{"score": score, **details, "factors": factors | details.get("factors", {})},
     )
-
-
-def _versions(
-    records: Mapping[str, MemoryRecord], ids: Sequence[str], picks: Sequence[Candidate]
-) -> dict[int, RelatedMemory]:
-    """The memories that hits replace or are replaced by, by their places; none forgotten since."""
-    indexes = {index for candidate in picks for index in candidate.previous}
-    indexes |= {candidate.older_than for candidate in picks if candidate.older_than is not None}
-    related = ((index, records.get(ids[index])) for index in sorted(indexes))
-    return {
-        index: RelatedMemory(record.id, record.text, record.created_at)
-        for index, record in related
-        if record is not None and not record.forgotten
-    }

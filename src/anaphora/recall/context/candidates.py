@@ -136,8 +136,18 @@ def search(reader: ProjectReader, query: SectionQuery) -> tuple[SectionCandidate
         notes = reader.notes(row_of).items()
         texts = [(row_of[record_id], note.record.text) for record_id, note in notes]
         worth_by_row = _rows_holding(texts, parts)
-    scanned = _scanned(index, query, worth_by_row, candidates)
-    return (scanned, rung) if len(scanned.rows) else (candidates, "none")
+    best = sorted(worth_by_row, key=lambda row: (-worth_by_row[row], row))[: query.limit]
+    scanned = index.described(query, np.array(best, np.int64))
+    if not len(scanned.rows):
+        return candidates, "none"
+    worth: NDArray[np.float64] = np.array([worth_by_row[row] for row in scanned.rows.tolist()])
+    none = np.zeros(len(worth))
+    share = worth / (candidates.mass or 1.0)
+    words = FieldScores(path=none, title=none, body=worth, held=share)
+    scanned = replace(
+        scanned, words=words, weights=candidates.weights, degraded=candidates.degraded
+    )
+    return scanned, rung
 
 
 def _rows_holding(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
@@ -149,21 +159,6 @@ def _rows_holding(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) 
         if worth and row >= 0:
             worth_by_row[row] = worth
     return worth_by_row
-
-
-def _scanned(
-    index: SectionIndex,
-    query: SectionQuery,
-    worth_by_row: Mapping[int, float],
-    candidates: SectionCandidates,
-) -> SectionCandidates:
-    best = sorted(worth_by_row, key=lambda row: (-worth_by_row[row], row))[: query.limit]
-    scanned = index.described(query, np.array(best, np.int64))
-    worth: NDArray[np.float64] = np.array([worth_by_row[row] for row in scanned.rows.tolist()])
-    none = np.zeros(len(worth))
-    share = worth / (candidates.mass or 1.0)
-    words = FieldScores(path=none, title=none, body=worth, held=share)
-    return replace(scanned, words=words, weights=candidates.weights, degraded=candidates.degraded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,22 +50,22 @@ class CoreBlockRecall:
         entries = core_entries(self.records, held_memories(self.records, now), now)
         remaining = TokenBudget(budget)
         remaining.pay(CORE_HEADER)
-        if not all(remaining.pay(rendered_entry(entry)) for entry in entries):
+        if not all(remaining.pay(rendered_entry(core_entry)) for core_entry in entries):
             remaining = TokenBudget(budget)
             remaining.pay(CORE_HEADER)
             remaining.pay(left_out_line(len(entries)))
             fitting = remaining.take(entries, rendered_entry, "", len(entries))
         else:
             fitting = entries
-        fitting_ids = {entry.id for entry in fitting}
-        left_out = [entry for entry in entries if entry.id not in fitting_ids]
+        fitting_ids = {core_entry.id for core_entry in fitting}
+        left_out = [core_entry for core_entry in entries if core_entry.id not in fitting_ids]
         block = CoreBlock(_with_tokens(fitting), _with_tokens(left_out), 0, budget)
         return replace(block, tokens=token_cost(render_core(block)))
 
 
 def render_core(block: CoreBlock) -> str:
     """The block as text for an agent; "" where there is nothing in it."""
-    lines = [rendered_entry(entry) for entry in block.entries]
+    lines = [rendered_entry(core_entry) for core_entry in block.entries]
     if block.left_out:
         lines.append(left_out_line(len(block.left_out)))
     return "\n".join([CORE_HEADER, *lines]) if lines else ""
@@ -171,7 +171,9 @@ def _entry(
 
 
 def _with_tokens(entries: Iterable[CoreEntry]) -> tuple[CoreEntry, ...]:
-    return tuple(replace(entry, tokens=token_cost(rendered_entry(entry))) for entry in entries)
+    return tuple(
+        replace(core_entry, tokens=token_cost(rendered_entry(core_entry))) for core_entry in entries
+    )
 
 
 def _has_expired(record: MemoryRecord, now: datetime) -> bool:

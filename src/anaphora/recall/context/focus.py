@@ -280,19 +280,13 @@ def _mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
     """What is named, once each with its greatest weight, in order of appearance."""
     weights: dict[tuple[str, MentionKind], float] = {}
     for part in parts:
-        for text, kind, weight in _of_frame(part) if part.kind == "frame" else _of_part(part):
+        for text, kind, weight in _of_part(part):
             # Of a frame that comes again the place counts: the last one is where it was raised.
             key = (text, kind)
             before = weights.pop(key, 0.0) if kind == "frame" else weights.get(key, 0.0)
             weights[key] = min(1.0, max(before, weight))
     chosen = set(sorted(weights, key=lambda key: -weights[key])[:MOST_MENTIONS])
     return tuple(Mention(*key, weight) for key, weight in weights.items() if key in chosen)
-
-
-def _of_frame(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
-    yield part.place, "frame", part.weight
-    if part.symbol:
-        yield part.symbol, "symbol", OF_FRAME * part.weight
 
 
 def _places(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
@@ -305,6 +299,11 @@ def _places(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
 
 
 def _of_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+    if part.kind == "frame":
+        yield part.place, "frame", part.weight
+        if part.symbol:
+            yield part.symbol, "symbol", OF_FRAME * part.weight
+        return
     yield from _places(part)
     for match in _DOTTED.finditer(part.text):
         if not _FILE.search(match.group()):

@@ -72,10 +72,10 @@ def targets(
     for history.
     """
     chosen = _chosen(ranked)
-    others = [_file(o, entities) if o.note is None else _note(o, o.note) for o in chosen]
+    ranked_targets = [_file(o, entities) if o.note is None else _note(o, o.note) for o in chosen]
     # Modules are in the order of their own scores; nothing else changes places.
     return sorted(
-        (*(target.target for target in modules), *others), key=lambda target: -target.score
+        (*(target.target for target in modules), *ranked_targets), key=lambda target: -target.score
     )
 
 

@@ -107,8 +107,11 @@ class WarmUpRecall:
         desk = self.standing(directory)
         current = held_memories(desk.records, desk.now)
         entries = core_entries(desk.records, current, desk.now, desk.project.is_foreign)
-        core = [as_context(entry) for entry in entries]
-        notes = {"core": with_tokens(self._core(core, remaining))}
+        core = [as_context(core_entry) for core_entry in entries]
+        # As much of the core block as its budget holds, and at most half of what is left.
+        spared = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
+        fitting = remaining.take(core, rendered_memory, _HEADINGS["core"], len(core), spared)
+        notes = {"core": with_tokens(fitting)}
         shown_ids = {memory.id for memory in notes["core"]}
         says_left_out = len(shown_ids) < len(core) and remaining.pay(
             left_out_line(len(core)), _HEADINGS["core"]
@@ -145,11 +148,6 @@ class WarmUpRecall:
             degraded=focused.degraded if focused is not None else (),
         )
         return replace(warm, tokens=token_cost(render_warm_up(warm)))
-
-    def _core(self, core: Sequence[ContextMemory], remaining: TokenBudget) -> list[ContextMemory]:
-        """As much of the core block as its budget holds, and at most half of what is left."""
-        keep = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
-        return remaining.take(core, rendered_memory, _HEADINGS["core"], len(core), keep)
 
     def _projects(self, project: str | None, directory: str | None) -> tuple[ProjectRow, ...]:
         """The project of this name, or those that the folder lies in, if given; else all."""
@@ -288,7 +286,8 @@ def shape(
     languages = Counter(file.language for file in read if file.language)
     if languages:
         yield f"Languages: {_counted(languages, LANGUAGES)}"
-    modules = Counter(_module(file.path) for file in read if file.role == "code")
+    folders = (file.path.split("/")[:-1] for file in read if file.role == "code")
+    modules = Counter("/".join(parts[:3]) or "(root)" for parts in folders)
     if modules:
         yield f"Modules: {_counted(modules, MODULES)}"
     commands = list(dict.fromkeys(c for file in read for c in file.facts.get("commands", ())))
@@ -325,7 +324,12 @@ def highlights(
             scored.setdefault(path, (90.0, "names what the project needs and how it is built"))
         elif _is_entry(file):
             scored.setdefault(path, (70.0, "where it starts"))
-    for path, count in _imported(project, table).items():
+    imports = Counter(
+        table.files.paths[code]
+        for _, code in table.files.imports.tolist()
+        if table.projects[int(table.files.project[code])] == project.id
+    )
+    for path, count in imports.items():
         if count > 1 and path in files and files[path].role == "code":
             scored.setdefault(path, (min(69.0, 10.0 + count), f"{count} files import it"))
     targets = [
@@ -333,15 +337,6 @@ def highlights(
         for path, (score, reason) in scored.items()
     ]
     return sorted(targets, key=lambda target: (-target.score, target.path))[:MOST_HIGHLIGHTS]
-
-
-def _imported(project: ProjectRow, table: SectionTable) -> Counter[str]:
-    """How many files import a file, by path."""
-    counts: Counter[str] = Counter()
-    for _, code in table.files.imports.tolist():
-        if table.projects[int(table.files.project[code])] == project.id:
-            counts[table.files.paths[code]] += 1
-    return counts
 
 
 def _first_words(readme: Sequence[SectionRow]) -> str:
@@ -361,12 +356,6 @@ def _first_words(readme: Sequence[SectionRow]) -> str:
             end = text.rfind(". ", 0, README_CHARACTERS)
             return text[: end + 1] if end > 0 else text[: README_CHARACTERS - 1] + "…"
     return ""
-
-
-def _module(path: str) -> str:
-    """The folder that a file of code belongs to, as a newcomer would name it."""
-    parts = path.split("/")[:-1]
-    return "/".join(parts[:3]) if parts else "(root)"
 
 
 def _is_entry(file: FileRow) -> bool:
