@@ -65,7 +65,7 @@ def turn_features(hits: Sequence[TurnMatch], rest: float | None = None) -> list[
     """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (if there
     are fewer, `rest`, or the last of them); how many more of the others, at most 4, are in its
     neighbourhood than would be by chance: in a short conversation everything is near everything."""
-    tenth = _tenth([hit.score for hit in hits], rest)
+    tenth = _find_tenth([hit.score for hit in hits], rest)
     features: list[tuple[float, ...]] = []
     for index, hit in enumerate(hits):
         neighbours = [
@@ -86,7 +86,7 @@ def memory_features(
     """(similarity, lead, alone, added, asks) of each hit: `lead` over the tenth, `alone` over the
     best of the others, `added` words as a share of 12."""
     values = sorted((hit.similarity for hit in hits), reverse=True)
-    tenth = _tenth(values, rest)
+    tenth = _find_tenth(values, rest)
     features: list[tuple[float, ...]] = []
     for hit in hits:
         # The first hit is compared with the second, all others with the first.
@@ -128,7 +128,7 @@ def memory_confidence(
     return tuple(_logistic(weights, features) for features in memory_features(hits, rest))
 
 
-def _tenth(scores: Sequence[float], rest: float | None) -> float:
+def _find_tenth(scores: Sequence[float], rest: float | None) -> float:
     """What stands for chance: the tenth score; of fewer `rest`, or the last; of one, nothing."""
     if len(scores) > TENTH:
         return scores[TENTH]

@@ -214,12 +214,12 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     row means nothing.
     """
     readings = statements.readings
-    subjects = _subjects(statements, cues)
-    features_of_each = _of_each(statements, readings, subjects, cues)
+    subjects = _find_subjects(statements, cues)
+    features_of_each = _make_statement_rows(statements, readings, subjects, cues)
     with np.errstate(invalid="ignore"):
         later = statements.at > statements.at[0]
     rows = [
-        _pair_row(statements, readings, subjects, cues, older, newer)
+        _make_pair_row(statements, readings, subjects, cues, older, newer)
         for older, newer in (
             ((0, index) if later[index] else (index, 0)) for index in range(len(later))
         )
@@ -239,7 +239,7 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     return table
 
 
-def _pair_row(
+def _make_pair_row(
     statements: Statements,
     readings: Sequence[StatementReading],
     subjects: Sequence[frozenset[str]],
@@ -286,7 +286,7 @@ def _pair_row(
         not math.isnan(close),
         min(len(dropped), _MOST_WORDS) / _MOST_WORDS,
         min(len(added), _MOST_WORDS) / _MOST_WORDS,
-        bool(_with_digits(dropped)) and bool(_with_digits(added)),
+        bool(_keep_digits(dropped)) and bool(_keep_digits(added)),
         frame is Frame.APART,
         frame is Frame.OTHER,
         0.0,
@@ -320,7 +320,7 @@ def compare_statements(
     `judge` gives the probabilities of replacement.
     """
     echoes = find_echoes(statements)
-    dated = replace(statements, at=_dated(statements, echoes))
+    dated = replace(statements, at=_date_statements(statements, echoes))
     able = comparable_pairs(dated, cues)
     with np.errstate(invalid="ignore"):
         later = dated.at > dated.at[0]
@@ -390,7 +390,7 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         meaning >= EVIDENT or bool((newer_reading.words & cues.terms) - cues.temporal)
         for meaning, newer_reading in zip(statements.meaning.tolist(), readings, strict=True)
     ]
-    exact, asked_for = _with_digits(cues.terms), statements.asked_for.tolist()
+    exact, asked_for = _keep_digits(cues.terms), statements.asked_for.tolist()
     keys, names = statements.keys, [_first_name(name) for name in statements.speakers]
     for index in range(1, len(statements)):
         comparable_scores = min(scores[0], scores[index]) >= LEAST_SHARE * max(
@@ -453,7 +453,7 @@ def _weights() -> Floats:
     return np.array([BEFORE[name] for name in FEATURES], np.float32)
 
 
-def _of_each(
+def _make_statement_rows(
     statements: Statements,
     readings: Sequence[StatementReading],
     subjects: Sequence[frozenset[str]],
@@ -479,7 +479,7 @@ def _of_each(
     return np.array(rows, np.float32).reshape(len(rows), len(OF_ONE))
 
 
-def _subjects(statements: Statements, cues: QuestionCues) -> list[frozenset[str]]:
+def _find_subjects(statements: Statements, cues: QuestionCues) -> list[frozenset[str]]:
     """Which words of the question each statement is about, and which speakers it names.
 
     The speaker is one of them in a first-person statement.
@@ -499,7 +499,7 @@ def _first_name(name: str) -> str:
     return parts[0].casefold() if parts else ""
 
 
-def _with_digits(words: frozenset[str]) -> frozenset[str]:
+def _keep_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
 
@@ -523,10 +523,10 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
 
     It supports the user's statement and is no news.
     """
-    return _dated(statements, find_echoes(statements))
+    return _date_statements(statements, find_echoes(statements))
 
 
-def _dated(statements: Statements, echoes: Mapping[int, int]) -> NDArray[np.float64]:
+def _date_statements(statements: Statements, echoes: Mapping[int, int]) -> NDArray[np.float64]:
     at = statements.at.copy()
     for echo, source in echoes.items():
         # A moment later: it must not count as the older of the two.
@@ -548,7 +548,7 @@ def find_echoes(statements: Statements) -> dict[int, int]:
     telling = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
     # Without what is put together of other words ("host:5433/name").
     numbers = [
-        frozenset(word for word in _with_digits(read.told) if word.isalnum() or word[0].isdigit())
+        frozenset(word for word in _keep_digits(read.told) if word.isalnum() or word[0].isdigit())
         for read in readings
     ]
     users = np.flatnonzero(~statements.assistant & telling).tolist()
@@ -608,7 +608,7 @@ def judge_group(
         for index in (source, *(echo for echo, of in pairs.echoes.items() if of == source)):
             if statements.at[index] < statements.at[newer]:
                 replaced.setdefault((index, newer), reason)
-    lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
+    lifted = _find_lifted(statements.at, pairs, cues, threshold, spans)
     return GroupJudgement(tuple(lifted), replaced)
 
 
@@ -635,7 +635,7 @@ def arrange_group(
     return [*holding, *replaced[:1]], list(replaced[1:])
 
 
-def _before_the_best(
+def _find_lifted(
     at: NDArray[np.float64],
     pairs: Comparison,
     cues: QuestionCues,

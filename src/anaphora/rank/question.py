@@ -92,7 +92,7 @@ def read_question(
         code: form
         for code, name in (present or {}).items()
         # Most of the speakers that are present are not in the question at all.
-        if _first_word(name) in folded and (form := _named(question, name))
+        if _first_word(name) in folded and (form := _find_form(question, name))
     }
     called_codes = called or {}
     speakers = tuple(sorted({*named, *called_codes.values()}))
@@ -102,14 +102,14 @@ def read_question(
     may_mean_role = not speakers and bool(remaining)
     roles: tuple[int, ...] = ()
     if may_mean_role:
-        addressee, asker = _people(language_of(question) or ENGLISH)
+        addressee, asker = _compile_people(language_of(question) or ENGLISH)
         if addressee.search(question):
             roles = (ROLE_ASSISTANT,)
         elif asker.search(question):
             roles = (ROLE_USER,)
     return QuestionReading(
         terms=tuple(word.tokens[0] for word in remaining or words),
-        meaning=_as_said(question, forms, len(speakers) > 1) if forms and remaining else question,
+        meaning=_rewrite(question, forms, len(speakers) > 1) if forms and remaining else question,
         speakers=speakers,
         roles=roles,
         spans=tuple(spans),
@@ -118,7 +118,7 @@ def read_question(
 
 
 @lru_cache(maxsize=64)
-def _people(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_people(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns in a language for mentions of the addressee's answers, and of the asker."""
     language = languages()[code]
     addressee, asker = (
@@ -128,14 +128,14 @@ def _people(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return addressee, asker
 
 
-def _named(question: str, name: str) -> str | None:
+def _find_form(question: str, name: str) -> str | None:
     """Return the form of `name` that stands in the question, None if there is none."""
     name = " ".join(name.split())
     for form in dict.fromkeys((name, name.split(" ")[0] if name else "")):
         # A name that is an English word too needs a capital, and not only at a sentence's start.
         is_word = form.casefold() in ALSO_WORDS
         if form and any(
-            not is_word or (match.group()[:1].isupper() and not _opens(match))
+            not is_word or (match.group()[:1].isupper() and not _opens_sentence(match))
             for match in re.finditer(_pattern(form), question)
         ):
             return form
@@ -158,12 +158,12 @@ def _pattern(form: str) -> re.Pattern[str]:
     return re.compile(bounded, re.IGNORECASE)
 
 
-def _as_said(question: str, forms: tuple[str, ...], several: bool) -> str:
+def _rewrite(question: str, forms: tuple[str, ...], several: bool) -> str:
     """Return the question as the speakers that it names would put it of themselves.
 
     Outside English a name is only taken out: a foreign "I" would say nothing there.
     """
-    owned, named = _mentions(forms)
+    owned, named = _compile_mentions(forms)
     i, my = ("we", "our") if several else ("I", "my")
     if not _ENGLISH.search(question):
         i = my = ""
@@ -175,7 +175,7 @@ def _as_said(question: str, forms: tuple[str, ...], several: bool) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _mentions(forms: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_mentions(forms: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns for these names, alone or in a row: in the possessive, and plain."""
     any_form = "|".join(_pattern(form).pattern for form in sorted(forms, key=len, reverse=True))
     joined = rf"(?:both )?(?:{any_form})(?:(?:,| and| or|, and|, or) (?:{any_form}))*"
@@ -217,7 +217,7 @@ def unknown_names(question: str, present: Mapping[int, str]) -> tuple[str, ...]:
     words = [
         candidate
         for candidate in _WORD.finditer(question, 0, _MOST_READ)
-        if _like_a_name(candidate)
+        if _is_like_a_name(candidate)
     ]
     ends = {match.end() for match in words}
     for match in words:
@@ -230,14 +230,14 @@ def unknown_names(question: str, present: Mapping[int, str]) -> tuple[str, ...]:
     return tuple(names)[:_MOST_NAMES]
 
 
-def _like_a_name(match: re.Match[str]) -> bool:
+def _is_like_a_name(match: re.Match[str]) -> bool:
     word = match.group()
     if not word[0].isupper() or len(word) < 2 or word.isupper():
         return False
     folded = fold(word)
-    if folded in STOP_WORDS or _function_word(folded) or _dates().fullmatch(word):
+    if folded in STOP_WORDS or _is_function_word(folded) or _compile_dates().fullmatch(word):
         return False
-    return folded not in ALSO_WORDS or not _opens(match)
+    return folded not in ALSO_WORDS or not _opens_sentence(match)
 
 
 def shortened(name: str, present: Mapping[int, str]) -> int | None:
@@ -245,7 +245,7 @@ def shortened(name: str, present: Mapping[int, str]) -> int | None:
     short = fold(name)
     if len(short) < _SHORTEST:
         return None
-    return _only(present, lambda first: first.startswith(short))
+    return _find_only(present, lambda first: first.startswith(short))
 
 
 def misspelt(name: str, present: Mapping[int, str]) -> int | None:
@@ -256,16 +256,16 @@ def misspelt(name: str, present: Mapping[int, str]) -> int | None:
     wrong = fold(name)
     if len(wrong) < _SHORTEST_WRONG:
         return None
-    return _only(present, lambda first: _one_apart(wrong, first))
+    return _find_only(present, lambda first: _is_one_apart(wrong, first))
 
 
-def _only(present: Mapping[int, str], fits: Callable[[str], bool]) -> int | None:
+def _find_only(present: Mapping[int, str], fits: Callable[[str], bool]) -> int | None:
     """The code of the only speaker with a first name that fits, or None."""
     codes = [code for code, name in present.items() if fits((_parts(name) or ("",))[0])]
     return codes[0] if len(codes) == 1 else None
 
 
-def _one_apart(first_name: str, second_name: str) -> bool:
+def _is_one_apart(first_name: str, second_name: str) -> bool:
     """Whether one letter is put in, left out or another one, or two stand the wrong way round."""
     if (
         first_name[:1] != second_name[:1]
@@ -292,7 +292,7 @@ def bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
 
     Each of `texts` is a text, the code of its writer, and of the addressee; -1 is not known.
     """
-    greeted, introduced, presented = _patterns(name)
+    greeted, introduced, presented = _compile_patterns(name)
     votes: Counter[int] = Counter()
     for text, writer, addressee in texts:
         if introduced.search(text):
@@ -309,9 +309,11 @@ def bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
 
 
 @lru_cache(maxsize=256)
-def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _compile_patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     escaped = re.escape(name)
-    greeting, present, plain = (_before_names(kind) for kind in ("greetings", "given", "said"))
+    greeting, present, plain = (
+        _join_introductions(kind) for kind in ("greetings", "given", "said")
+    )
     # "This is Luna" and "his name is Luna" present a cat.
     forms = (
         greeting + _GREETED + escaped + _ENDED,
@@ -323,7 +325,7 @@ def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[s
 
 
 @lru_cache(maxsize=8)
-def _before_names(kind: str) -> str:
+def _join_introductions(kind: str) -> str:
     """What people say before a name, in all languages: friends greet in any of them."""
     spaced = (language for language in languages().values() if language.spaced)
     patterns = [pattern for language in spaced for pattern in language.people.get(kind, ())]
@@ -331,7 +333,7 @@ def _before_names(kind: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _dates() -> re.Pattern[str]:
+def _compile_dates() -> re.Pattern[str]:
     """The names of months and days of the week, in all languages."""
     names = [*MONTH_OF, *WEEKDAYS]
     for language in languages().values():
@@ -341,7 +343,7 @@ def _dates() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
-def _function_word(folded: str) -> bool:
+def _is_function_word(folded: str) -> bool:
     """Whether a word that a sentence may open with, and hence a capital, asks: "Quién", "Wann"."""
     return any(
         folded in language.stop
@@ -357,7 +359,7 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(fold(name)))
 
 
-def _opens(match: re.Match[str]) -> bool:
+def _opens_sentence(match: re.Match[str]) -> bool:
     """Whether the word opens a sentence, where every word has a capital."""
     before = match.string[: match.start()].rstrip()
     return not before or before[-1] in ".!?"

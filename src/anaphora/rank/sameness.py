@@ -215,22 +215,24 @@ def read_text(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
     plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
-    plain = _colon(_dates(_clock(plain)))
+    plain = _rewrite_colon(_rewrite_dates(_rewrite_clock(plain)))
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), plain)
     plain = _MONEY.sub(lambda m: f"{m[2]} {_CURRENCY[m[1]]}", plain)
-    tokens = _tokens(plain)
+    tokens = _tokenise(plain)
     question = any(token.kind == "stop" and "?" in token.text for token in tokens)
-    tokens = _gerunds(_articles(_exchanged(_numbers(_phrases(tokens)))))
-    reading = _reading(tokens, question)
-    moved = _moved(tokens)
-    return reading if moved is None else replace(reading, moved=_reading(moved, question))
+    tokens = _replace_gerunds(
+        _attach_articles(_replace_variants(_replace_numbers(_replace_phrases(tokens))))
+    )
+    reading = _make_reading(tokens, question)
+    moved = _move_front(tokens)
+    return reading if moved is None else replace(reading, moved=_make_reading(moved, question))
 
 
 _LARGE = 10**12
 _CURRENCY = {"$": "dollar", "€": "euro"}
 
 
-def _clock(text: str) -> str:
+def _rewrite_clock(text: str) -> str:
     def twelve(match: re.Match[str]) -> str:
         hour, minute = int(match[1]), match[2] or "00"
         if not 1 <= hour <= 12:
@@ -244,26 +246,26 @@ def _clock(text: str) -> str:
     return _CLOCK[1].sub(lambda m: m[0] if m[1] in ("10", "11", "12") else f"t{m[1]}h{m[2]}", text)
 
 
-def _dates(text: str) -> str:
+def _rewrite_dates(text: str) -> str:
     text = _ISO_DATE.sub(lambda m: f"d{m[1]}x{m[2]}x{m[3]}", text)
-    text = _MONTH_DAY.sub(lambda m: _date(m[0], m[3], m[1], m[2]), text)
-    return _DAY_MONTH.sub(lambda m: _date(m[0], m[3], m[2], m[1]), text)
+    text = _MONTH_DAY.sub(lambda m: _format_date(m[0], m[3], m[1], m[2]), text)
+    return _DAY_MONTH.sub(lambda m: _format_date(m[0], m[3], m[2], m[1]), text)
 
 
-def _date(match_text: str, year: str | None, month: str, day: str) -> str:
+def _format_date(match_text: str, year: str | None, month: str, day: str) -> str:
     if not 1 <= int(day) <= 31:
         return match_text
     return f"d{year or '-'}x{MONTH_OF[month.lower()]:02d}x{int(day):02d}".replace("-", "0000")
 
 
-def _colon(text: str) -> str:
+def _rewrite_colon(text: str) -> str:
     """ "Favourite colour: blue" says "is"; only where one colon divides one sentence."""
     before, colon, after = text.partition(": ")
     single = colon and ":" not in after and not re.search(r"[.?!,;]\s", text)
     return f"{before} is {after}" if single and before.strip() and after.strip() else text
 
 
-def _tokens(text: str) -> list[Word]:
+def _tokenise(text: str) -> list[Word]:
     tokens: list[Word] = []
     for match in _PIECE.finditer(text):
         kind = match.lastgroup or "word"
@@ -273,7 +275,7 @@ def _tokens(text: str) -> list[Word]:
                 tokens.append(Word("-", kind="mark"))
             continue
         if kind == "word":
-            tokens.extend(_word(piece, tokens))
+            tokens.extend(_read_word(piece, tokens))
         elif kind == "mark" and piece in "\u2013\u2014\u2010\u2011":
             tokens.append(Word("-", kind="mark"))
         else:
@@ -283,7 +285,7 @@ def _tokens(text: str) -> list[Word]:
     return tokens
 
 
-def _word(piece: str, before: list[Word]) -> list[Word]:
+def _read_word(piece: str, before: list[Word]) -> list[Word]:
     """A word with its contraction opened; its case kept only where it can mean something."""
     first = not before or before[-1].kind == "stop"
     low = piece.lower()
@@ -309,7 +311,7 @@ def _word(piece: str, before: list[Word]) -> list[Word]:
     return [Word(stem, "", case, name), Word("'" + ending)] if stem else [Word(low)]
 
 
-def _phrases(tokens: list[Word]) -> list[Word]:
+def _replace_phrases(tokens: list[Word]) -> list[Word]:
     out: list[Word] = []
     at = 0
     while at < len(tokens):
@@ -325,7 +327,7 @@ def _phrases(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _numbers(tokens: list[Word]) -> list[Word]:
+def _replace_numbers(tokens: list[Word]) -> list[Word]:
     """Number words as digits: "twenty three" is 23, "three hundred" is 300."""
     out: list[Word] = []
     at = 0
@@ -347,7 +349,7 @@ def _numbers(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _exchanged(tokens: list[Word]) -> list[Word]:
+def _replace_variants(tokens: list[Word]) -> list[Word]:
     """Units after numbers, spelling variants and synonyms; fillers go."""
     out: list[Word] = []
     for at, token in enumerate(tokens):
@@ -375,7 +377,7 @@ def _is_filler(token: Word, tokens: list[Word], at: int) -> bool:
     return token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING and after is not None
 
 
-def _articles(tokens: list[Word]) -> list[Word]:
+def _attach_articles(tokens: list[Word]) -> list[Word]:
     """Articles become a mark on the word after them; a last one is a word of its own."""
     letters = any(len(t.text) == 1 and t.name and t.text not in "ai" for t in tokens)
     out: list[Word] = []
@@ -391,7 +393,7 @@ def _articles(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _gerunds(tokens: list[Word]) -> list[Word]:
+def _replace_gerunds(tokens: list[Word]) -> list[Word]:
     out: list[Word] = []
     at = 0
     while at < len(tokens):
@@ -420,7 +422,7 @@ def _stem(word: str) -> str:
     return (analyse(word) or [word])[-1]
 
 
-def _moved(tokens: list[Word]) -> list[Word] | None:
+def _move_front(tokens: list[Word]) -> list[Word] | None:
     """ "On Fridays, she cooks" as "she cooks on Fridays"; None where nothing can be moved."""
     breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
     if len(breaks) != 1 or tokens[breaks[0]].text != ",":
@@ -431,7 +433,7 @@ def _moved(tokens: list[Word]) -> list[Word] | None:
     return tokens[at + 1 :] + tokens[:at]
 
 
-def _reading(tokens: list[Word], question: bool) -> TextReading:
+def _make_reading(tokens: list[Word], question: bool) -> TextReading:
     words: list[Word] = []
     commas: list[int] = []
     for token in tokens:
@@ -466,27 +468,25 @@ def differences(a: str, b: str) -> tuple[str, ...]:
     # A clause at the front may have been moved to the end.
     ways = [(first.moved, second), (first, second.moved)] if not _same_words(first, second) else []
     for first_way, second_way in ways:
-        if (
-            first_way is not None
-            and second_way is not None
-            and not _differences(first_way, second_way)
-        ):
+        if first_way is not None and second_way is not None and not _compare(first_way, second_way):
             return ()
-    return _differences(first, second)
+    return _compare(first, second)
 
 
 def _same_words(first: TextReading, second: TextReading) -> bool:
     return [word.text for word in first.words] == [word.text for word in second.words]
 
 
-def _differences(first: TextReading, second: TextReading) -> tuple[str, ...]:
+def _compare(first: TextReading, second: TextReading) -> tuple[str, ...]:
     kinds: set[str] = set()
     if first.question != second.question:
         kinds.add("question")
     if not _same_words(first, second):
         counts = [Counter(word.text for word in side.words) for side in (first, second)]
         changed = (counts[0] - counts[1]) + (counts[1] - counts[0])
-        kinds |= {_kind(word) for word in chain(first.words, second.words) if word.text in changed}
+        kinds |= {
+            _classify(word) for word in chain(first.words, second.words) if word.text in changed
+        }
         return tuple(sorted(kinds)) or ("order",)
     # What can still differ between texts of the same words in the same order.
     for word, counterpart in zip(first.words, second.words, strict=True):
@@ -500,7 +500,7 @@ def _differences(first: TextReading, second: TextReading) -> tuple[str, ...]:
     return tuple(sorted(kinds))
 
 
-def _kind(word: Word) -> str:
+def _classify(word: Word) -> str:
     text = word.text
     for kind, listed in _KINDS:
         if text in listed:
@@ -514,7 +514,7 @@ def _kind(word: Word) -> str:
     return "names" if word.name else "words"
 
 
-# As `_clock` and `_dates` write times and dates.
+# As `_rewrite_clock` and `_rewrite_dates` write times and dates.
 _IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
 _KINDS = (
     ("negation", NEGATIONS),

@@ -48,7 +48,7 @@ class Sought:
 
 
 @lru_cache(maxsize=1)
-def _framing() -> frozenset[str]:
+def _list_framing() -> frozenset[str]:
     """The tokens of framing words, in any language."""
     texts = (language.cues.get(name, "") for language in languages().values() for name in _FRAMES)
     return frozenset(token for words in texts for word in words.split() for token in analyse(word))
@@ -68,7 +68,7 @@ def read_sought(question: str) -> Sought:
             for identifier in identifiers
         )
     )
-    framing = _framing()
+    framing = _list_framing()
     remaining = tuple(word for word in distinct if word.tokens[0] not in framing)
     chosen = remaining or distinct
     return Sought(
@@ -87,7 +87,7 @@ def bearing_parts(question: str, text: str) -> str:
     small = text.lower()
     parts = [text[:_MOST_READ]]
     for word in read_sought(question).words:
-        for needle in _needles(word):
+        for needle in _make_needles(word):
             at = _MOST_READ - len(needle)
             for _ in range(_PLACES):
                 at = small.find(needle, at + 1)
@@ -98,7 +98,7 @@ def bearing_parts(question: str, text: str) -> str:
     return "\n".join(parts)
 
 
-def _needles(word: QueryWord) -> set[str]:
+def _make_needles(word: QueryWord) -> set[str]:
     """How a word may begin in a text in small letters: as it is typed, and as its stem does."""
     forms = {form.lower() for form in (word.form, *word.spellings, *word.tokens) if form}
     needles = {form.partition("~")[0] for form in forms}
@@ -117,21 +117,21 @@ def held_terms(question: str, text: str) -> frozenset[str]:
     beyond = text[HEAD:]
     for word in read_sought(question).words:
         if not tokens.isdisjoint(word.tokens_in(codes)) or (
-            not _named(text).isdisjoint(word.tokens)
+            not _find_named(text).isdisjoint(word.tokens)
             if word.exact
-            else _is_written(word, _folded(text), beyond=bool(beyond))
+            else _is_written(word, _fold(text), beyond=bool(beyond))
         ):
             terms.add(word.tokens[0])
     return frozenset(terms)
 
 
 @lru_cache(maxsize=256)
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return typed_text(text).casefold()
 
 
 @lru_cache(maxsize=256)
-def _named(text: str) -> frozenset[str]:
+def _find_named(text: str) -> frozenset[str]:
     """The tokens of the lines of a text that hold a digit, as all identifiers do."""
     lines = [line for line in text.splitlines() if any(map(str.isdigit, line))]
     named = "\n".join(lines)[:_MOST_NAMED].lower()

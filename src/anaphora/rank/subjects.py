@@ -83,7 +83,7 @@ def read_keys(text: str, speaker: str = "") -> StatementKeys:
         attributes.add(DAY)
     if paths:
         attributes.add(PATH)
-    for noun, number in _numbers(segments):
+    for noun, number in _find_numbers(segments):
         numbers.add(number)
         attributes.add(f"{NUMBER} {noun}" if noun else NUMBER)
     values = (reading.told & tokens_of_time()) | numbers
@@ -162,27 +162,27 @@ def agreement(
 
 def name_subject(text: str, keys: StatementKeys, other_keys: StatementKeys) -> str:
     """The words of `text` for what both keys are about; "" for none."""
-    return _as_written(text, keys.subjects & other_keys.subjects)
+    return _write_tokens(text, keys.subjects & other_keys.subjects)
 
 
 def name_value(text: str, keys: StatementKeys, other: StatementReading) -> str:
     """The words of `text` for the values that another statement lacks; "" for none."""
-    return _as_written(text, keys.values - other.words)
+    return _write_tokens(text, keys.values - other.words)
 
 
-def _as_written(text: str, tokens: frozenset[str]) -> str:
+def _write_tokens(text: str, tokens: frozenset[str]) -> str:
     """The words of a text that have these tokens, each once, in their order."""
     words = (word.strip("'’.,:") for word in _WORD.findall(typed_text(text)[:HEAD]))
-    named = (word for word in words if word and tokens.intersection(_tokens(word)))
+    named = (word for word in words if word and tokens.intersection(_tokenise(word)))
     return " ".join(dict.fromkeys(named))
 
 
 @lru_cache(maxsize=8192)
-def _tokens(part: str) -> tuple[str, ...]:
+def _tokenise(part: str) -> tuple[str, ...]:
     return tuple(analyse(part.lower(), keep_stop_words=False))
 
 
-def _numbers(segments: list[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+def _find_numbers(segments: list[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     """Each number with the word beside it, "" for none."""
     for segment in segments:
         for index, token in enumerate(segment):

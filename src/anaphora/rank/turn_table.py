@@ -76,7 +76,7 @@ def turn_flags(text: str) -> int:
     Takes some ten microseconds for a usual turn.
     """
     code = language_of(text)
-    personal, instruction = _patterns(code)
+    personal, instruction = _compile_patterns(code)
     excerpt = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
     flags = PERSONAL if personal.search(excerpt) else 0
     if instruction.search(typed_text(text[: 2 * _OPENING]), 0, _OPENING):
@@ -85,7 +85,7 @@ def turn_flags(text: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def _patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns of personal statements and of standing instructions; "" is read as English."""
     cues = languages()[code or ENGLISH].cues
     spaced = languages()[code or ENGLISH].spaced

@@ -174,11 +174,13 @@ def score_turns(
     factors = {
         "words": near_words[at],
         "meaning": near[at],
-        "context": _neighbours(table, near_words + near, at) * related * np.float32(w.neighbour),
-        "time": _in_spans(table.ts[at], reading.spans, w.time_after, naming, at)
+        "context": _sum_neighbours(table, near_words + near, at)
+        * related
+        * np.float32(w.neighbour),
+        "time": _match_spans(table.ts[at], reading.spans, w.time_after, naming, at)
         * timely
         * (unit * np.float32(w.time)),
-        "speaker": _speaker(table, reading, at)
+        "speaker": _match_speaker(table, reading, at)
         * (unit * np.float32(w.speaker if reading.speakers else w.role)),
         "personal": ((flags & PERSONAL) != 0)
         * related
@@ -227,7 +229,7 @@ def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
     return indexes[order][: max(limit, 0)]
 
 
-def _neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
+def _sum_neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
     """The sum of `values` of the turn before and the turn after, where the sitting goes on."""
     session = table.session[at]
     total = np.zeros(len(session), np.float32)
@@ -240,7 +242,9 @@ def _neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
     return total
 
 
-def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> NDArray[np.bool_]:
+def _match_speaker(
+    table: TurnTable, reading: QuestionReading, at: Rows | slice
+) -> NDArray[np.bool_]:
     """Where the question's speaker or role speaks; nowhere when that tells no turns apart."""
     speaker, role = table.speaker[at], table.role[at]
     match = np.zeros(len(role), dtype=np.bool_)
@@ -251,7 +255,7 @@ def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> ND
     return np.zeros_like(match) if match.all() else match
 
 
-def _in_spans(
+def _match_spans(
     ts: NDArray[np.float64],
     spans: tuple[tuple[float, float], ...],
     after: float,

@@ -122,7 +122,7 @@ class ReaderService:
             odds: list[float] = reader.judge_answers(question, texts, lane).tolist()
             return odds
 
-        return self._judgements([(lane, question, text) for text in candidates], judge)
+        return self._judge([(lane, question, text) for text in candidates], judge)
 
     def judge_changes(self, changes: Sequence[Change], lane: Lane) -> list[float]:
         """Whether the later statement of each replaces the earlier; otherwise as `judge_answers`.
@@ -136,9 +136,9 @@ class ReaderService:
             odds: list[float] = reader.judge_changes(pairs, lane).tolist()
             return odds
 
-        return self._judgements([(lane, *change) for change in changes], judge)
+        return self._judge([(lane, *change) for change in changes], judge)
 
-    def _judgements(self, keys: Sequence[Hashable], judge: Judge) -> list[float]:
+    def _judge(self, keys: Sequence[Hashable], judge: Judge) -> list[float]:
         """The kept judgements, the others made in one call."""
         odds = [self._cache.get(key) for key in keys]
         missing = [index for index, cached in enumerate(odds) if cached is None]

@@ -264,11 +264,11 @@ class ConversationRecall:
             return Recall((), (BLANK,))
         query, cut = truncated_question(typed_question(query))
         followed, view = self._index.synced_view(conversation_id)
-        rows, notices = _rows_asked(view, conversation_id, choice)
+        rows, notices = _choose_rows(view, conversation_id, choice)
         if mode != "words" and not view.embedded[rows].all():
-            likely = _likely(view, rows, query)
+            likely = _pick_likely(view, rows, query)
             followed, view = self._index.embed_first(likely, PATIENCE, conversation_id)
-            rows, notices = _rows_asked(view, conversation_id, choice)
+            rows, notices = _choose_rows(view, conversation_id, choice)
         degraded = (*cut, *followed.degraded)
         if not len(rows):
             return Recall((), degraded, notices=notices)
@@ -282,7 +282,7 @@ class ConversationRecall:
             view,
             narrowed.rows,
             query,
-            _seconds(times),
+            _to_seconds(times),
             without_times(query, times),
             mode,
             window=window,
@@ -291,7 +291,7 @@ class ConversationRecall:
         )
         live = frozenset(text.strip() for text in exclude)
         limits = _Limits(top_k, budget, live, whole, 0.0 if narrowed.alone else floor)
-        answer = self._cached(question, limits, (conversation_id, choice))
+        answer = self._answer_cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
         if silent_times is not None:
@@ -303,7 +303,7 @@ class ConversationRecall:
         # A question for nothing but a time is answered by anything said then.
         return with_floor(recall, answer.answered, limits.floor)
 
-    def _cached(
+    def _answer_cached(
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
         view, mode = question.view, question.mode
@@ -342,7 +342,7 @@ class ConversationRecall:
             view,
             rows,
             query,
-            _seconds(spans),
+            _to_seconds(spans),
             without_times(query, spans),
             repetitions=True,
             naming=np.any(named, axis=0) if named else None,
@@ -359,7 +359,7 @@ class ConversationRecall:
         """
         view, rows, mode = question.view, question.rows, question.mode
         if mode == "vector":
-            cosine = self._cosine(question, question.text)
+            cosine = self._compute_cosine(question, question.text)
             if cosine is not None:
                 return question.text, score_by("meaning", cosine, rows=rows)
         only, limit = question.scope()
@@ -370,12 +370,14 @@ class ConversationRecall:
         present = self._speakers.of(
             view, only, lambda: speakers_present(view.table, None if only is None else rows)
         )
-        called = self._called(view, question.text, present, only)
+        called = self._find_nicknames(view, question.text, present, only)
         reading = read_question(question.text, present, question.spans, called)
         looked_up = question.look_up(reading.words)
         words = view.words(looked_up, only, limit=limit)
-        cosine = None if mode == "vector" else self._cosine(question, reading.meaning, words)
-        alike = _alike(view, looked_up, reading, words, for_all=cosine is None)
+        cosine = (
+            None if mode == "vector" else self._compute_cosine(question, reading.meaning, words)
+        )
+        alike = _estimate_meaning(view, looked_up, reading, words, for_all=cosine is None)
         exact = view.exact(looked_up, only) if looked_up.exact else None
         if question.alone and question.naming is not None:
             # Of what was said then and what tells of it, the latter first.
@@ -400,7 +402,7 @@ class ConversationRecall:
             scores = spread_over_stages(view.table, scores, self._weights)
         return None if cosine is None else reading.meaning, scores
 
-    def _called(
+    def _find_nicknames(
         self, view: TurnView, question: str, present: Mapping[int, str], only: int | None
     ) -> dict[str, int]:
         """Nicknames in `question` to codes of `present`; `only` is the one conversation, if any."""
@@ -408,12 +410,12 @@ class ConversationRecall:
         for name in unknown_names(question, present):
             code = shortened(name, present)
             if code is None:
-                code = self._bearer(view, name, present, only)
+                code = self._find_bearer(view, name, present, only)
             if code in present:
                 nicknames[name] = code
         return nicknames
 
-    def _bearer(
+    def _find_bearer(
         self, view: TurnView, name: str, present: Mapping[int, str], only: int | None
     ) -> int:
         """The code of the speaker called `name` in the turns, -1 for none. Few texts are read."""
@@ -433,7 +435,7 @@ class ConversationRecall:
             self._nicknames.put(view, (name, only), code)
         return code
 
-    def _cosine(
+    def _compute_cosine(
         self, question: _Question, text: str, words: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32] | None:
         vector = query_vector(self._embedder, text, question.degraded)
@@ -461,15 +463,15 @@ class ConversationRecall:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
 
         finder = PassageFinder(view, query_words(question.text), vector, self._cut)
-        candidates = self._candidates(question, scores, limits, finder)
+        candidates = self._list_candidates(question, scores, limits, finder)
         if question.mode == "hybrid":
-            window = self._window(question, scores)
+            window = self._open_window(question, scores)
             rated = not question.degraded and bool(view.embedded[question.rows].all())
             ordered = order_turns(
                 window.ordered(candidates),
                 question.text,
                 lambda candidate: map(
-                    window.as_read, self._sharing(question, scores, limits, finder, candidate)
+                    window.as_read, self._find_sharing(question, scores, limits, finder, candidate)
                 ),
                 question.spans,
                 statements=len(question.rows),
@@ -487,20 +489,20 @@ class ConversationRecall:
             budget=limits.budget,
             whole=limits.whole,
         )
-        related = self._related(view, scores, [pick.hit for pick in picks], finder, limits)
+        related = self._read_related(view, scores, [pick.hit for pick in picks], finder, limits)
         hits = []
         for pick in picks:
-            hit = self._hit(view.table, scores, pick.hit, related)
+            hit = self._make_hit(view.table, scores, pick.hit, related)
             hits.append(finder.shortened(hit, int(scores.rows[pick.hit.place]), pick.room))
         return tuple(hits), answered
 
-    def _window(self, question: _Question, scores: TurnScores) -> Window:
+    def _open_window(self, question: _Question, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""
         view, table = question.view, question.view.table
 
         def statement_texts(candidates: Sequence[Candidate]) -> list[str]:
             rows = scores.rows[[candidate.place for candidate in candidates]]
-            before = self._said_before(view, rows)
+            before = self._read_previous(view, rows)
             return [
                 statement_text(
                     titled_text(
@@ -523,7 +525,7 @@ class ConversationRecall:
             question.unread,
         )
 
-    def _said_before(self, view: TurnView, rows: Rows) -> dict[int, str]:
+    def _read_previous(self, view: TurnView, rows: Rows) -> dict[int, str]:
         """The turns before `rows` in the same sitting by their rows, as a statement has them.
 
         What was said hours before is not what a turn answers to.
@@ -543,18 +545,18 @@ class ConversationRecall:
                 before[row] = said_text(text, name)
         return before
 
-    def _candidates(
+    def _list_candidates(
         self, question: _Question, scores: TurnScores, limits: _Limits, finder: PassageFinder
     ) -> Iterator[Candidate]:
         table = question.view.table
-        for index, text in self._with_texts(question, scores, limits):
-            candidate = self._candidate(table, scores, finder, index, text)
+        for index, text in self._iterate_texts(question, scores, limits):
+            candidate = self._make_candidate(table, scores, finder, index, text)
             if question.naming is not None:
                 timely = bool(question.naming[scores.rows[index]])
                 candidate = replace(candidate, timely=timely)
-            yield self._titled(question.view, scores, candidate)
+            yield self._add_title(question.view, scores, candidate)
 
-    def _candidate(
+    def _make_candidate(
         self, table: TurnTable, scores: TurnScores, finder: PassageFinder, index: int, text: str
     ) -> Candidate:
         meaning, named = scores.factors.get("meaning"), scores.factors.get("speaker")
@@ -573,7 +575,7 @@ class ConversationRecall:
             coming=bool(table.ts[row] > self._clock().timestamp()),
         )
 
-    def _titled(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
+    def _add_title(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
         """A candidate with the title of its conversation, if that contains words asked for."""
         titles = scores.factors.get("title")
         if titles is None or not (matched := float(titles[candidate.place])):
@@ -588,7 +590,7 @@ class ConversationRecall:
         rows = view.rows(conversation_id)
         return view.title(int(view.table.conversation[rows[0]])) if len(rows) else ""
 
-    def _sharing(
+    def _find_sharing(
         self,
         question: _Question,
         scores: TurnScores,
@@ -616,13 +618,13 @@ class ConversationRecall:
         closeness = view.closeness(int(rows[candidate.place]), rows[best])
         closeness = self._embedder.calibration.alike.applied(closeness)
         close = dict(zip(best.tolist(), closeness.tolist(), strict=True))
-        for index, text in self._live_texts(view, scores, limits, best):
+        for index, text in self._read_live_texts(view, scores, limits, best):
             if index != candidate.place:
-                hit = self._candidate(view.table, scores, finder, index, text)
-                hit = self._titled(view, scores, hit)
+                hit = self._make_candidate(view.table, scores, finder, index, text)
+                hit = self._add_title(view, scores, hit)
                 yield replace(hit, closeness=close[index])
 
-    def _related(
+    def _read_related(
         self,
         view: TurnView,
         scores: TurnScores,
@@ -643,11 +645,11 @@ class ConversationRecall:
             row = int(scores.rows[index])
             room = LONG if token_cost(text) > max(limits.budget, LONG) else None
             if text:
-                turn = RelatedTurn(**self._turn(view.table, row), text=text)
+                turn = RelatedTurn(**self._describe_turn(view.table, row), text=text)
                 turns[index] = finder.shortened(turn, row, room)
         return turns
 
-    def _with_texts(
+    def _iterate_texts(
         self, question: _Question, scores: TurnScores, limits: _Limits
     ) -> Iterator[tuple[int, str]]:
         """Places and their texts, best first, without the turns of the live transcript."""
@@ -657,12 +659,12 @@ class ConversationRecall:
             check_cancelled()
             indexes = best_rows(view.table, scores, done + size)
             chunk = indexes[done:]
-            yield from self._live_texts(view, scores, limits, chunk)
+            yield from self._read_live_texts(view, scores, limits, chunk)
             if len(chunk) < size:
                 return
             done, size = done + size, 2 * size
 
-    def _live_texts(
+    def _read_live_texts(
         self, view: TurnView, scores: TurnScores, limits: _Limits, indexes: Rows
     ) -> Iterator[tuple[int, str]]:
         texts = self._index.texts_of(view, scores.rows[indexes])
@@ -672,7 +674,7 @@ class ConversationRecall:
             if strip_recalled(text) and text.strip() not in limits.live:
                 yield int(index), text
 
-    def _hit(
+    def _make_hit(
         self,
         table: TurnTable,
         scores: TurnScores,
@@ -681,7 +683,7 @@ class ConversationRecall:
     ) -> TurnHit:
         replacing = None if candidate.older_than is None else related.get(candidate.older_than)
         return TurnHit(
-            **self._turn(table, int(scores.rows[candidate.place])),
+            **self._describe_turn(table, int(scores.rows[candidate.place])),
             text=candidate.text,
             score=candidate.score,
             answers=candidate.answers,
@@ -695,7 +697,7 @@ class ConversationRecall:
             occurrences=tuple(related[index] for index in candidate.again if index in related),
         )
 
-    def _turn(self, table: TurnTable, row: int) -> dict[str, Any]:
+    def _describe_turn(self, table: TurnTable, row: int) -> dict[str, Any]:
         """What a table says of a turn: the fields of a hit, but for its text."""
         speaker = int(table.speaker[row])
         conversation_id = table.conversations[int(table.conversation[row])]
@@ -712,12 +714,12 @@ class ConversationRecall:
             "index": position,
             "role": role,
             # A turn without a known time keeps Go's zero time, as its file has it.
-            "ts": _said_at(ts, offset) if np.isfinite(ts) else EARLIEST,
+            "ts": _to_local_time(ts, offset) if np.isfinite(ts) else EARLIEST,
             "speaker": table.speakers[speaker] if speaker >= 0 else None,
         }
 
 
-def _rows_asked(
+def _choose_rows(
     view: TurnView, conversation_id: str | None, choice: TurnChoice
 ) -> tuple[Rows, tuple[str, ...]]:
     """The rows of one conversation, or of all, that were chosen, and what to say of the choice."""
@@ -728,7 +730,7 @@ def _rows_asked(
     return chosen_rows(view.table, rows, choice)
 
 
-def _likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
+def _pick_likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
     """Hashes of turns without a vector that may answer: by their words, then the latest.
 
     A few where words answer meanwhile; where no turn has a word of the question, all.
@@ -740,7 +742,7 @@ def _likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
     return [view.hashes[row] for row in unembedded[order[:most]].tolist()]
 
 
-def _said_at(seconds: float, offset: int) -> datetime:
+def _to_local_time(seconds: float, offset: int) -> datetime:
     """The moment, with the offset at which it was said; `offset` is in minutes east of UTC."""
     moment = from_epoch(seconds)
     try:
@@ -749,11 +751,11 @@ def _said_at(seconds: float, offset: int) -> datetime:
         return moment
 
 
-def _seconds(times: Iterable[TimeSpan]) -> Spans:
+def _to_seconds(times: Iterable[TimeSpan]) -> Spans:
     return tuple((span.start.timestamp(), span.end.timestamp()) for span in times)
 
 
-def _alike(
+def _estimate_meaning(
     view: TurnView,
     looked_up: Lookup,
     reading: QuestionReading,

@@ -176,7 +176,7 @@ def order_turns(
     stream = iter(candidates)
     head = list(islice(stream, READ))
     if not repetitions:
-        head = _folded(head)
+        head = _fold(head)
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
     ordered = groups.ordered(chain(head, stream))
     about = question if subject is None else subject
@@ -246,7 +246,7 @@ class _Groups:
         while True:
             # One that was lowered may stand behind some that are still to come.
             while coming is not None and (not self._heap or coming.score > -self._heap[0][0]):
-                self._push(self._lowered(coming))
+                self._push(self._lower(coming))
                 coming = next(stream, None)
             if not self._heap:
                 return
@@ -260,7 +260,7 @@ class _Groups:
             if alone or self._made == GROUPS:
                 front: Sequence[Candidate] = (best,)
             else:
-                front = self._group(best)
+                front = self._make_group(best)
                 self._made += 1
             group = []
             for member in front:
@@ -279,21 +279,21 @@ class _Groups:
             heappush(self._heap, (-share * candidate.score, self._pushed, candidate))
             self._pushed += 1
 
-    def _lowered(self, candidate: Candidate) -> Candidate:
+    def _lower(self, candidate: Candidate) -> Candidate:
         lost = answer_loss(candidate.said, candidate.score, read_cues(self._question))
         if not lost:
             return candidate
         changes = {**candidate.changes, "unanswered": -lost}
         return replace(candidate, score=candidate.score - lost, changes=changes)
 
-    def _group(self, best: Candidate) -> Sequence[Candidate]:
+    def _make_group(self, best: Candidate) -> Sequence[Candidate]:
         """Those that stand with `best`, itself among them."""
         related = [hit for hit in self._look_up(best) if hit.place not in (best.place, *best.again)]
         if self._is_outdated(best, related):
             return ()
-        followers = self._members(best, related)
+        followers = self._select_members(best, related)
         if self._folds:
-            best, *followers = _folded((best, *followers))
+            best, *followers = _fold((best, *followers))
         if not followers:
             return (best,)
         members = {member.place: member for member in (best, *followers)}
@@ -309,7 +309,7 @@ class _Groups:
         old = [index for index in members if index in marks]
         taking_back = [index for index in old if read_statement(members[index].said).negated]
         front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
-        marked = {index: _marked(member, marks) for index, member in members.items()}
+        marked = {index: _mark(member, marks) for index, member in members.items()}
         outdated = [index for index in front if marked[index].older_than is not None]
         if outdated and read_cues(self._question).past < 2 and self._was_shown(best):
             # One that was replaced stands before another group, however many tell of one thing.
@@ -325,7 +325,7 @@ class _Groups:
         """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *followers)
         near = [math.nan, *(closeness.get(follower.place, math.nan) for follower in followers)]
-        rows = tuple(map(_judged, members, near))
+        rows = tuple(map(_describe, members, near))
         judged = _judge(rows, self._question, self._spans, self._decide)
         indexes = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
@@ -364,13 +364,13 @@ class _Groups:
             self._behind[member.place] = member
             self._push(member, BEHIND)
 
-    def _members(self, best: Candidate, related: Sequence[Candidate]) -> list[Candidate]:
+    def _select_members(self, best: Candidate, related: Sequence[Candidate]) -> list[Candidate]:
         """What of `related` may be compared with the best one and has no place yet, best first."""
         least = LEAST_SHARE * best.score
         hits = {hit.place: hit for hit in related if hit.score >= least}
         # What was put behind its own group is no member of another one.
         pending = [
-            self._lowered(hit)
+            self._lower(hit)
             for index, hit in hits.items()
             if index not in self._taken and index not in self._behind
         ]
@@ -380,7 +380,7 @@ class _Groups:
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
 
 
-def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
+def _describe(candidate: Candidate, closeness: float = math.nan) -> _Judged:
     """What the order of a candidate depends on. A score falls with every second: what lies behind
     six digits decides nothing."""
     return (
@@ -422,7 +422,7 @@ def _judge(
     return judge_group(statements, question, THRESHOLD, spans, judge)
 
 
-def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
+def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Those that differ, those that say the same folded into the first of them."""
     first: dict[tuple[str, str, bool], Candidate] = {}
     repetitions: dict[tuple[str, str, bool], list[Candidate]] = {}
@@ -447,16 +447,16 @@ def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
     return folded
 
 
-def _marked(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
+def _mark(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
     """A member with what replaces it in the end, and what it replaced in the end itself."""
     mark = marks.get(member.place)
     if mark is not None:
-        return replace(member, older_than=_last_of(member.place, marks), reason=mark.reason)
-    previous = tuple(old for old in marks if _last_of(old, marks) == member.place)
+        return replace(member, older_than=_find_last(member.place, marks), reason=mark.reason)
+    previous = tuple(old for old in marks if _find_last(old, marks) == member.place)
     return replace(member, previous=previous) if previous else member
 
 
-def _last_of(index: int, marks: Mapping[int, _Mark]) -> int:
+def _find_last(index: int, marks: Mapping[int, _Mark]) -> int:
     """The place of what replaces a marked one in the end."""
     newer, visited = marks[index].newer, {index}
     while newer in marks and newer not in visited:

@@ -236,11 +236,11 @@ class EverythingRecall:
         search = replace(self._prepare(question, choice, top_k, min_confidence), read=read)
         lanes = [_LaneAnswer(degraded=cut)]
         parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Search], _LaneAnswer]], ...] = (
-            ("memories", ("memory", "note"), self._memories),
-            ("conversations", ("turn",), self._turns),
-            ("project", ("file",), self._files),
-            ("documents", ("document",), self._documents),
-            ("tool calls", ("tool_call",), self._calls),
+            ("memories", ("memory", "note"), self._search_memories),
+            ("conversations", ("turn",), self._search_turns),
+            ("project", ("file",), self._search_files),
+            ("documents", ("document",), self._search_documents),
+            ("tool calls", ("tool_call",), self._search_calls),
         )
         for part, kinds, ask in parts:
             if any(map(choice.has, kinds)):
@@ -250,7 +250,7 @@ class EverythingRecall:
                 except TimedOut as error:
                     lanes.append(_LaneAnswer(degraded=(Degraded(part, str(error)),)))
         near = (lane_hit.hit for lane in lanes for lane_hit in (*lane.hits, *lane.nearest))
-        merged = _merged(search, self._with_origins(lanes), budget)
+        merged = _merge(search, self._add_origins(lanes), budget)
         return mark_opposed(merged, near, self.memories.records, self.opposed)
 
     def _prepare(
@@ -276,7 +276,7 @@ class EverythingRecall:
         except NotFound:
             return set()
 
-    def _turns(self, search: _Search) -> _LaneAnswer:
+    def _search_turns(self, search: _Search) -> _LaneAnswer:
         choice = search.choice
         silent_times: list[str] = []
         recalled = self.turns.recall(
@@ -300,16 +300,16 @@ class EverythingRecall:
             # The title of its conversation, if that is among what the turn was found by.
             titled = "title" in hit.factors
             title = self.turns.title_of(hit.conversation_id) if titled else ""
-            return _of_turn(hit, search, title, project)
+            return _make_turn_hit(hit, search, title, project)
 
-        return replace(_answer(recalled, convert), silent_times=tuple(silent_times))
+        return replace(_convert_answer(recalled, convert), silent_times=tuple(silent_times))
 
-    def _memories(self, search: _Search) -> _LaneAnswer:
+    def _search_memories(self, search: _Search) -> _LaneAnswer:
         choice = search.choice
-        recalled = self._records(self.memories, search)
+        recalled = self._search_records(self.memories, search)
 
         def convert(hit: MemoryHit) -> SearchHit:
-            return _of_record(
+            return _make_record_hit(
                 "note" if hit.type in NOTE_KINDS else "memory",
                 hit,
                 hit.path or next(iter(hit.sources), hit.type),
@@ -319,7 +319,7 @@ class EverythingRecall:
                 older_than="" if hit.older_than is None else hit.older_than.id,
             )
 
-        answer = _answer(recalled, convert)
+        answer = _convert_answer(recalled, convert)
         coming = tuple(notice for notice in recalled.notices if notice.startswith(COMING))
         answer = replace(answer, silent_times=coming)
         chosen = replace(
@@ -327,18 +327,18 @@ class EverythingRecall:
             hits=tuple(lane_hit for lane_hit in answer.hits if choice.has(lane_hit.hit.kind)),
             nearest=tuple(lane_hit for lane_hit in answer.nearest if choice.has(lane_hit.hit.kind)),
         )
-        return chosen if search.sessions is None else self._within(chosen, search)
+        return chosen if search.sessions is None else self._keep_project(chosen, search)
 
-    def _with_origins(self, lanes: Sequence[_LaneAnswer]) -> list[_LaneAnswer]:
+    def _add_origins(self, lanes: Sequence[_LaneAnswer]) -> list[_LaneAnswer]:
         """The lanes, with its origin for each memory that says the same as another hit."""
         every = [lane_hit for lane in lanes for lane_hit in (*lane.hits, *lane.nearest)]
         count = Counter(
-            _said(lane_hit.hit.text) for lane_hit in every if lane_hit.hit.kind in _SAID
+            _normalise(lane_hit.hit.text) for lane_hit in every if lane_hit.hit.kind in _SAID
         )
         repeated = {
             lane_hit.hit.id
             for lane_hit in every
-            if lane_hit.hit.kind in _KEPT_WORDS and count[_said(lane_hit.hit.text)] > 1
+            if lane_hit.hit.kind in _KEPT_WORDS and count[_normalise(lane_hit.hit.text)] > 1
         }
         records = self.memories.many(repeated) if repeated else {}
 
@@ -364,7 +364,7 @@ class EverythingRecall:
             for lane in lanes
         ]
 
-    def _within(self, answer: _LaneAnswer, search: _Search) -> _LaneAnswer:
+    def _keep_project(self, answer: _LaneAnswer, search: _Search) -> _LaneAnswer:
         """What of memories and notes is about the project that was named."""
         sessions, name = search.sessions or frozenset(), search.choice.project or ""
         everywhere = self.places.all()
@@ -387,7 +387,7 @@ class EverythingRecall:
             nearest=tuple(filter(about, answer.nearest)),
         )
 
-    def _files(self, search: _Search) -> _LaneAnswer:
+    def _search_files(self, search: _Search) -> _LaneAnswer:
         lane = self.context()
         if lane is None:
             return _LaneAnswer()
@@ -397,32 +397,32 @@ class EverythingRecall:
             # Sessions are known of it, files are not.
             return _LaneAnswer()
         sure = FILES[package.quality]
-        hits = tuple(_LaneHit(hit, hit.score) for hit in _of_files(package, search, sure))
+        hits = tuple(_LaneHit(hit, hit.score) for hit in _make_file_hits(package, search, sure))
         if sure < search.fact_floor:
             return _LaneAnswer((), hits, None, package.degraded)
         return _LaneAnswer(hits, (), sure, package.degraded)
 
-    def _documents(self, search: _Search) -> _LaneAnswer:
+    def _search_documents(self, search: _Search) -> _LaneAnswer:
         lane = self.documents()
         if lane is None or search.choice.project is not None:
             # A document belongs to no project.
             return _LaneAnswer()
-        recalled = self._records(lane, search)
+        recalled = self._search_records(lane, search)
         records = lane.many(hit.id for hit in (*recalled.hits, *recalled.nearest))
 
         def convert(hit: MemoryHit) -> SearchHit:
             record = records.get(hit.id)
             title = "" if record is None else section_title(record)
-            return _of_record("document", hit, title, search)
+            return _make_record_hit("document", hit, title, search)
 
-        return _answer(recalled, convert)
+        return _convert_answer(recalled, convert)
 
-    def _records(self, lane: MemoryRecall, search: _Search) -> Recall[MemoryHit]:
+    def _search_records(self, lane: MemoryRecall, search: _Search) -> Recall[MemoryHit]:
         """What a lane of records answers, as silent as the others."""
         recalled = lane.recall(
             search.text,
             top_k=search.top_k,
-            filters=_filters(search.choice),
+            filters=_make_filters(search.choice),
             min_score=None,
             min_confidence=search.floor,
             read=search.read,
@@ -432,7 +432,7 @@ class EverythingRecall:
             return replace(recalled, hits=(), nearest=recalled.hits or recalled.nearest)
         return recalled
 
-    def _calls(self, search: _Search) -> _LaneAnswer:
+    def _search_calls(self, search: _Search) -> _LaneAnswer:
         choice = TurnChoice(search.choice.since, search.choice.until)
         calls = self.calls.recall(
             search.text, top_k=search.top_k, choice=choice, conversations=search.sessions
@@ -456,7 +456,7 @@ class EverythingRecall:
         return _LaneAnswer(tuple(_LaneHit(hit, hit.score) for hit in hits))
 
 
-def _filters(choice: SearchChoice) -> dict[str, Any] | None:
+def _make_filters(choice: SearchChoice) -> dict[str, Any] | None:
     conditions: list[dict[str, Any]] = [{"tags": {"contains": tag}} for tag in choice.tags]
     if choice.since is not None:
         conditions.append({"created_at": {"gte": choice.since.isoformat()}})
@@ -465,14 +465,14 @@ def _filters(choice: SearchChoice) -> dict[str, Any] | None:
     return {"AND": conditions} if conditions else None
 
 
-def _answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAnswer:
+def _convert_answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAnswer:
     """A lane's hits in its order."""
 
     def each(hits: Sequence[Any]) -> Iterator[_LaneHit]:
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
             score = UNKNOWN * max(hit.score, 0.0) / best
-            yield _LaneHit(convert(hit), score, *_origin_of(hit))
+            yield _LaneHit(convert(hit), score, *_find_origin(hit))
 
     return _LaneAnswer(
         tuple(each(recalled.hits)),
@@ -483,7 +483,7 @@ def _answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) -> _Lane
     )
 
 
-def _origin_of(hit: object) -> tuple[tuple[str, ...], frozenset[str]]:
+def _find_origin(hit: object) -> tuple[tuple[str, ...], frozenset[str]]:
     """The role and speaker of a turn, and the turns and conversations that it was said in."""
     if not isinstance(hit, TurnHit):
         return (), frozenset()
@@ -493,7 +493,7 @@ def _origin_of(hit: object) -> tuple[tuple[str, ...], frozenset[str]]:
     return (hit.role, hit.speaker or ""), frozenset(keys)
 
 
-def _valued(lane_hits: Sequence[_LaneHit], search: _Search) -> Iterator[_LaneHit]:
+def _set_scores(lane_hits: Sequence[_LaneHit], search: _Search) -> Iterator[_LaneHit]:
     """A lane's hits with the scores by which they are put among those of other lanes.
 
     All of a group have the value of its likeliest, and never more than the group before: a lane
@@ -521,7 +521,7 @@ def _valued(lane_hits: Sequence[_LaneHit], search: _Search) -> Iterator[_LaneHit
             yield replace(lane_hit, hit=replace(lane_hit.hit, score=score))
 
 
-def _of_turn(hit: TurnHit, search: _Search, title: str, project: str) -> SearchHit:
+def _make_turn_hit(hit: TurnHit, search: _Search, title: str, project: str) -> SearchHit:
     excerpt, matches = search.snippet(hit.text)
     return SearchHit(
         "turn",
@@ -549,7 +549,7 @@ def _turn_id(turn: TurnHit | RelatedTurn) -> str:
     return f"{turn.conversation_id}#{turn.index}"
 
 
-def _of_record(
+def _make_record_hit(
     kind: SearchKind, hit: MemoryHit, title: str, search: _Search, **more: Any
 ) -> SearchHit:
     excerpt, matches = search.snippet(hit.text)
@@ -570,7 +570,7 @@ def _of_record(
     )
 
 
-def _of_files(package: RecallPackage, search: _Search, sure: float) -> Iterator[SearchHit]:
+def _make_file_hits(package: RecallPackage, search: _Search, sure: float) -> Iterator[SearchHit]:
     texts = {
         (memory.project, memory.path): memory.text
         for memory in reversed(package.memories)
@@ -596,25 +596,25 @@ def _of_files(package: RecallPackage, search: _Search, sure: float) -> Iterator[
         )
 
 
-def _merged(search: _Search, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[SearchHit]:
+def _merge(search: _Search, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[SearchHit]:
     """One list of what the lanes found; where all are silent, what came nearest."""
     confidences = [lane.confidence for lane in lanes if lane.confidence is not None]
-    hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, search))
+    hits = _order(hit for lane in lanes for hit in _set_scores(lane.hits, search))
     if search.floor != 0:
         hits = tuple(without_tail(hits))
-    nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, search))
+    nearest = _order(hit for lane in lanes for hit in _set_scores(lane.nearest, search))
     lane_notices = ((lane.silent_times if hits else lane.notices) for lane in lanes)
     notices = tuple(dict.fromkeys(notice for lane in lane_notices for notice in lane))
     return Recall(
-        tuple(_within_budget(hits, search.top_k, budget)),
+        tuple(_fit_budget(hits, search.top_k, budget)),
         tuple(dict.fromkeys(part for lane in lanes for part in lane.degraded)),
         confidence=max(confidences) if confidences else None,
-        nearest=() if hits else tuple(_within_budget(nearest, search.top_k, budget)),
+        nearest=() if hits else tuple(_fit_budget(nearest, search.top_k, budget)),
         notices=notices,
     )
 
 
-def _ordered(hits: Iterable[_LaneHit]) -> tuple[SearchHit, ...]:
+def _order(hits: Iterable[_LaneHit]) -> tuple[SearchHit, ...]:
     """Best first; a memory and the turn that it came from come once, as do repetitions by one
     speaker. The same text of several people is several hits."""
     ordered: list[_LaneHit] = []
@@ -622,7 +622,9 @@ def _ordered(hits: Iterable[_LaneHit]) -> tuple[SearchHit, ...]:
     # Equal ones stay as their lane has them: what holds now before what it replaced.
     for lane_hit in sorted(hits, key=lambda lane_hit: -lane_hit.hit.score):
         indexes = (
-            by_text.setdefault(_said(lane_hit.hit.text), []) if lane_hit.hit.kind in _SAID else []
+            by_text.setdefault(_normalise(lane_hit.hit.text), [])
+            if lane_hit.hit.kind in _SAID
+            else []
         )
         first = next((at for at in indexes if lane_hit.repeats(ordered[at])), None)
         if first is None:
@@ -633,11 +635,11 @@ def _ordered(hits: Iterable[_LaneHit]) -> tuple[SearchHit, ...]:
     return tuple(lane_hit.hit for lane_hit in ordered)
 
 
-def _said(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _within_budget(hits: Iterable[SearchHit], top_k: int, budget: int) -> Iterator[SearchHit]:
+def _fit_budget(hits: Iterable[SearchHit], top_k: int, budget: int) -> Iterator[SearchHit]:
     """At most `top_k` hits with snippets that fit; the first one in any case."""
     remaining, count = budget, 0
     for hit in hits:

@@ -218,8 +218,8 @@ class MemoryRecall:
             times=times.looked_up,
             within=times.alone,
         )
-        lookup, parts = self._searched(lookup, every, degraded)
-        candidates = _joined(*parts)
+        lookup, parts = self._search(lookup, every, degraded)
+        candidates = _join(*parts)
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
@@ -244,7 +244,7 @@ class MemoryRecall:
             answer = _Answer(parts, lookup.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
-        degraded += (*answer.unread, *self._damaged())
+        degraded += (*answer.unread, *self._report_damaged())
         recalled = Recall(answer.hits, tuple(degraded), rejected, notices=candidates.notices)
         if times.alone and not lookup.within and candidates.columns.ids:
             recalled = times.unmet(recalled, shown=every or floor == 0)
@@ -252,7 +252,7 @@ class MemoryRecall:
             recalled = with_floor(recalled, answer.answered, lowest)
         return times.with_coming(recalled)
 
-    def _searched(
+    def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
     ) -> tuple[MemoryQuery, tuple[Candidates, ...]]:
         """What was looked for in the end, and what each index found; `degraded` gets what lacked.
@@ -260,22 +260,22 @@ class MemoryRecall:
         Where nothing is of the times alone that a question asks for, all is looked for: what comes
         closest is told.
         """
-        parts = self._candidates(lookup)
+        parts = self._find_candidates(lookup)
         if lookup.within and not any(part.columns.ids for part in parts):
             lookup = replace(lookup, within=False, every=every)
-            parts = self._candidates(lookup)
-        if _pending(parts) and lookup.vector is not None and self.fill is not None:
+            parts = self._find_candidates(lookup)
+        if _count_pending(parts) and lookup.vector is not None and self.fill is not None:
             degraded.extend(_embed_a_few(self.fill))
-            parts = self._candidates(lookup)
-            if _pending(parts) and self.later is not None:
+            parts = self._find_candidates(lookup)
+            if _count_pending(parts) and self.later is not None:
                 self.later()
-        degraded.extend(_joined(*parts).degraded)
-        if pending := _pending(parts):
+        degraded.extend(_join(*parts).degraded)
+        if pending := _count_pending(parts):
             reason = f"{pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
         return lookup, parts
 
-    def _damaged(self) -> tuple[Degraded, ...]:
+    def _report_damaged(self) -> tuple[Degraded, ...]:
         damaged = self.records.unreadable()
         if not damaged:
             return ()
@@ -303,24 +303,24 @@ class MemoryRecall:
         return (
             candidates
             if self.notes is None
-            else _joined(candidates, self.notes.index.excluded(lookup))
+            else _join(candidates, self.notes.index.excluded(lookup))
         )
 
     def related(self, lookup: MemoryQuery, text: str, to: str) -> Related:
         """What the indexes hold in the words of `text`, which is of the memory `to`."""
         from anaphora.index.memories.state import Related
 
-        lookup, words = replace(lookup, limit=RELATED), _words_of(text)
+        lookup, words = replace(lookup, limit=RELATED), _split_words(text)
         related = self.index.related(lookup, words, to)
         if self.notes is None or not len(self.notes.index):
             return related
         notes = self.notes.index.related(lookup, words, to)
         return Related(
-            _joined(related.candidates, notes.candidates),
+            _join(related.candidates, notes.candidates),
             np.concatenate((related.closeness, notes.closeness)),
         )
 
-    def _candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
+    def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
         memories = self.index.candidates(lookup)
         return (
@@ -378,7 +378,7 @@ class _TimesAsked:
 
 
 @lru_cache(maxsize=1024)
-def _words_of(text: str) -> tuple[QueryWord, ...]:
+def _split_words(text: str) -> tuple[QueryWord, ...]:
     """What a memory is looked up by: for a question asked again, the same ones."""
     return query_words(text)
 
@@ -398,12 +398,12 @@ def _embed_a_few(fill: Fill) -> tuple[Degraded, ...]:
     return ()
 
 
-def _pending(parts: Sequence[Candidates]) -> int:
+def _count_pending(parts: Sequence[Candidates]) -> int:
     """How many memories that could be shown have no vector yet."""
     return sum(part.pending for part in parts)
 
 
-def _joined(first: Candidates, second: Candidates | None = None) -> Candidates:
+def _join(first: Candidates, second: Candidates | None = None) -> Candidates:
     """The candidates of one or two indexes. Where one has no cosines, both are judged by words."""
     if second is None:
         return first
@@ -472,9 +472,9 @@ class _AnswerBuilder:
         version = self._found.version
         links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, version)
         same: dict[str, list[str]] = {}
-        for candidate in self._ordered(0.0 if self._explain else floor):
-            record_id = self._id_of(candidate.place)
-            shown_ids = (self._id_of(pick.place) for pick in picks)
+        for candidate in self._order(0.0 if self._explain else floor):
+            record_id = self._get_id(candidate.place)
+            shown_ids = (self._get_id(pick.place) for pick in picks)
             if candidate.standing < least or len(picks) == top_k:
                 if not self._explain:
                     break
@@ -487,7 +487,7 @@ class _AnswerBuilder:
                 picks.append(candidate)
         versions = self._read_versions(picks)
         records, ids, scores = self._read, self._found.columns.ids, self._scores
-        related = self._standing(links, [ids[candidate.place] for candidate in picks])
+        related = self._filter_visible(links, [ids[candidate.place] for candidate in picks])
         hits = []
         for candidate in picks:
             record = records.get(ids[candidate.place])
@@ -499,12 +499,10 @@ class _AnswerBuilder:
                 twins = [i for i in links.linked_ids(record.id, _SAME) if i in related]
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
                 context = _HitContext(candidate, versions, related_ids, shown_once)
-                hits.append(_hit(record, scores, candidate.place, context))
-        return self._with_former(hits, top_k, least)
+                hits.append(_make_hit(record, scores, candidate.place, context))
+        return self._add_former(hits, top_k, least)
 
-    def _with_former(
-        self, hits: list[MemoryHit], top_k: int, least: float
-    ) -> tuple[MemoryHit, ...]:
+    def _add_former(self, hits: list[MemoryHit], top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The hits with the former values of their paths; first the one that is asked for."""
         if not self._lane.by_currency or all(hit.path is None for hit in hits):
             return tuple(hits)
@@ -518,27 +516,27 @@ class _AnswerBuilder:
             version = past.version(self._read[hit.id], chains[hit.id])
             if version is None or not self._hybrid or hit.score < COMPARABLE * best:
                 continue
-            former = None if version.id == hit.id else self._former_hit(version, hit)
+            former = None if version.id == hit.id else self._make_former_hit(version, hit)
             front = [hit] if former is None or former.score < least else [former, hit]
             remaining = [other_hit for other_hit in updated if other_hit not in front]
             index = 0 if hit.score == best else updated.index(hit)
             return (*remaining[:index], *front, *remaining[index:])[:top_k]
         return tuple(updated)
 
-    def _former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
+    def _make_former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
         """A value that a newer one of its path replaced, with its own score; None without one."""
         every = self._lane.excluded(self._wanted)
         allowed = self._wanted.keep.matches(as_mapping(version))
         if version.id not in every.columns.ids or not allowed:
             return None
-        hit = _hit(version, self._rank(every), every.columns.ids.index(version.id))
+        hit = _make_hit(version, self._rank(every), every.columns.ids.index(version.id))
         by = RelatedMemory(newer.id, newer.text, newer.created_at)
         return replace(hit, current=False, older_than=by, reason=REASON, answers=newer.answers)
 
-    def _id_of(self, index: int) -> str:
+    def _get_id(self, index: int) -> str:
         return self._found.columns.ids[index]
 
-    def _ordered(self, floor: float) -> Iterator[Candidate]:
+    def _order(self, floor: float) -> Iterator[Candidate]:
         """What has anything in common with the question, what holds now before what it replaced."""
         scores = self._scores
         indexes: list[int] = scores.order.tolist()
@@ -547,7 +545,7 @@ class _AnswerBuilder:
             self._rejected += [(index, "nothing_in_common") for index in indexes if index in silent]
             indexes = [index for index in indexes if index not in silent]
         if not self._hybrid:
-            return (self._candidate(index) for index in indexes)
+            return (self._make_candidate(index) for index in indexes)
         lane = self._lane
 
         def reader_texts(candidates: Sequence[Candidate]) -> list[str]:
@@ -562,9 +560,9 @@ class _AnswerBuilder:
             self._question, self._window, "facts", lane.reader, reader_texts, self.unread
         )
         ordered = order_memories(
-            window.ordered(self._candidates(indexes)),
+            window.ordered(self._find_candidates(indexes)),
             self._question,
-            lambda candidate: map(window.as_read, self._related(candidate)),
+            lambda candidate: map(window.as_read, self._find_related(candidate)),
             self._spans,
             statements=self._found.searched,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
@@ -577,7 +575,7 @@ class _AnswerBuilder:
         self.answered = ordered.confidence
         return ordered.without_tail(floor)
 
-    def _candidates(self, indexes: Sequence[int]) -> Iterator[Candidate]:
+    def _find_candidates(self, indexes: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
         ids = self._found.columns.ids
         done, size = 0, max(_READ_FIRST, self._window + 1)
@@ -585,10 +583,10 @@ class _AnswerBuilder:
             read = self._records(ids[index] for index in chunk)
             for index in chunk:
                 if (record := read.get(ids[index])) is not None:
-                    yield self._candidate(index, record)
+                    yield self._make_candidate(index, record)
             done, size = done + size, 2 * size
 
-    def _candidate(
+    def _make_candidate(
         self, index: int, record: MemoryRecord | None = None, closeness: float = math.nan
     ) -> Candidate:
         columns, scores = self._found.columns, self._scores
@@ -612,9 +610,9 @@ class _AnswerBuilder:
             timely=columns.timely is not None and bool(columns.timely[index]),
         )
 
-    def _related(self, candidate: Candidate) -> Iterator[Candidate]:
+    def _find_related(self, candidate: Candidate) -> Iterator[Candidate]:
         """The memories in the words of a candidate; those that were no candidates become ones."""
-        of = self._id_of(candidate.place)
+        of = self._get_id(candidate.place)
         related = self._lane.related(self._wanted, candidate.text[:FAR], of)
         candidates, ids = related.candidates, related.candidates.columns.ids
         new = [at for at, record_id in enumerate(ids) if record_id not in self._places]
@@ -624,7 +622,7 @@ class _AnswerBuilder:
             cosine = None if columns.cosine is None else columns.cosine[new]
             new_ids = tuple(ids[at] for at in new)
             columns = replace(columns, ids=new_ids, cosine=cosine, **arrays)
-            self._found = _joined(self._found, replace(candidates, columns=columns))
+            self._found = _join(self._found, replace(candidates, columns=columns))
             self._scores = self._rank(self._found)
             for at in new:
                 self._places[ids[at]] = len(self._places)
@@ -634,7 +632,7 @@ class _AnswerBuilder:
         for record_id, close in zip(ids, related.closeness.tolist(), strict=True):
             index, record = self._places[record_id], records.get(record_id)
             if record is not None and scores[index] >= least:
-                yield self._candidate(index, record, alike.applied_to(close))
+                yield self._make_candidate(index, record, alike.applied_to(close))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
@@ -665,7 +663,7 @@ class _AnswerBuilder:
         candidates = self._found
         rank = {index: at for at, index in enumerate(self._scores.order.tolist())}
         self._rejected.sort(key=lambda pair: rank[pair[0]])
-        out = self._described(candidates, self._scores, self._rejected)
+        out = self._describe(candidates, self._scores, self._rejected)
         every = self._lane.excluded(self._wanted)
         found_ids = set(candidates.columns.ids)
         scores = self._rank(every)
@@ -674,16 +672,16 @@ class _AnswerBuilder:
             for index in scores.order.tolist()
             if every.excluded[index] and every.columns.ids[index] not in found_ids
         ]
-        return (*out, *self._described(every, scores, excluded))
+        return (*out, *self._describe(every, scores, excluded))
 
-    def _described(
+    def _describe(
         self, candidates: Candidates, scores: MemoryScores, reasons: Sequence[tuple[int, str]]
     ) -> Iterator[Rejected]:
         records = self._lane.many(candidates.columns.ids[index] for index, _ in reasons)
         for index, reason in reasons:
             record = records.get(candidates.columns.ids[index])
             if record is not None:
-                yield Rejected(_hit(record, scores, index), reason)
+                yield Rejected(_make_hit(record, scores, index), reason)
 
     def _rank(self, candidates: Candidates) -> MemoryScores:
         now, columns = to_micros(self._wanted.moment), candidates.columns
@@ -694,7 +692,7 @@ class _AnswerBuilder:
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
 
-    def _standing(self, links: _Links, ids: list[str]) -> set[str]:
+    def _filter_visible(self, links: _Links, ids: list[str]) -> set[str]:
         """Which of the linked memories may be shown: those that are past stay out of sight."""
         linked = [linked_id for record_id in ids for linked_id in links.linked_ids(record_id)]
         if not linked:
@@ -785,7 +783,7 @@ class _HitContext:
         }
 
 
-def _hit(
+def _make_hit(
     record: MemoryRecord, scores: MemoryScores, index: int, context: _HitContext | None = None
 ) -> MemoryHit:
     score, factors = float(scores.score[index]), scores.explain(index)

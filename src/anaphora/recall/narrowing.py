@@ -83,11 +83,11 @@ def names_of(span: TimeSpan) -> SpanNames:
         tokens += [dated for dated, _ in named]
         yearless += [bare for _, bare in named]
     if len(whole_months) == 1 and len(days) <= 31:
-        yearless += _name_tokens(span.text, whole_months[0][1])
+        yearless += _list_name_tokens(span.text, whole_months[0][1])
     return SpanNames(tuple(tokens), tuple(yearless))
 
 
-def _name_tokens(text: str, month: int) -> Iterator[str]:
+def _list_name_tokens(text: str, month: int) -> Iterator[str]:
     """The tokens of a month's name in a question, as texts of any language have them.
 
     Not "may", which is a verb as often.
@@ -121,7 +121,7 @@ def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows,
 
     A speaker is known by the name or its first word.
     """
-    _check(choice)
+    _check_choice(choice)
     keep = np.ones(len(rows), dtype=np.bool_)
     ts = table.ts[rows]
     if choice.since is not None:
@@ -139,15 +139,15 @@ def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows,
         keep &= np.isin(table.conversation[rows], conversation_codes)
     notices: tuple[str, ...] = ()
     if choice.speaker is not None:
-        codes, notices = _speakers(table, rows, choice.speaker)
+        codes, notices = _find_speakers(table, rows, choice.speaker)
         keep &= np.isin(table.speaker[rows], codes)
     remaining = rows if keep.all() else rows[keep]
     if len(rows) and not len(remaining) and not notices:
-        notices = (f"nothing was said {_worded(choice)}",)
+        notices = (f"nothing was said {_describe_choice(choice)}",)
     return remaining, notices
 
 
-def _check(choice: TurnChoice) -> None:
+def _check_choice(choice: TurnChoice) -> None:
     for name, moment in (("since", choice.since), ("until", choice.until)):
         if moment is not None:
             checked_moment(name, moment)
@@ -159,20 +159,20 @@ def _check(choice: TurnChoice) -> None:
         raise InvalidInput("speaker", choice.speaker, "expected a name")
 
 
-def _worded(choice: TurnChoice) -> str:
+def _describe_choice(choice: TurnChoice) -> str:
     parts = []
     if choice.role is not None:
         parts.append(f"in the role {choice.role}")
     if choice.speaker is not None:
         parts.append(f"by {choice.speaker}")
     if choice.since is not None or choice.until is not None:
-        parts.append(_bounds(choice.since, choice.until))
+        parts.append(_describe_bounds(choice.since, choice.until))
     if choice.conversations is not None:
         parts.append("in the sessions asked about")
     return " ".join(parts)
 
 
-def _bounds(since: datetime | None, until: datetime | None) -> str:
+def _describe_bounds(since: datetime | None, until: datetime | None) -> str:
     """The time between two moments in words; whole days of the user by their days."""
     first, last = shown_day(since), shown_day(until and until - timedelta(seconds=1))
     if (since and not first) or (until and not last):
@@ -196,7 +196,7 @@ def _days_between(first: str, last: str) -> str:
     return f"on {first}" if first == last else f"from {first} to {last}"
 
 
-def _speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
+def _find_speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
     folded = fold(name)
     present = speakers_present(table, rows)
     exact = [code for code, speaker in present.items() if fold(speaker) == folded]

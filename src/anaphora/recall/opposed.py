@@ -57,13 +57,13 @@ def mark_opposed(
     ids = tuple(sorted({hit.id for hit in near if hit.kind == "memory"}))
     if not ids:
         return recall
-    pairs = reads.of(records.version(), ids, lambda: tuple(_pairs(records, ids)))
+    pairs = reads.of(records.version(), ids, lambda: tuple(_find_pairs(records, ids)))
     if not pairs:
         return recall
     return replace(
         recall,
-        hits=tuple(_marked(hit, pairs) for hit in recall.hits),
-        nearest=tuple(_marked(hit, pairs) for hit in recall.nearest),
+        hits=tuple(_mark(hit, pairs) for hit in recall.hits),
+        nearest=tuple(_mark(hit, pairs) for hit in recall.nearest),
     )
 
 
@@ -75,7 +75,7 @@ def open_contradictions(
     by_id = records.many({end for link in links for end in (link.record_id, link.other_id)})
     for link in links:
         first, second = by_id.get(link.record_id), by_id.get(link.other_id)
-        if first is not None and second is not None and _holds(first) and _holds(second):
+        if first is not None and second is not None and _is_current(first) and _is_current(second):
             older, newer = sorted(
                 (first, second), key=lambda record: (record.created_at, record.id)
             )
@@ -112,7 +112,7 @@ def opposing_lines(memories: Iterable[RelatedMemory], since: datetime) -> str:
     )
 
 
-def _pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
+def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
     for older, newer in open_contradictions(records, ids):
         yield _Pair(older, newer, ended=False)
     links = records.links(ids, CONTRADICTION)
@@ -129,19 +129,19 @@ def _pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
         newest = record
         for _ in range(_CHAIN):
             newest = by_id.get(newest.superseded_by or "", newest)
-        if record.valid_to is not None and newest is not record and _holds(newest):
+        if record.valid_to is not None and newest is not record and _is_current(newest):
             yield _Pair(record, newest, ended=True)
 
 
-def _holds(record: MemoryRecord) -> bool:
+def _is_current(record: MemoryRecord) -> bool:
     return record.valid_to is None and not record.forgotten
 
 
-def _marked(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
+def _mark(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
     lines: list[str] = []
     against: list[str] = []
     for pair in pairs:
-        opposed = _opposed(hit, pair)
+        opposed = _find_opposed(hit, pair)
         if opposed is None:
             continue
         line = quoted_line(opposed.text, opposed.created_at)
@@ -160,7 +160,7 @@ def _marked(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
     return replace(hit, versions=(*new, *hit.versions), contradicts=tuple(dict.fromkeys(against)))
 
 
-def _opposed(hit: SearchHit, pair: _Pair) -> MemoryRecord | None:
+def _find_opposed(hit: SearchHit, pair: _Pair) -> MemoryRecord | None:
     """The memory of a pair that speaks against a hit; None where none does."""
     if hit.kind == "memory":
         if pair.ended:
@@ -170,14 +170,14 @@ def _opposed(hit: SearchHit, pair: _Pair) -> MemoryRecord | None:
     if hit.kind != "turn":
         return None
     later = hit.ts is not None and hit.ts > pair.other.created_at
-    if _says(hit, pair.one, pair.other) and not later:
+    if _repeats(hit, pair.one, pair.other) and not later:
         return pair.other
-    if not pair.ended and _says(hit, pair.other, pair.one):
+    if not pair.ended and _repeats(hit, pair.other, pair.one):
         return pair.one
     return None
 
 
-def _says(hit: SearchHit, memory: MemoryRecord, other: MemoryRecord) -> bool:
+def _repeats(hit: SearchHit, memory: MemoryRecord, other: MemoryRecord) -> bool:
     """Whether a turn says what a memory says, and not what the other one does."""
     turn_words, words, other_words = words_of(hit.text), words_of(memory.text), words_of(other.text)
     own_words, foreign = words - other_words, other_words - words

@@ -42,7 +42,7 @@ def project_map(
         if subject not in paths or target not in paths:
             continue
         source, destination = (
-            _node_of(paths[end], kinds[end], within) for end in (subject, target)
+            _find_node(paths[end], kinds[end], within) for end in (subject, target)
         )
         if source is not None and destination is not None and source != destination:
             links[source, destination] += 1
@@ -59,10 +59,10 @@ def project_map(
             for row in files.values()
             if _folder(row.name) == within
         ]
-    return _bounded(project, within, nodes, links, shown)
+    return _bound(project, within, nodes, links, shown)
 
 
-def _node_of(path: str, kind: EntityType, within: str | None) -> str | None:
+def _find_node(path: str, kind: EntityType, within: str | None) -> str | None:
     """The node of the map that an entity belongs to, by its path and kind."""
     if within is None:
         return path if kind == "module" else _folder(path)
@@ -73,7 +73,7 @@ def _folder(path: str) -> str:
     return posixpath.dirname(path) or "."
 
 
-def _bounded(
+def _bound(
     project: Project,
     within: str | None,
     nodes: list[MapNode],

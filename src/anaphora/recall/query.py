@@ -78,7 +78,7 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     apart = tell_apart(text, most if fits else ASKING)
     read = first_bytes(apart.text, most)
     if not read.strip():
-        return (text, ()) if fits else _two_ends(text, min(most, ASKING))
+        return (text, ()) if fits else _cut_to_ends(text, min(most, ASKING))
     if len(read) >= len(text):
         return text, ()
     words = "the words that ask" if apart.asks else "its two ends"
@@ -112,13 +112,13 @@ def _fits(text: str, most: int) -> bool:
     return len(text) <= most and len(text.encode("utf-8", "surrogatepass")) <= most
 
 
-def _two_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
+def _cut_to_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
     """The first and the last half of `most` bytes, cut between words where there are any."""
     half = (most - len(_BREAK)) // 2
-    head = _whole_words(first_bytes(text, half), text)
+    head = _trim_torn_word(first_bytes(text, half), text)
     # Only what is looked at is turned round.
     back = text[: -half - 2 : -1]
-    tail = _whole_words(first_bytes(back[:half], half), back)[::-1]
+    tail = _trim_torn_word(first_bytes(back[:half], half), back)[::-1]
     reason = (
         f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} characters "
         "are read"
@@ -137,7 +137,7 @@ def first_bytes(text: str, most: int) -> str:
     return encoded[:most].decode("utf-8", "surrogatepass")
 
 
-def _whole_words(part: str, text: str) -> str:
+def _trim_torn_word(part: str, text: str) -> str:
     """The part without a word that the cut has torn, unless that is much of it."""
     if len(part) >= len(text) or text[len(part)].isspace():
         return part

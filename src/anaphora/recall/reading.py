@@ -139,11 +139,11 @@ def titled_text(candidate: Candidate, text: str | None = None, question: str = "
     """
     text = candidate.text if text is None else text
     name = spaced_name(candidate.title)
-    called = ", ".join(filter(None, (name, *_asked_properties(candidate.title, question))))
+    called = ", ".join(filter(None, (name, *_list_properties(candidate.title, question))))
     return f"{called}: {text}" if called else text
 
 
-def _asked_properties(title: str, question: str) -> Iterator[str]:
+def _list_properties(title: str, question: str) -> Iterator[str]:
     lines = [line for line in title.split("\n")[1:] if ": " in line] if question else []
     terms = read_sought(question).terms if lines else frozenset()
     properties = (_LINKED.sub(r"\1", line) for line in lines if held_in_title(line, terms))

@@ -45,9 +45,9 @@ class ShortIds:
     def _find(self, ending: str, kind: IdKind | Literal["place"]) -> str:
         # A "place" is in a conversation, or in a document.
         ids = chain(
-            self._ids((self.memories, self.notes)) if kind in {"any", "memory"} else (),
-            self._ids((self.documents,)) if kind != "conversation" else (),
-            self._thread_ids() if kind != "memory" else (),
+            self._list_ids((self.memories, self.notes)) if kind in {"any", "memory"} else (),
+            self._list_ids((self.documents,)) if kind != "conversation" else (),
+            self._list_thread_ids() if kind != "memory" else (),
         )
         ends: set[str] = set()
         lookalike = ""
@@ -74,11 +74,11 @@ class ShortIds:
         return ends.pop()
 
     @staticmethod
-    def _ids(several: Sequence[Records]) -> Iterator[str]:
+    def _list_ids(several: Sequence[Records]) -> Iterator[str]:
         for records in several:
             for rows in records.short_rows():
                 yield from (row[0] for row in rows)
 
-    def _thread_ids(self) -> Iterator[str]:
+    def _list_thread_ids(self) -> Iterator[str]:
         for conversation_id, _ in self.conversations().files():
             yield conversation_id

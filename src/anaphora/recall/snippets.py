@@ -45,11 +45,11 @@ def snippet(
     And where in it words match. A text that is short enough comes whole; "…" stands for the rest.
     """
     flat = " ".join(text.split())
-    matches = _matching(flat, frozenset(terms))
+    matches = _find_matches(flat, frozenset(terms))
     if len(flat) <= most:
         start, end = 0, len(flat)
     else:
-        start, end = _window(flat, matches, most)
+        start, end = _place_window(flat, matches, most)
     before = "…" if start else ""
     after = "…" if end < len(flat) else ""
     shift = len(before) - start
@@ -71,15 +71,15 @@ def passage(
     the text's chunks, in their order: where the words of the question do not stand, its meaning
     tells. Begins and ends between lines or sentences where there are some near.
     """
-    matches = _matching(text, frozenset(terms))
+    matches = _find_matches(text, frozenset(terms))
     # A character has one to four bytes: the part is measured in characters of the usual size.
     size = max(1, most * len(text) // max(1, len(text.encode("utf-8", "surrogatepass"))))
-    begin = _best_start(text, matches, size, weights or {}, near)
-    start = _sentence_before(text, begin, size)
+    begin = _find_start(text, matches, size, weights or {}, near)
+    start = _find_sentence(text, begin, size)
     end = min(len(text), start + size)
     while end > start and len(text[start:end].encode("utf-8", "surrogatepass")) > most:
         end -= max(1, (len(text[start:end].encode("utf-8", "surrogatepass")) - most) // 4)
-    return start, _whole_end(text, start, end)
+    return start, _find_end(text, start, end)
 
 
 def best_part(text: str, terms: Sequence[str], most: int) -> str:
@@ -90,21 +90,21 @@ def best_part(text: str, terms: Sequence[str], most: int) -> str:
     return text[start:end]
 
 
-def _matching(text: str, asked_terms: frozenset[str]) -> list[Match]:
+def _find_matches(text: str, asked_terms: frozenset[str]) -> list[Match]:
     """The words that hold wanted terms, in order."""
     matches = []
-    for start, end in _likely(text, asked_terms) if asked_terms else ():
+    for start, end in _find_likely(text, asked_terms) if asked_terms else ():
         word = text[start:end]
-        if terms := _terms_of(word) & asked_terms:
+        if terms := _analyse_word(word) & asked_terms:
             inner = word.strip(_EDGES)
             first = start + word.find(inner) if inner else start
             matches.append(Match(first, first + len(inner or word), terms))
     return matches
 
 
-def _likely(text: str, asked_terms: frozenset[str]) -> Iterator[tuple[int, int]]:
+def _find_likely(text: str, asked_terms: frozenset[str]) -> Iterator[tuple[int, int]]:
     """Where the words stand that may hold a wanted term: to analyse them all takes too long."""
-    needles = _needles(asked_terms)
+    needles = _compile_needles(asked_terms)
     if not text.isascii():
         for word in _WORD.finditer(text):
             if not word[0].isascii() or needles.search(word[0]):
@@ -123,7 +123,7 @@ def _likely(text: str, asked_terms: frozenset[str]) -> Iterator[tuple[int, int]]
 
 
 @lru_cache(maxsize=256)
-def _needles(asked_terms: frozenset[str]) -> re.Pattern[str]:
+def _compile_needles(asked_terms: frozenset[str]) -> re.Pattern[str]:
     """Matches somewhere in every word of ASCII that holds one of the terms.
 
     A stem begins like its word, but for its last letter ("happi"); the digits of a number may be
@@ -135,12 +135,12 @@ def _needles(asked_terms: frozenset[str]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _terms_of(word: str) -> frozenset[str]:
+def _analyse_word(word: str) -> frozenset[str]:
     return frozenset(analyse(word))
 
 
-def _window(flat: str, matches: Sequence[Match], most: int) -> tuple[int, int]:
-    start = _densest(matches, most - _BACK, {})[0]
+def _place_window(flat: str, matches: Sequence[Match], most: int) -> tuple[int, int]:
+    start = _find_densest(matches, most - _BACK, {})[0]
     # A sentence's beginning close before it reads better than the middle of one.
     begins = [match.end() for match in _STARTS.finditer(flat, max(0, start - _BACK), start + 1)]
     if start <= _BACK:
@@ -156,7 +156,7 @@ def _window(flat: str, matches: Sequence[Match], most: int) -> tuple[int, int]:
     return start, end
 
 
-def _densest(
+def _find_densest(
     matches: Sequence[Match], size: int, weights: Mapping[str, float]
 ) -> tuple[int, float]:
     """Where a window of `size` characters begins that holds the most different terms by weight.
@@ -181,7 +181,7 @@ def _densest(
     return start, best
 
 
-def _best_start(
+def _find_start(
     text: str,
     matches: Sequence[Match],
     size: int,
@@ -200,7 +200,7 @@ def _best_start(
     # So much of a window is sure to be shown, once it begins and ends with a sentence.
     reach = 2 * size // 3
     best, chosen = -1.0, 0
-    for begin in _candidates(text, starts, size, near):
+    for begin in _list_starts(text, starts, size, near):
         low, high = bisect_left(starts, begin), bisect_left(starts, begin + reach)
         terms = {term for match in matches[low:high] for term in match.terms}
         score = sum(term_weights[term] for term in terms) / all_words
@@ -212,7 +212,7 @@ def _best_start(
     return chosen
 
 
-def _candidates(
+def _list_starts(
     text: str, starts: Sequence[int], size: int, near: Sequence[float]
 ) -> Iterator[int]:
     """Where a window may begin: a little before a match, or around a chunk. Bounded."""
@@ -229,7 +229,7 @@ def _candidates(
     yield 0
 
 
-def _sentence_before(text: str, begin: int, size: int) -> int:
+def _find_sentence(text: str, begin: int, size: int) -> int:
     """The nearest beginning of a line or sentence at `begin` or a little before it, else a word."""
     last = max(0, len(text) - size)
     if begin >= last:
@@ -249,7 +249,7 @@ def _sentence_before(text: str, begin: int, size: int) -> int:
     return space + 1 if space >= 0 else begin
 
 
-def _whole_end(text: str, start: int, end: int) -> int:
+def _find_end(text: str, start: int, end: int) -> int:
     """An end of a line, sentence or word at `end` or a little before it."""
     if end >= len(text):
         return len(text)

@@ -71,16 +71,16 @@ class Survivors:
             return
         sections, calls, documents = self.sections(), self.calls(), self.documents()
         for identifier in identifiers:
-            yield from self._turns(view, identifier)
-            for record in _records_with(identifier, self.records, self.memories):
+            yield from self._find_turns(view, identifier)
+            for record in _find_records(identifier, self.records, self.memories):
                 yield SurvivingSource("memory", record.id)
-            for record in _records_with(identifier, *calls) if calls is not None else ():
+            for record in _find_records(identifier, *calls) if calls is not None else ():
                 yield SurvivingSource("tool_call", record.conversation_id or record.id)
-            for record in _records_with(identifier, *documents) if documents is not None else ():
+            for record in _find_records(identifier, *documents) if documents is not None else ():
                 yield SurvivingSource("document", record.id)
             if sections is not None:
-                yield from self._sections(identifier, *sections)
-        yield from self._payloads(identifiers)
+                yield from self._find_sections(identifier, *sections)
+        yield from self._find_payloads(identifiers)
         yield from self.others(identifiers)
 
     def _find_repetitions(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
@@ -98,18 +98,18 @@ class Survivors:
         for row, turn_text in zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True):
             words = set(analyse(turn_text))
             if sum(weight for term, weight in worth.items() if term in words) >= least:
-                yield _turn(view, row)
+                yield _make_source(view, row)
 
-    def _turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
+    def _find_turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
         for most in _STEPS:
             rows = np.flatnonzero(view.words(identifier.words, limit=most))
             pairs = zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True)
             matching = [row for row, text in pairs if identifier.held_by(text)]
             if len(matching) < most // 2:
                 break
-        yield from (_turn(view, row) for row in matching)
+        yield from (_make_source(view, row) for row in matching)
 
-    def _sections(
+    def _find_sections(
         self, identifier: Identifier, index: SectionIndex, notes: Notes
     ) -> Iterator[SurvivingSource]:
         """Sections of files, and notes: past ones too."""
@@ -126,7 +126,7 @@ class Survivors:
                 if identifier.held_by(note.record.text):
                     yield SurvivingSource(note.kind, note_id)
 
-    def _payloads(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
+    def _find_payloads(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Memories with a payload that holds one: no index has its words."""
         for record_id, payload in self.records.payloads():
             if any(identifier.held_by(payload) for identifier in identifiers):
@@ -148,12 +148,12 @@ def _bound_texts(texts: Sequence[str]) -> list[str]:
     return outer
 
 
-def _turn(view: TurnView, row: int) -> SurvivingSource:
+def _make_source(view: TurnView, row: int) -> SurvivingSource:
     code = int(view.table.conversation[row])
     return SurvivingSource("turn", view.table.conversations[code], int(view.table.position[row]))
 
 
-def _records_with(
+def _find_records(
     identifier: Identifier, records: Records, index: MemoryIndex
 ) -> list[MemoryRecord]:
     """The records with a text that holds an identifier; not all of very many."""

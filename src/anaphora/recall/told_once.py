@@ -78,10 +78,10 @@ def mark_earlier(hits: Sequence[SearchHit]) -> list[SearchHit]:
     Whether the later one replaces it nothing has told; two values side by side need a word all the
     same. Of memories so few come that any two may be; with a turn they share a word at least.
     """
-    return [_marked_earlier(hit, hits) for hit in hits]
+    return [_mark_if_earlier(hit, hits) for hit in hits]
 
 
-def _marked_earlier(hit: SearchHit, hits: Sequence[SearchHit]) -> SearchHit:
+def _mark_if_earlier(hit: SearchHit, hits: Sequence[SearchHit]) -> SearchHit:
     if not hit.current or hit.contradicts or hit.ts is None:
         return hit
     later = [
@@ -113,7 +113,7 @@ def say_the_same(first: SearchHit, second: SearchHit) -> bool:
     shorter, longer = sorted((first_words, second_words), key=len)
     if len(shorter) < _LEAST or not shorter <= longer or len(shorter) < _ALIKE * len(longer):
         return False
-    if _numbers(first_words) != _numbers(second_words):
+    if _keep_numbers(first_words) != _keep_numbers(second_words):
         return False
     first_reading, second_reading = read_statement(first.text), read_statement(second.text)
     return (
@@ -137,7 +137,7 @@ def _is_made_of(
     if not timedelta(0) <= memory.ts - turn.ts <= _STORED_WITHIN:
         return False
     least = max(_LEAST, _MADE * min(len(memory_words), len(turn_words)))
-    return len(memory_words & turn_words) >= least and _numbers(memory_words) <= _numbers(
+    return len(memory_words & turn_words) >= least and _keep_numbers(memory_words) <= _keep_numbers(
         turn_words
     )
 
@@ -148,7 +148,7 @@ def stands_in(text: str, texts: Iterable[str]) -> bool:
     Words are looked for by their stems, so that no text that was said need be analysed.
     """
     words = _fact_words(text)
-    numbers = _numbers(words)
+    numbers = _keep_numbers(words)
     least = max(_LEAST, _SAID * len(words))
 
     def holds(part: str) -> bool:
@@ -183,7 +183,7 @@ def _fact_words(text: str) -> frozenset[str]:
     return words_of(_LABEL.sub("", text, count=1)) - _FRAME_WORDS
 
 
-def _numbers(words: Iterable[str]) -> frozenset[str]:
+def _keep_numbers(words: Iterable[str]) -> frozenset[str]:
     return frozenset(word for word in words if _DIGITS.search(word))
 
 

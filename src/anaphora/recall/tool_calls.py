@@ -68,18 +68,19 @@ class ToolCallRecall:
             early = choice.since is not None and when < choice.since
             if early or (choice.until is not None and when >= choice.until):
                 continue
-            hits.append(_hit(record, shares[record.id]))
+            hits.append(_make_hit(record, shares[record.id]))
         hits.sort(key=lambda hit: (-hit.score, -hit.ts.timestamp(), hit.id))
         return tuple(hits[:top_k])
 
     def of(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """All calls of a session, in the order in which they were made."""
         calls = [
-            _hit(record, 1.0) for record in self.records.with_same_key(session_key(conversation_id))
+            _make_hit(record, 1.0)
+            for record in self.records.with_same_key(session_key(conversation_id))
         ]
         return tuple(sorted(calls, key=lambda hit: (hit.index, hit.ts, hit.id)))
 
 
-def _hit(record: MemoryRecord, score: float) -> ToolCallHit:
+def _make_hit(record: MemoryRecord, score: float) -> ToolCallHit:
     session, index = record.conversation_id or "", record.turn_index or 0
     return ToolCallHit(record.id, record.text, record.created_at, score, session, index)

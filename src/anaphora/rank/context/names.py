@@ -52,19 +52,19 @@ class PathNames:
         frames: list[tuple[list[int], float]] = []
         for text, kind, weight in names:
             if kind == "frame":
-                codes = self._path(text)
+                codes = self._find_path(text)
                 if codes:
                     frames.append((codes, weight))
             elif kind == "path":
-                _keep(files, self._path(text), weight)
+                _keep(files, self._find_path(text), weight)
             elif kind == "dotted":
-                codes, sure = self._dotted(text)
+                codes, sure = self._find_dotted(text)
                 _keep(files, codes, weight * sure)
         for number, (codes, weight) in enumerate(frames, 1):
             _keep(files, codes, weight * (1.0 if number == len(frames) else NOT_LAST))
         return files
 
-    def _path(self, text: str) -> list[int]:
+    def _find_path(self, text: str) -> list[int]:
         """The files that agree with a written path in most components from the end."""
         written = tuple(part for part in text.lower().replace("\\", "/").split("/") if part)
         best, codes = 0, list[int]()
@@ -82,7 +82,7 @@ class PathNames:
                 best = common
         return codes
 
-    def _dotted(self, text: str) -> tuple[list[int], float]:
+    def _find_dotted(self, text: str) -> tuple[list[int], float]:
         """The modules that a dotted name begins with, the longest beginning first."""
         written = tuple(part for part in _SPLIT.split(text.lower()) if part)
         for length in range(len(written), 0, -1):
@@ -164,11 +164,11 @@ class Modules:
         folders: dict[Folder, float] = {}
         for text, kind, weight in names:
             if kind in ("path", "module"):
-                for folder in self._fitting(text.strip("/").lower(), kind):
+                for folder in self._find_fitting(text.strip("/").lower(), kind):
                     folders[folder] = max(folders.get(folder, 0.0), weight)
         return folders
 
-    def _fitting(self, text: str, kind: str) -> list[Folder]:
+    def _find_fitting(self, text: str, kind: str) -> list[Folder]:
         path = text.replace(".", "/") if kind == "module" else text
         candidates = self._by_name.get(path.rpartition("/")[2], [])
         same = [folder for folder in candidates if folder[1].lower() == path]

@@ -126,7 +126,7 @@ def search(reader: ProjectReader, query: SectionQuery) -> tuple[SectionCandidate
         return candidates, "none"
     rung: Rung = "scan"
     sections = ((index.row(s.id), s.text) for s in index.all_texts(query.projects))
-    worth_by_row = _rows_holding(sections, parts)
+    worth_by_row = _find_rows(sections, parts)
     if not worth_by_row:
         rung = "notes"
         table = index.table()
@@ -135,7 +135,7 @@ def search(reader: ProjectReader, query: SectionQuery) -> tuple[SectionCandidate
         row_of = {table.ids[row]: row for row in rows.tolist()}
         notes = reader.notes(row_of).items()
         texts = [(row_of[record_id], note.record.text) for record_id, note in notes]
-        worth_by_row = _rows_holding(texts, parts)
+        worth_by_row = _find_rows(texts, parts)
     best = sorted(worth_by_row, key=lambda row: (-worth_by_row[row], row))[: query.limit]
     scanned = index.described(query, np.array(best, np.int64))
     if not len(scanned.rows):
@@ -150,7 +150,7 @@ def search(reader: ProjectReader, query: SectionQuery) -> tuple[SectionCandidate
     return scanned, rung
 
 
-def _rows_holding(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
+def _find_rows(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
     """Rows that hold a part of a word, with the sum of what the parts are worth."""
     worth_by_row: dict[int, float] = {}
     for row, text in texts:
@@ -244,7 +244,7 @@ def rank_candidates(
         if table.projects[files.project[code]] in question.projects
     }
     named = dict(by_name)
-    defining = _defining_files(question, entities)
+    defining = _find_defining_files(question, entities)
     paths = {path for _, path in defining}
     for code, path in enumerate(files.paths if defining else ()):
         if path in paths:
@@ -266,7 +266,7 @@ def rank_candidates(
     )
 
 
-def _defining_files(
+def _find_defining_files(
     question: QuestionContext, entities: Mapping[str, Sequence[EntityRow]]
 ) -> dict[tuple[str, str], float]:
     """Files, by project and path, that define what the focus names, and how surely it means them.

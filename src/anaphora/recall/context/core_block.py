@@ -59,7 +59,7 @@ class CoreBlockRecall:
             fitting = entries
         fitting_ids = {core_entry.id for core_entry in fitting}
         left_out = [core_entry for core_entry in entries if core_entry.id not in fitting_ids]
-        block = CoreBlock(_with_tokens(fitting), _with_tokens(left_out), 0, budget)
+        block = CoreBlock(_add_tokens(fitting), _add_tokens(left_out), 0, budget)
         return replace(block, tokens=token_cost(render_core(block)))
 
 
@@ -134,7 +134,7 @@ def core_entries(
     )
     before = records.many(replaced_lately(chosen, now))
     return [
-        _entry(record, at if at <= len(pinned) else None, before, against.get(record.id, ()))
+        _make_entry(record, at if at <= len(pinned) else None, before, against.get(record.id, ()))
         for at, record in enumerate(chosen, 1)
     ]
 
@@ -146,7 +146,7 @@ def replaced_lately(held: Iterable[MemoryRecord], now: datetime) -> Iterator[str
             yield record.supersedes
 
 
-def _entry(
+def _make_entry(
     record: MemoryRecord,
     position: int | None,
     before: Mapping[str, MemoryRecord],
@@ -170,7 +170,7 @@ def _entry(
     )
 
 
-def _with_tokens(entries: Iterable[CoreEntry]) -> tuple[CoreEntry, ...]:
+def _add_tokens(entries: Iterable[CoreEntry]) -> tuple[CoreEntry, ...]:
     return tuple(
         replace(core_entry, tokens=token_cost(rendered_entry(core_entry))) for core_entry in entries
     )

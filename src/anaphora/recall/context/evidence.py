@@ -89,7 +89,7 @@ def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -
     start = dict.fromkeys(found_files + called)
     if not start:
         return GraphContext()
-    neighbours = _within_two_steps(start, graph)
+    neighbours = _walk_two_steps(start, graph)
     ends = {neighbour.relation.subject for neighbour in neighbours} | {
         neighbour.relation.object for neighbour in neighbours
     }
@@ -99,16 +99,16 @@ def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -
         for neighbour in neighbours
         if neighbour.relation.subject in entities and neighbour.relation.object in entities
     ]
-    complete.sort(key=lambda neighbour: _telling_order(neighbour, start))
+    complete.sort(key=lambda neighbour: _order_key(neighbour, start))
     return GraphContext(
         tuple(start),
         files,
-        tuple(_relation(neighbour, entities) for neighbour in complete),
-        _notes_concerning(neighbours, entities),
+        tuple(_make_relation(neighbour, entities) for neighbour in complete),
+        _find_notes(neighbours, entities),
     )
 
 
-def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour, ...]:
+def _walk_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour, ...]:
     """A few relations of each entity at the start, and fewer of what those lead to.
 
     Not from everything that was reached: half a project imports its errors.
@@ -125,7 +125,7 @@ def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbou
     )
 
 
-def _telling_order(
+def _order_key(
     neighbour: Neighbour, start: Mapping[str, None]
 ) -> tuple[bool, int, int, float, str]:
     """Relations between two direct hits first, then what is near and says most."""
@@ -140,12 +140,12 @@ def _telling_order(
     )
 
 
-def _relation(neighbour: Neighbour, entities: Mapping[str, EntityRow]) -> GraphEvidence:
+def _make_relation(neighbour: Neighbour, entities: Mapping[str, EntityRow]) -> GraphEvidence:
     relation = neighbour.relation
     return GraphEvidence(
-        subject=_shown_name(entities[relation.subject]),
+        subject=_display_name(entities[relation.subject]),
         predicate=relation.predicate,
-        object=_shown_name(entities[relation.object]),
+        object=_display_name(entities[relation.object]),
         status=relation.status,
         strength=round(relation.strength, 4),
         depth=neighbour.depth,
@@ -154,14 +154,14 @@ def _relation(neighbour: Neighbour, entities: Mapping[str, EntityRow]) -> GraphE
     )
 
 
-def _shown_name(entity: EntityRow) -> str:
+def _display_name(entity: EntityRow) -> str:
     """An entity as it is shown: a note by its words, everything else by its name."""
     if entity.record is not None:
         return f"{entity.kind} “{one_line(entity.summary or entity.name)[:80]}”"
     return entity.name
 
 
-def _notes_concerning(
+def _find_notes(
     neighbours: Iterable[Neighbour], entities: Mapping[str, EntityRow]
 ) -> dict[str, float]:
     """Ids of notes that speak of the files or names, with the strength of the closest link."""
@@ -200,7 +200,7 @@ def memories(
     The beginning of a folder's document is a memory of that module; those that are named lead.
     """
     question = ranked.question
-    indexes = list(_shown_places(ranked))
+    indexes = list(_list_shown(ranked))
     sections = question.reader.sections(ranked.key(p) for p in indexes if ranked.file(p) >= 0)
     notes = question.reader.notes(ranked.key(p) for p in indexes if ranked.file(p) < 0)
     texts = {key: section.text for key, section in sections.items()}
@@ -211,10 +211,10 @@ def memories(
     }
     most = MOST_WITH_SOURCES if question.sources else MOST
     direct = []
-    for index in _different(ranked, texts_by_index, most):
+    for index in _drop_similar(ranked, texts_by_index, most):
         section, score = sections.get(ranked.key(index)), float(ranked.rows.score[index])
         if section is not None:
-            direct.append(_section_memory(ranked, index, section))
+            direct.append(_make_section_memory(ranked, index, section))
             continue
         note = note_memory(notes[ranked.key(index)], question.projects, ranked.excerpts, score)
         direct.append(replace(note, signals=ranked.signals(index)))
@@ -224,7 +224,7 @@ def memories(
     shown_ids |= {memory.id for memory in direct}
     tied = [
         note_memory(note, question.projects, ranked.excerpts, near.notes[note.record.id])
-        for note in _tied_notes(question, near)
+        for note in _find_tied_notes(question, near)
         if note.record.id not in shown_ids
     ]
     return [*direct[:FIRST], *tied[:TIED], *direct[FIRST:]]
@@ -232,10 +232,10 @@ def memories(
 
 def memory_section_keys(ranked: RankedCandidates) -> list[str]:
     """The ids of the sections that `memories` chooses among."""
-    return [ranked.key(at) for at in _shown_places(ranked) if ranked.file(at) >= 0]
+    return [ranked.key(at) for at in _list_shown(ranked) if ranked.file(at) >= 0]
 
 
-def _shown_places(ranked: RankedCandidates) -> Iterator[int]:
+def _list_shown(ranked: RankedCandidates) -> Iterator[int]:
     """Places that may be shown, best first."""
     for index in ranked.rows.order[:LOOKED_AT].tolist():
         if not ranked.rows.grounded[index]:
@@ -243,7 +243,7 @@ def _shown_places(ranked: RankedCandidates) -> Iterator[int]:
         yield index
 
 
-def _different(ranked: RankedCandidates, texts: Mapping[int, str], most: int) -> list[int]:
+def _drop_similar(ranked: RankedCandidates, texts: Mapping[int, str], most: int) -> list[int]:
     """No two that say nearly the same, spread over kinds and files."""
     sketches = {index: shingles(text[:_SKETCHED].split()) for index, text in texts.items()}
     distinct = prune(texts, sketches)
@@ -252,7 +252,7 @@ def _different(ranked: RankedCandidates, texts: Mapping[int, str], most: int) ->
     return spread(distinct, kinds, owners, most)
 
 
-def _tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
+def _find_tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
     """Current notes that the graph ties to the targets, the most important first."""
     rows = [
         row
@@ -266,7 +266,9 @@ def _tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
     return rows
 
 
-def _section_memory(ranked: RankedCandidates, index: int, section: SectionText) -> ContextMemory:
+def _make_section_memory(
+    ranked: RankedCandidates, index: int, section: SectionText
+) -> ContextMemory:
     table, code = ranked.table, ranked.file(index)
     excerpt = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
     module = ranked.modules.documented(code)
@@ -337,16 +339,16 @@ def history(
         for row in question.reader.projects.history_of(project, paths, COMMITS)
     ]
     kinds = (
-        _replaced_notes(question.reader, past),
-        _commits(ranked, rows, "rename"),
-        _ended_relations(question.reader.graph, near),
-        _commits(ranked, rows, "commit"),
+        _find_replaced_notes(question.reader, past),
+        _list_commits(ranked, rows, "rename"),
+        _find_ended_relations(question.reader.graph, near),
+        _list_commits(ranked, rows, "commit"),
     )
     turns = chain.from_iterable(zip_longest(*kinds))
     return [record for record in turns if record is not None]
 
 
-def _replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEvidence]:
+def _find_replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEvidence]:
     candidates = reader.index.candidates(past)
     shares = dict(zip(candidates.rows.tolist(), candidates.words.held.tolist(), strict=True))
     best = sorted(
@@ -360,10 +362,10 @@ def _replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEv
         record = row.record
         if record.forgotten or row.kind == DOCUMENT_SECTION:
             continue
-        by = newer.get(record.superseded_by or "")
+        successor = newer.get(record.superseded_by or "")
         text = one_line(record.text)
-        if by is not None:
-            text = f"{text} [replaced by: {one_line(by.record.text)}]"
+        if successor is not None:
+            text = f"{text} [replaced by: {one_line(successor.record.text)}]"
         evidence.append(
             HistoryEvidence(
                 kind=f"superseded_{row.type}",
@@ -377,7 +379,7 @@ def _replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEv
     return evidence
 
 
-def _ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
+def _find_ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
     if not near.start:
         return []
     relations = graph.relations(near.start, ("superseded", "invalidated"))
@@ -392,7 +394,7 @@ def _ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
         # That a note was replaced is said with the note.
         if subject is None or object_ is None or subject.record or object_.record:
             continue
-        names = (_shown_name(subject), _shown_name(object_))
+        names = (_display_name(subject), _display_name(object_))
         ended.append(
             HistoryEvidence(
                 kind=f"{relation.status}_relation",
@@ -406,7 +408,7 @@ def _ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
     return ended
 
 
-def _commits(
+def _list_commits(
     ranked: RankedCandidates, rows: Iterable[HistoryRow], kind: str
 ) -> list[HistoryEvidence]:
     """Renames, or commits, of the best files; commits that match by their words come first."""

@@ -87,17 +87,17 @@ _ENVIRONMENT: Final = re.compile(
 def parts_of(statement: str) -> list[Part]:
     """The parts of a statement, in order. The first line that is not a form counts most."""
     parts: list[Part] = []
-    lines = _lines(_TAG.sub(" ", _COMMENT.sub(" ", statement)))
+    lines = _read_lines(_TAG.sub(" ", _COMMENT.sub(" ", statement)))
     for kind, alike in groupby(lines, key=lambda part: part.kind):
         # Neighbouring lines of one kind become one part, but for frames.
         if kind == "frame":
             parts += alike
         else:
-            parts.append(_part(kind, "\n".join(part.text for part in alike)))
+            parts.append(_make_part(kind, "\n".join(part.text for part in alike)))
     return parts
 
 
-def _lines(text: str) -> Iterator[Part]:
+def _read_lines(text: str) -> Iterator[Part]:
     fence, begun, environment = "", False, False
     for line in text.splitlines():
         mark = _FENCE.match(line)
@@ -106,29 +106,29 @@ def _lines(text: str) -> Iterator[Part]:
             continue
         if not line.strip():
             continue
-        special = _special(line)
+        special = _read_traceback_line(line)
         if special is not None:
             yield special
             continue
         if fence or line.startswith((">>> ", "In [")):
-            yield _part("code", line)
+            yield _make_part("code", line)
             continue
         form = _HEADING.match(line)
         heading = (form.group(1) or form.group(2)) if form is not None else ""
         if heading:
             environment = _ENVIRONMENT.match(heading) is not None
         if environment or _FORM_LINE.match(line) or _FORM_HEADING.match(heading or line.strip()):
-            yield _part("form", line)
+            yield _make_part("form", line)
         else:
-            yield _part("prose" if begun else "first", _URL.sub(" ", line))
+            yield _make_part("prose" if begun else "first", _URL.sub(" ", line))
             begun = True
 
 
-def _part(kind: PartKind, text: str) -> Part:
+def _make_part(kind: PartKind, text: str) -> Part:
     return Part(kind, text, WEIGHTS[kind])
 
 
-def _special(line: str) -> Part | None:
+def _read_traceback_line(line: str) -> Part | None:
     """A line of a traceback, else None."""
     frame = _FRAME.match(line)
     if frame is not None:
@@ -137,8 +137,8 @@ def _special(line: str) -> Part | None:
         symbol = "" if symbol.startswith("<") else symbol
         return Part("frame", f"{path} {symbol}", WEIGHTS["frame"], path.replace("\\", "/"), symbol)
     if _RAISED.match(line):
-        return _part("error", line)
-    return _part("form", line) if _TRACE_NOISE.match(line) else None
+        return _make_part("error", line)
+    return _make_part("form", line) if _TRACE_NOISE.match(line) else None
 
 
 MentionKind = Literal["path", "dotted", "symbol", "frame", "error", "module"]
@@ -192,8 +192,8 @@ def read_focus(statements: str | Iterable[str]) -> FocusReading:
         # The first line, then the prose, then what else there is.
         prose = [part.text for part in statement_parts if part.kind in ("first", "prose", "error")]
         leads.append("\n".join(text for text in prose if text))
-    mentions = _mentions(parts)
-    weights = _weights(parts)
+    mentions = _find_mentions(parts)
+    weights = _weigh_terms(parts)
     terms = sorted(weights, key=lambda term: -weights[term])[:MOST_TERMS]
     paths = ("path", "dotted", "frame")
     names = dict.fromkeys(mention.text for mention in mentions if mention.kind in paths)
@@ -205,7 +205,7 @@ def read_focus(statements: str | Iterable[str]) -> FocusReading:
             statements=texts,
             terms=tuple(weights),
             names=tuple(names) if weights else (),
-            intents=_intents(parts) if weights else (),
+            intents=_read_intents(parts) if weights else (),
         ),
         weights=weights,
         mentions=mentions if weights else (),
@@ -220,7 +220,7 @@ REPEATED: Final = 0.25
 it repeats. No more than that: in a pasted log everything comes a thousand times."""
 
 
-def _weights(parts: Sequence[Part]) -> dict[str, float]:
+def _weigh_terms(parts: Sequence[Part]) -> dict[str, float]:
     """Each useful term's weight: that of the best part that holds it, raised by repetition."""
     best: dict[str, float] = {}
     count: dict[str, int] = {}
@@ -276,11 +276,11 @@ OF_FRAME: Final = 0.5
 """The function of a traceback's frame, beside its file."""
 
 
-def _mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
+def _find_mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
     """What is named, once each with its greatest weight, in order of appearance."""
     weights: dict[tuple[str, MentionKind], float] = {}
     for part in parts:
-        for text, kind, weight in _of_part(part):
+        for text, kind, weight in _find_in_part(part):
             # Of a frame that comes again the place counts: the last one is where it was raised.
             key = (text, kind)
             before = weights.pop(key, 0.0) if kind == "frame" else weights.get(key, 0.0)
@@ -289,7 +289,7 @@ def _mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
     return tuple(Mention(*key, weight) for key, weight in weights.items() if key in chosen)
 
 
-def _places(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+def _find_paths(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
     for match in _PATH.finditer(part.text):
         path = match.group().replace("\\", "/")
         if "/" in path or _FILE.search(path):
@@ -298,13 +298,13 @@ def _places(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
         yield (match["after"] or match["before"]).rstrip("./-"), "module", part.weight
 
 
-def _of_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+def _find_in_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
     if part.kind == "frame":
         yield part.place, "frame", part.weight
         if part.symbol:
             yield part.symbol, "symbol", OF_FRAME * part.weight
         return
-    yield from _places(part)
+    yield from _find_paths(part)
     for match in _DOTTED.finditer(part.text):
         if not _FILE.search(match.group()):
             yield match.group(), "dotted", part.weight
@@ -355,7 +355,7 @@ def _history_stems() -> frozenset[str]:
     return frozenset(analyse(_HISTORY_WORDS))
 
 
-def _intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
+def _read_intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
     """What the first line and the prose ask for, in the order of how often they say so."""
     text = " ".join(part.text for part in parts if part.kind in ("first", "prose"))[:4_000]
     words = _WORDS.findall(fold(text))

@@ -85,13 +85,13 @@ class ContextRecall:
         of relations and history. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        names, degraded = self._scope(project)
+        names, degraded = self._refresh_projects(project)
         reading = read_focus(focus)
         degraded.extend(reading.degraded)
         reader = ProjectReader(self.index, self.notes, self.graph, self.projects)
         question = QuestionContext(reading, names, reader, include_sources)
         if not reading:
-            return _empty(question, budget, degraded, _NO_TERMS)
+            return _make_empty(question, budget, degraded, _NO_TERMS)
         vector = query_vector(self.embedder, reading.lead, degraded)
         query = SectionQuery(
             weights=reading.weights,
@@ -103,7 +103,7 @@ class ContextRecall:
         )
         return self._answer(question, query, budget, degraded)
 
-    def _scope(self, project: str | None) -> tuple[dict[str, str], list[Degraded]]:
+    def _refresh_projects(self, project: str | None) -> tuple[dict[str, str], list[Degraded]]:
         """The projects asked about, id to name, brought in line with their files."""
         rows = self.projects.rows() if project is None else (self.projects.find(project),)
         degraded: list[Degraded] = []
@@ -137,10 +137,10 @@ class ContextRecall:
             )
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
             if self.fill is not None:
-                self.fill(_without_vectors(candidates))
+                self.fill(_list_without_vectors(candidates))
         if rung == "none":
             reason_text = _NOTHING if question.projects else _NO_PROJECT
-            return _empty(question, budget, degraded, reason_text)
+            return _make_empty(question, budget, degraded, reason_text)
         if rung != "words":
             degraded.append(Degraded("word index", _RUNGS[rung]))
         check_cancelled()
@@ -183,7 +183,7 @@ _RUNGS: Final[Mapping[str, str]] = {
 }
 
 
-def _without_vectors(candidates: SectionCandidates) -> list[str]:
+def _list_without_vectors(candidates: SectionCandidates) -> list[str]:
     """The sections among the candidates that have no vector, best first."""
     if candidates.cosine is None:
         return []
@@ -191,7 +191,7 @@ def _without_vectors(candidates: SectionCandidates) -> list[str]:
     return [candidates.table.ids[row] for row in rows[candidates.table.file[rows] >= 0].tolist()]
 
 
-def _empty(
+def _make_empty(
     question: QuestionContext, budget: int, degraded: Sequence[Degraded], reason: str
 ) -> RecallPackage:
     package = RecallPackage(

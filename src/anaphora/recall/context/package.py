@@ -122,7 +122,7 @@ def assemble(full: RecallPackage, budget: int, *, sources: bool = False) -> Reca
     brief = [line for line in lines[:1] if remaining.pay(headed(line))]
     for part in full.degraded:
         remaining.pay(rendered_degraded(part))
-    targets = _targets(remaining, full.primary_targets)
+    targets = _fit_targets(remaining, full.primary_targets)
     brief += [line for line in lines[1:] if remaining.pay(headed(line))]
     waiting = bool(full.graph) or bool(full.history)
     keep = round(remaining.tokens * (1 - _MEMORY_SHARE)) if waiting else 0
@@ -177,7 +177,7 @@ def rendered_part(heading: str, items: Iterable[str]) -> list[str]:
     return ["", heading, *listed] if listed else []
 
 
-def _targets(remaining: TokenBudget, targets: Sequence[Target]) -> list[Target]:
+def _fit_targets(remaining: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     """The targets that fit: some with their reasons, then others in one line."""
     detailed = remaining.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
     if len(detailed) < DETAILED_TARGETS:
@@ -215,18 +215,18 @@ def rendered_target(target: Target) -> str:
     """One line for a target: place, name, role, reason."""
     reason = f": {one_line(target.reason)}" if target.reason else ""
     if target.kind in _NOTES:
-        return headed(f"{target_name(target)}{reason}{_signals(target.signals)}")
+        return headed(f"{target_name(target)}{reason}{_format_signals(target.signals)}")
     role = "module" if target.kind == "module" else target.role.replace("_", " ")
     role = "" if role == "unknown" else f" [{role}]"
     title = "" if target.title in ("", target.path) else f" {one_line(target.title)}"
-    location = _place(target.path, target.start_line, target.end_line)
-    return headed(f"{location}{title}{role}{reason}{_signals(target.signals)}")
+    location = _format_location(target.path, target.start_line, target.end_line)
+    return headed(f"{location}{title}{role}{reason}{_format_signals(target.signals)}")
 
 
 def rendered_memory(memory: ContextMemory) -> str:
     """A memory's head, and its words."""
     if memory.path and memory.importance is None:
-        head = _place(memory.path, memory.start_line, memory.end_line)
+        head = _format_location(memory.path, memory.start_line, memory.end_line)
         title = one_line(memory.title)
         head += f" {title}" if title and title != memory.path else ""
     else:
@@ -237,7 +237,7 @@ def rendered_memory(memory: ContextMemory) -> str:
             facts.append(shown_day(memory.created_at))
         title = one_line(memory.title)
         head = ", ".join(facts) + (f": {title}" if title and title not in memory.text else "")
-    return f"{headed(head + _signals(memory.signals))}\n{quoted(memory.text)}"
+    return f"{headed(head + _format_signals(memory.signals))}\n{quoted(memory.text)}"
 
 
 def _graph_line(relation: GraphEvidence) -> str:
@@ -257,14 +257,14 @@ def rendered_degraded(part: Degraded) -> str:
     return headed(f"Unavailable: {part}", _BRIEF_CHARACTERS)
 
 
-def _signals(signals: Mapping[str, float]) -> str:
+def _format_signals(signals: Mapping[str, float]) -> str:
     if not signals:
         return ""
     parts = (f"{name} {strength:.{_SIGNALS_SHOWN}f}" for name, strength in signals.items())
     return f" ({', '.join(parts)})"
 
 
-def _place(path: str, start: int | None, end: int | None) -> str:
+def _format_location(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return one_line(path)
     return f"{one_line(path)}:{start}" + (f"-{end}" if end not in (None, start) else "")
@@ -283,7 +283,7 @@ def brief_lines(
     """At most four lines: strength and evidence; the targets; what notes there are; history."""
     beside = ("diary", "document")
     kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind in beside)
-    yield f"{quality.capitalize()}: {_support_line(ranked, kinds.total())}{_ADVICE[quality]}."
+    yield f"{quality.capitalize()}: {_describe_support(ranked, kinds.total())}{_ADVICE[quality]}."
     opened = (
         target for target in targets if target.start_line is not None or target.kind == "module"
     )
@@ -291,14 +291,14 @@ def brief_lines(
     if paths:
         yield f"Begin with {', '.join(paths[:_PLACES_SHOWN])}."
     if kinds:
-        counted = [_count_of(kind, number) for kind, number in sorted(kinds.items())]
+        counted = [_format_count(kind, number) for kind, number in sorted(kinds.items())]
         yield f"Notes: {', '.join(counted)}."
     if history:
         past = Counter(event.kind for event in history)
-        yield f"What was before: {', '.join(_count_of(kind, n) for kind, n in past.items())}."
+        yield f"What was before: {', '.join(_format_count(kind, n) for kind, n in past.items())}."
 
 
-def _support_line(ranked: RankedCandidates, notes: int) -> str:
+def _describe_support(ranked: RankedCandidates, notes: int) -> str:
     """What holds how much of the focus: files, or the notes where no file does."""
     shares, is_file = ranked.targets.held, ranked.targets.files >= 0
     files = int(is_file.sum())
@@ -327,7 +327,7 @@ _ADVICE: Final[dict[Quality, str]] = {
 }
 
 
-def _count_of(kind: str, number: int) -> str:
+def _format_count(kind: str, number: int) -> str:
     name = kind.replace("_", " ")
     if kind == "diary":
         return f"{number} diary entr{'y' if number == 1 else 'ies'}"

@@ -149,7 +149,7 @@ class Standing:
             return []
         statements = [
             (turn.ts, sentence, conversation_id)
-            for conversation_id, thread in islice(self._own_threads(), RULE_SESSIONS)
+            for conversation_id, thread in islice(self._read_threads(), RULE_SESSIONS)
             for turn in thread.turns
             if turn.role == "user" and len(turn.text) <= RULE_TURN
             for sentence in sentences_of(strip_recalled(turn.text))
@@ -181,7 +181,7 @@ class Standing:
         of which the last exchange comes; greetings are none.
         """
         count, later = 0, list(rules)
-        for conversation_id, thread in self._own_threads():
+        for conversation_id, thread in self._read_threads():
             stated = session_statements(thread, rules, later)
             later += stated
             lines = [in_one_line(stated)] if stated else []
@@ -204,10 +204,10 @@ class Standing:
             if count == SESSIONS:
                 return
 
-    def _own_threads(self) -> Iterator[tuple[str, Thread]]:
+    def _read_threads(self) -> Iterator[tuple[str, Thread]]:
         """The conversations of the project that hold a turn, the one last spoken in first."""
         sessions = self.project.own
-        for conversation_id in _newest(self.view):
+        for conversation_id in _list_newest(self.view):
             if sessions is not None and conversation_id not in sessions:
                 continue
             thread = self.conversations.get(conversation_id)
@@ -255,7 +255,7 @@ def kind_of(record: MemoryRecord) -> CoreKind:
     return "fact"
 
 
-def _newest(view: TurnView) -> Iterable[str]:
+def _list_newest(view: TurnView) -> Iterable[str]:
     table = view.table
     last = np.full(len(table.conversations), -np.inf)
     np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))

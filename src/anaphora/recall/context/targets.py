@@ -71,8 +71,11 @@ def targets(
     many they are. Beside files, diary entries are targets only where the focus asks to go on, or
     for history.
     """
-    chosen = _chosen(ranked)
-    ranked_targets = [_file(o, entities) if o.note is None else _note(o, o.note) for o in chosen]
+    chosen = _choose(ranked)
+    ranked_targets = [
+        _make_file_target(o, entities) if o.note is None else _make_note_target(o, o.note)
+        for o in chosen
+    ]
     # Modules are in the order of their own scores; nothing else changes places.
     return sorted(
         (*(target.target for target in modules), *ranked_targets), key=lambda target: -target.score
@@ -139,12 +142,12 @@ class TargetCandidate:
         return self.note is not None or alike(self.whole, other.whole)
 
 
-def _chosen(ranked: RankedCandidates) -> list[TargetCandidate]:
+def _choose(ranked: RankedCandidates) -> list[TargetCandidate]:
     """Places among the ranked targets, best first, none nearly the same as a better one."""
     most = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
     chosen: list[TargetCandidate] = []
     of_notes = 0
-    for candidate in _possible(ranked):
+    for candidate in _list_possible(ranked):
         twin = next((better for better in chosen if candidate.same_as(better)), None)
         edition = candidate.edition
         first = next((better for better in chosen if edition and better.edition == edition), None)
@@ -163,7 +166,7 @@ def _chosen(ranked: RankedCandidates) -> list[TargetCandidate]:
     return chosen
 
 
-def _possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
+def _list_possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
     """What may be a target, best first, with its text; a few are read at a time."""
     question, scores = ranked.question, ranked.targets
     most = min(len(scores), LOOKED_AT)
@@ -180,7 +183,9 @@ def _possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
                 yield TargetCandidate(ranked, at, note, None)
 
 
-def _file(candidate: TargetCandidate, entities: Mapping[str, Mapping[str, EntityRow]]) -> Target:
+def _make_file_target(
+    candidate: TargetCandidate, entities: Mapping[str, Mapping[str, EntityRow]]
+) -> Target:
     ranked, at = candidate.ranked, candidate.place
     table, scores = ranked.table, ranked.targets
     code, best = int(scores.files[at]), int(scores.best[at])
@@ -195,7 +200,7 @@ def _file(candidate: TargetCandidate, entities: Mapping[str, Mapping[str, Entity
         kind=entity.kind if entity is not None else "file",
         title=title or path,
         score=round(float(scores.score[at]), 6),
-        reason="; ".join([*_reason(candidate, path), *_more_like(candidate, "file")]),
+        reason="; ".join([*_explain(candidate, path), *_explain_similar(candidate, "file")]),
         role=ROLES[int(table.files.role[code])],
         id=table.ids[row],
         start_line=int(table.start_line[row]),
@@ -205,7 +210,7 @@ def _file(candidate: TargetCandidate, entities: Mapping[str, Mapping[str, Entity
     )
 
 
-def _reason(candidate: TargetCandidate, path: str) -> Iterator[str]:
+def _explain(candidate: TargetCandidate, path: str) -> Iterator[str]:
     """Why a file is a target: what is named, what it defines, what of it matches."""
     ranked, at, section = candidate.ranked, candidate.place, candidate.section
     if int(ranked.targets.files[at]) in ranked.by_name:
@@ -234,7 +239,7 @@ def _reason(candidate: TargetCandidate, path: str) -> Iterator[str]:
         yield "close in meaning"
 
 
-def _note(candidate: TargetCandidate, note: NoteRow) -> Target:
+def _make_note_target(candidate: TargetCandidate, note: NoteRow) -> Target:
     ranked = candidate.ranked
     text = note.record.text[:_LOOKED_AT]
     matched = ranked.words.within(text)
@@ -251,14 +256,14 @@ def _note(candidate: TargetCandidate, note: NoteRow) -> Target:
         kind=kind,
         title=title,
         score=round(float(ranked.targets.score[candidate.place]), 6),
-        reason="; ".join([*speaks, *_more_like(candidate, "note")]),
+        reason="; ".join([*speaks, *_explain_similar(candidate, "note")]),
         id=note.record.id,
         signals=ranked.signals(int(ranked.targets.best[candidate.place])),
         project=ranked.question.projects.get(note.project or ""),
     )
 
 
-def _more_like(candidate: TargetCandidate, noun: str) -> Iterator[str]:
+def _explain_similar(candidate: TargetCandidate, noun: str) -> Iterator[str]:
     """How many more say nearly the same."""
     if candidate.alike:
         verb = "is" if candidate.alike == 1 else "are"
@@ -279,12 +284,12 @@ def named_modules(ranked: RankedCandidates) -> list[NamedModule]:
     """The folders that the focus names, best first; their scores are above those of their files."""
     projects = ranked.question.projects
     scored = [
-        (round(_best_within(ranked, folder) + DEFAULT_WEIGHTS.named * sure, 6), folder)
+        (round(_find_best_score(ranked, folder) + DEFAULT_WEIGHTS.named * sure, 6), folder)
         for folder, sure in ranked.modules.named(ranked.question.mentions).items()
         if ranked.table.projects[folder[0]] in projects
     ]
     scored.sort(key=lambda pair: (-pair[0], pair[1][1]))
-    return [_module(ranked, folder, score) for score, folder in scored[:MODULES]]
+    return [_make_module(ranked, folder, score) for score, folder in scored[:MODULES]]
 
 
 def beginning_of(ranked: RankedCandidates, code: int) -> int | None:
@@ -295,7 +300,7 @@ def beginning_of(ranked: RankedCandidates, code: int) -> int | None:
     return int(rows[np.argmin(table.start_line[rows])]) if len(rows) else None
 
 
-def _module(ranked: RankedCandidates, folder: Folder, score: float) -> NamedModule:
+def _make_module(ranked: RankedCandidates, folder: Folder, score: float) -> NamedModule:
     table = ranked.table
     code = ranked.modules.document(folder)
     row = None if code is None else beginning_of(ranked, code)
@@ -309,7 +314,7 @@ def _module(ranked: RankedCandidates, folder: Folder, score: float) -> NamedModu
     target = Target(
         path=folder[1],
         kind="module",
-        title=_module_title(section, document) or folder[1],
+        title=_find_module_title(section, document) or folder[1],
         score=score,
         reason="; ".join(reasons),
         role="unknown" if code is None else ROLES[int(table.files.role[code])],
@@ -333,7 +338,7 @@ def _module(ranked: RankedCandidates, folder: Folder, score: float) -> NamedModu
     return NamedModule(target, memory)
 
 
-def _module_title(section: SectionText | None, document: str) -> str:
+def _find_module_title(section: SectionText | None, document: str) -> str:
     """What the document calls itself; of one without a heading its first words."""
     if section is None:
         return ""
@@ -343,7 +348,7 @@ def _module_title(section: SectionText | None, document: str) -> str:
     return next((line for line in lines if line), "")[:_TITLE]
 
 
-def _best_within(ranked: RankedCandidates, folder: Folder) -> float:
+def _find_best_score(ranked: RankedCandidates, folder: Folder) -> float:
     """The score of the best ranked file in a folder."""
     files = ranked.table.files
     within = folder[1] + "/"

@@ -96,11 +96,11 @@ class WarmUpRecall:
         `budget` tokens. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        rows = self._projects(project, directory)
-        focused = self._topic(topic, project, budget)
+        rows = self._find_projects(project, directory)
+        focused = self._recall_topic(topic, project, budget)
         remaining = TokenBudget(budget)
         remaining.pay(HEADER)
-        if focused is not None and not remaining.pay(_body(focused), TOPIC):
+        if focused is not None and not remaining.pay(_render_body(focused), TOPIC):
             remaining.tokens = 0
         keep = round(remaining.tokens * (1 - NOTES_SHARE)) if rows and shape else 0
         names = {row.id: row.name for row in rows}
@@ -116,7 +116,7 @@ class WarmUpRecall:
         says_left_out = len(shown_ids) < len(core) and remaining.pay(
             left_out_line(len(core)), _HEADINGS["core"]
         )
-        notes_by_kind = self._notes(names, directory, one_project=project is not None)
+        notes_by_kind = self._list_notes(names, directory, one_project=project is not None)
         lasting = desk.memories(current, shown_ids)
         rules = desk.rules_said(current)
         lasting["constraints"] = [*rules, *lasting.get("constraints", ())]
@@ -128,7 +128,7 @@ class WarmUpRecall:
                     remaining.take(items, rendered_memory, heading, MOST, keep)
                 )
         shown_ids |= {memory.id for group in notes.values() for memory in group}
-        lines, open_first = self._shape(rows if shape else (), remaining)
+        lines, open_first = self._describe_shape(rows if shape else (), remaining)
         warm = WarmUp(
             core=notes["core"],
             core_left_out=sum(memory.id not in shown_ids for memory in core)
@@ -149,7 +149,7 @@ class WarmUpRecall:
         )
         return replace(warm, tokens=token_cost(render_warm_up(warm)))
 
-    def _projects(self, project: str | None, directory: str | None) -> tuple[ProjectRow, ...]:
+    def _find_projects(self, project: str | None, directory: str | None) -> tuple[ProjectRow, ...]:
         """The project of this name, or those that the folder lies in, if given; else all."""
         projects = self.lane.projects
         if directory is not None:
@@ -158,7 +158,9 @@ class WarmUpRecall:
             return tuple(row for row in projects.rows() if PurePath(row.root) in roots)
         return projects.rows() if project is None else (projects.find(project),)
 
-    def _topic(self, topic: str | None, project: str | None, budget: int) -> RecallPackage | None:
+    def _recall_topic(
+        self, topic: str | None, project: str | None, budget: int
+    ) -> RecallPackage | None:
         if topic is None or not topic.strip():
             return None
         share = max(LEAST_BUDGET, round(TOPIC_SHARE * budget))
@@ -166,7 +168,7 @@ class WarmUpRecall:
             share = budget
         return self.lane.recall(topic, project=project, budget=share)
 
-    def _notes(
+    def _list_notes(
         self, names: dict[str, str], directory: str | None, *, one_project: bool
     ) -> dict[str, list[ContextMemory]]:
         """Current notes by kind, the most important first, then the newest."""
@@ -181,7 +183,7 @@ class WarmUpRecall:
             key=lambda n: (-n.importance, -n.record.created_at.timestamp(), n.record.id),
         )
         by_kind = {
-            f"{kind}s": [_memory(row, names) for row in ordered if row.type == kind][:MOST]
+            f"{kind}s": [_make_memory(row, names) for row in ordered if row.type == kind][:MOST]
             for kind in _KINDS
         }
         diary = [
@@ -189,10 +191,10 @@ class WarmUpRecall:
             for row in self.lane.notes.list(kind="diary", project=only, limit=LOOKED_AT)
             if directory is None or row.project is None or row.project in names
         ][:DIARY]
-        by_kind["diary"] = [_memory(row, names) for row in diary]
+        by_kind["diary"] = [_make_memory(row, names) for row in diary]
         return by_kind
 
-    def _shape(
+    def _describe_shape(
         self, rows: Sequence[ProjectRow], remaining: TokenBudget
     ) -> tuple[tuple[str, ...], tuple[Target, ...]]:
         lines: list[str] = []
@@ -204,7 +206,9 @@ class WarmUpRecall:
             parts = self.lane.projects.sections_of(row.id, readme) if readme else ()
             # One long line can be spared, the ones after it may fit.
             described = shape(row, files, parts)
-            lines.extend(line for line in described if remaining.pay(_shape_line(line), SHAPE))
+            lines.extend(
+                line for line in described if remaining.pay(_format_shape_line(line), SHAPE)
+            )
             if table is not None:
                 targets += highlights(row, files, table)
         targets.sort(key=lambda target: (-target.score, target.project or "", target.path))
@@ -219,10 +223,10 @@ def render_warm_up(warm: WarmUp) -> str:
         if part == "core" and warm.core_left_out:
             items.append(left_out_line(warm.core_left_out))
         lines += rendered_part(heading, items)
-    lines += rendered_part(SHAPE, map(_shape_line, warm.shape))
+    lines += rendered_part(SHAPE, map(_format_shape_line, warm.shape))
     lines += rendered_part(HIGHLIGHTS, map(rendered_target, warm.highlights))
     if warm.topic is not None:
-        lines += ["", TOPIC, _body(warm.topic)]
+        lines += ["", TOPIC, _render_body(warm.topic)]
     else:
         lines += [rendered_degraded(degraded) for degraded in warm.degraded]
     return "\n".join(lines)
@@ -249,16 +253,16 @@ def _in_one_line(text: str, most: int) -> str:
     return f"{one_line(body, most)} ({one_line(remark, most)}"
 
 
-def _body(package: RecallPackage) -> str:
+def _render_body(package: RecallPackage) -> str:
     """A package's text without the header, which stands above everything."""
     return render_package(package).removeprefix(HEADER).lstrip("\n")
 
 
-def _shape_line(line: str) -> str:
+def _format_shape_line(line: str) -> str:
     return headed(line, SHAPE_CHARACTERS)
 
 
-def _memory(row: NoteRow, names: dict[str, str]) -> ContextMemory:
+def _make_memory(row: NoteRow, names: dict[str, str]) -> ContextMemory:
     return note_memory(row, names, Excerpts({}), float(row.importance))
 
 
@@ -280,16 +284,16 @@ def shape(
     read = [file for file in files.values() if file.skipped is None]
     indexed = f", indexed {project.indexed_at.date()}" if project.indexed_at else ""
     yield f"{project.name}: {len(read)} files in {project.root}{indexed}"
-    words = _first_words(readme)
+    words = _find_first_words(readme)
     if words:
         yield f"About: {words}"
     languages = Counter(file.language for file in read if file.language)
     if languages:
-        yield f"Languages: {_counted(languages, LANGUAGES)}"
+        yield f"Languages: {_format_counts(languages, LANGUAGES)}"
     folders = (file.path.split("/")[:-1] for file in read if file.role == "code")
     modules = Counter("/".join(parts[:3]) or "(root)" for parts in folders)
     if modules:
-        yield f"Modules: {_counted(modules, MODULES)}"
+        yield f"Modules: {_format_counts(modules, MODULES)}"
     commands = list(dict.fromkeys(c for file in read for c in file.facts.get("commands", ())))
     if commands:
         more = f" and {len(commands) - COMMANDS} more" if len(commands) > COMMANDS else ""
@@ -339,7 +343,7 @@ def highlights(
     return sorted(targets, key=lambda target: (-target.score, target.path))[:MOST_HIGHLIGHTS]
 
 
-def _first_words(readme: Sequence[SectionRow]) -> str:
+def _find_first_words(readme: Sequence[SectionRow]) -> str:
     """The first running text in a README: no headings, badges, markup or code."""
     for section in readme:
         lines: list[str] = []
@@ -364,7 +368,7 @@ def _is_entry(file: FileRow) -> bool:
     return file.role == "code" and file.skipped is None and name in mains
 
 
-def _counted(counts: Counter[str], most: int) -> str:
+def _format_counts(counts: Counter[str], most: int) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     listed = ", ".join(f"{name} ({number})" for name, number in ordered[:most])
     return listed + (f" and {len(ordered) - most} more" if len(ordered) > most else "")
