@@ -298,7 +298,7 @@ class Comparison:
     """What the pair of each statement and the best one, place 0, is; each (S,), 0 at place 0.
 
     `before` is the probability that the newer of the two should stand before the older, given that
-    one of them is right, `replaces` that it says otherwise of the same thing. `holds`: the older
+    one of them is right, `replaces` that it contradicts it on the same thing. `holds`: the older
     one was said again so often that the newer one, which tells of no change, is beside it. `later`:
     the best one is the older one. `able`: the two can be a change at all. `echoes` are those of
     `find_echoes`.

@@ -218,7 +218,7 @@ def memories(
             continue
         note = note_memory(notes[ranked.key(index)], question.projects, ranked.excerpts, score)
         direct.append(replace(note, signals=ranked.signals(index)))
-    named = [memory.memory for memory in modules if memory.memory is not None]
+    named = [module.memory for module in modules if module.memory is not None]
     shown_ids = {memory.id for memory in named}
     direct = [*named, *(memory for memory in direct if memory.id not in shown_ids)][:most]
     shown_ids |= {memory.id for memory in direct}

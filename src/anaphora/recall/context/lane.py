@@ -1,7 +1,7 @@
 """The context lane: from a focus to a compact package of what a task needs to know.
 
 `ContextRecall._answer` is the walk: `focus` reads, `candidates` searches and ranks, `evidence` and
-`targets` choose, `package` fills the budget. It never changes truth, and a failing embedder never
+`targets` choose, `package` fills the budget. It changes no record, and a failing embedder never
 makes it raise: words answer alone, and the package says so.
 """
 
