@@ -503,7 +503,7 @@ def _keep_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
 
-def before_what_is_said(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDArray[np.float64]:
+def put_coming_first(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Times (S,) in seconds, those that are `coming` (S,) put before all others, in their order.
 
     A date in the future is a clock's or an export's mistake, or a plan: what is dated so replaces

@@ -58,7 +58,7 @@ def repeats_rule(later: str, rule: str) -> bool:
     return read_statement(later).negated == read_statement(rule).negated
 
 
-def still_holding(rule: str, later: Collection[str]) -> str:
+def drop_ended_parts(rule: str, later: Collection[str]) -> str:
     """A rule without the parts that later sentences end; "" if nothing of it is left.
 
     Parts are listed after a colon, between commas: "two rules: no emojis, always use uv".

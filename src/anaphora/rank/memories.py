@@ -160,7 +160,7 @@ class Rule:
         return np.maximum(factor, 1.0)
 
 
-def half_lives_of(half_lives: HalfLives) -> Floats:
+def list_half_lives(half_lives: HalfLives) -> Floats:
     """Half-lives in days in the order of the type codes: episodic, semantic, procedural."""
     return np.array([half_lives.episodic, half_lives.semantic, half_lives.procedural], np.float64)
 
@@ -215,7 +215,7 @@ def rank_memories(
         evident = np.clip((similar - UNTIMELY) / UNTIMELY, 0.0, 1.0)
         similar = np.round(1.0 - (1.0 - similar) * (1.0 - TIMELY * evident * c.timely), 6)
     days = (now - c.reinforced_at) / DAY_MICROS
-    age = decay(days, half_lives_of(half_lives)[c.type])
+    age = decay(days, list_half_lives(half_lives)[c.type])
     faded = rule.decay(age)
     raised = rule.reinforcement(reinforcement(c.count), similar, faded)
     score = similar * faded * raised

@@ -8,8 +8,8 @@ is closer to "I play chess" than any sentence about a Kevin).
 
 Nicknames: display names are seldom what people call each other ("Chris" for Christopher, "Kate" for
 Emi). But they greet each other by name ("Hey Kate", "Thank you Kate") and give their own ("My name
-is Kate"): `bearer` reads that from texts it is given. A name that no text introduces, or that two
-speakers share, stands for none.
+is Kate"): `find_bearer` reads that from texts. A name that no text introduces, or that two speakers
+share, stands for none.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _is_like_a_name(match: re.Match[str]) -> bool:
     return folded not in ALSO_WORDS or not _opens_sentence(match)
 
 
-def shortened(name: str, present: Mapping[int, str]) -> int | None:
+def match_shortened(name: str, present: Mapping[int, str]) -> int | None:
     """The code of the only speaker with a first name that begins with `name` ("Chris"), or None."""
     short = fold(name)
     if len(short) < _SHORTEST:
@@ -248,7 +248,7 @@ def shortened(name: str, present: Mapping[int, str]) -> int | None:
     return _find_only(present, lambda first: first.startswith(short))
 
 
-def misspelt(name: str, present: Mapping[int, str]) -> int | None:
+def match_misspelt(name: str, present: Mapping[int, str]) -> int | None:
     """The code of the only speaker with a first name one letter away ("Nikolas"), or None.
 
     Only for names that no turn holds: a friend's friend may be called much the same.
@@ -287,7 +287,7 @@ def _is_one_apart(first_name: str, second_name: str) -> bool:
     return swapped or put_in or left_out or first_name[at + 1 :] == second_name[at + 1 :]
 
 
-def bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
+def find_bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
     """The code of the speaker called `name`, None if the texts do not tell.
 
     Each of `texts` is a text, the code of its writer, and of the addressee; -1 is not known.

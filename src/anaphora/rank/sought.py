@@ -81,7 +81,7 @@ def read_sought(question: str) -> Sought:
 
 def bearing_parts(question: str, text: str) -> str:
     """`text`, or of a very long one the beginning and the first places where words of the question
-    may stand, wherever these are: what `held_terms` needs of it, in bounded size."""
+    may stand, wherever these are: what `find_held_terms` needs of it, in bounded size."""
     if len(text) <= _MOST_READ:
         return text
     small = text.lower()
@@ -108,7 +108,7 @@ def _make_needles(word: QueryWord) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def held_terms(question: str, text: str) -> frozenset[str]:
+def find_held_terms(question: str, text: str) -> frozenset[str]:
     """The terms of `read_sought(question)` that `text` holds, wherever they stand in it."""
     terms = set()
     tokens = words_of(text)
@@ -139,7 +139,7 @@ def _find_named(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def held_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
+def find_terms_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
     """Those of `terms` that stand in what something is called, as a part of a longer word too."""
     tokens = frozenset(analyse(title))
     names = " ".join(tokens)

@@ -27,10 +27,10 @@ from anaphora.rank.embedders import traits_of
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
-    bearer,
-    misspelt,
+    find_bearer,
+    match_misspelt,
+    match_shortened,
     read_question,
-    shortened,
     speakers_present,
     unknown_names,
 )
@@ -52,11 +52,11 @@ from anaphora.recall.currency import RELATED, Candidate, order_turns
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     Mask,
-    chosen_rows,
+    choose_rows,
+    drop_times,
     narrow_by_times,
     tell_coming,
     turns_naming,
-    without_times,
 )
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
@@ -283,7 +283,7 @@ class ConversationRecall:
             narrowed.rows,
             query,
             _to_seconds(times),
-            without_times(query, times),
+            drop_times(query, times),
             mode,
             window=window,
             naming=np.any(named, axis=0) if named else None,
@@ -343,7 +343,7 @@ class ConversationRecall:
             rows,
             query,
             _to_seconds(spans),
-            without_times(query, spans),
+            drop_times(query, spans),
             repetitions=True,
             naming=np.any(named, axis=0) if named else None,
         )
@@ -408,7 +408,7 @@ class ConversationRecall:
         """Nicknames in `question` to codes of `present`; `only` is the one conversation, if any."""
         nicknames: dict[str, int] = {}
         for name in unknown_names(question, present):
-            code = shortened(name, present)
+            code = match_shortened(name, present)
             if code is None:
                 code = self._find_bearer(view, name, present, only)
             if code in present:
@@ -426,11 +426,11 @@ class ConversationRecall:
             rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
             if len(rows):
                 writers = view.table.speaker[rows].tolist()
-                addressees = [spoken_to(view.table, row) for row in rows.tolist()]
+                addressees = [find_addressee(view.table, row) for row in rows.tolist()]
                 texts = self._index.texts_of(view, rows)
-                speaker = bearer(name, zip(texts, writers, addressees, strict=True))
+                speaker = find_bearer(name, zip(texts, writers, addressees, strict=True))
             else:
-                speaker = misspelt(name, present)
+                speaker = match_misspelt(name, present)
             code = -1 if speaker is None else speaker
             self._nicknames.put(view, (name, only), code)
         return code
@@ -727,7 +727,7 @@ def _choose_rows(
         rows = np.arange(len(view), dtype=np.intp)
     else:
         rows = view.rows(conversation_id)
-    return chosen_rows(view.table, rows, choice)
+    return choose_rows(view.table, rows, choice)
 
 
 def _pick_likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
@@ -772,7 +772,7 @@ def _estimate_meaning(
     return similarity
 
 
-def spoken_to(table: TurnTable, row: int) -> int:
+def find_addressee(table: TurnTable, row: int) -> int:
     """The code of the last speaker before the turn, else the first after it, or -1; not its own."""
     speaker = int(table.speaker[row])
     for column in (table.previous, table.following):

@@ -28,8 +28,8 @@ from anaphora.rank.currency import (
     Statements,
     answer_loss,
     arrange_group,
-    before_what_is_said,
     judge_group,
+    put_coming_first,
 )
 from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import PairJudge, judge_pairs
@@ -410,7 +410,7 @@ def _judge(
     )
     statements = Statements(
         texts,
-        before_what_is_said(np.array(at), np.array(coming)),
+        put_coming_first(np.array(at), np.array(coming)),
         speakers,
         np.array(assistant),
         np.array(scores, np.float32),

@@ -27,7 +27,13 @@ from anaphora.rank.silence import (
     scarcity,
     word_share,
 )
-from anaphora.rank.sought import Sought, bearing_parts, held_in_title, held_terms, read_sought
+from anaphora.rank.sought import (
+    Sought,
+    bearing_parts,
+    find_held_terms,
+    find_terms_in_title,
+    read_sought,
+)
 from anaphora.rank.statements import read_cues, read_statement
 
 if TYPE_CHECKING:
@@ -162,16 +168,16 @@ class Likelihood:
 
     def _is_named(self, candidate: Candidate) -> bool:
         """Whether a candidate is by a speaker that the question names."""
-        return candidate.asked_for and bool(held_terms(self.subject, candidate.speaker))
+        return candidate.asked_for and bool(find_held_terms(self.subject, candidate.speaker))
 
 
 def _terms_in(candidate: Candidate, question: str) -> frozenset[str]:
     """The words of a question that a candidate holds: its text, its speaker's name or its title."""
-    terms = held_terms(question, bearing_parts(question, candidate.text))
+    terms = find_held_terms(question, bearing_parts(question, candidate.text))
     if candidate.asked_for:
-        terms |= held_terms(question, candidate.speaker)
+        terms |= find_held_terms(question, candidate.speaker)
     if candidate.title:
-        terms |= held_in_title(candidate.title, read_sought(question).terms)
+        terms |= find_terms_in_title(candidate.title, read_sought(question).terms)
     return terms
 
 

@@ -33,9 +33,9 @@ from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     asks_for_a_time_alone,
     days_of,
+    drop_times,
     names_of,
     tell_coming,
-    without_times,
 )
 from anaphora.recall.passages import FAR
 from anaphora.recall.query import (
@@ -237,7 +237,7 @@ class MemoryRecall:
                 window,
                 candidates,
                 times.seconds,
-                without_times(query, times.spans),
+                drop_times(query, times.spans),
             )
             hits = work.hits(top_k, least, lowest)
             unread = tuple(work.unread)

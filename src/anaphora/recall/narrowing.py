@@ -116,7 +116,7 @@ def turns_naming(
     return tuple(masks)
 
 
-def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows, tuple[str, ...]]:
+def choose_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows, tuple[str, ...]]:
     """The rows that `choice` leaves, and notices. Raises `InvalidInput` naming the argument.
 
     A speaker is known by the name or its first word.
@@ -247,14 +247,14 @@ def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
     """Whether a question asks what was said or happened in spans that it names, and no more."""
     if not spans:
         return False
-    remaining = without_times(question, spans)
+    remaining = drop_times(question, spans)
     language = languages().get(language_of(question))
     if language is not None and not language.spaced:
         return set(analyse(remaining, keep_stop_words=False)) <= _happening()
     return set(query_terms(remaining)) <= _happening()
 
 
-def without_times(question: str, spans: Sequence[TimeSpan]) -> str:
+def drop_times(question: str, spans: Sequence[TimeSpan]) -> str:
     """What is left of a question without the words that name `spans`."""
     remaining = question
     for span in sorted(spans, key=lambda named: -named.start_char):

@@ -82,7 +82,7 @@ def open_contradictions(
             yield older, newer
 
 
-def opposing(
+def find_opposing(
     records: Records,
     held: Iterable[MemoryRecord],
     is_left_out: Callable[[MemoryRecord], bool] = lambda _: False,
@@ -103,7 +103,7 @@ def opposing(
     }
 
 
-def opposing_lines(memories: Iterable[RelatedMemory], since: datetime) -> str:
+def render_opposing(memories: Iterable[RelatedMemory], since: datetime) -> str:
     """What stands under a memory of `since` about those that contradict it; "" for none."""
     return "".join(
         f"\n(contradict{'ed' if memory.created_at > since else 's'}, not settled: "

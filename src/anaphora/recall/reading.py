@@ -27,7 +27,7 @@ from anaphora.rank.replacement import (
     judge_pairs,
     worded_probability,
 )
-from anaphora.rank.sought import held_in_title, read_sought
+from anaphora.rank.sought import find_terms_in_title, read_sought
 from anaphora.recall.currency import Candidate
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
@@ -146,7 +146,7 @@ def titled_text(candidate: Candidate, text: str | None = None, question: str = "
 def _list_properties(title: str, question: str) -> Iterator[str]:
     lines = [line for line in title.split("\n")[1:] if ": " in line] if question else []
     terms = read_sought(question).terms if lines else frozenset()
-    properties = (_LINKED.sub(r"\1", line) for line in lines if held_in_title(line, terms))
+    properties = (_LINKED.sub(r"\1", line) for line in lines if find_terms_in_title(line, terms))
     return (line[:_NAME] for line in properties)
 
 

@@ -19,7 +19,7 @@ from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import TokenBudget, check_budget, rendered_memory
 from anaphora.recall.context.standing import LATELY, LOOKED_AT, TEXT, kind_of, weightiest
-from anaphora.recall.opposed import opposing, opposing_lines
+from anaphora.recall.opposed import find_opposing, render_opposing
 from anaphora.store.records.pins import standing_pins
 from anaphora.store.records.rows import IN_CORE, RULE
 from anaphora.values.memories import CoreBlock, CoreEntry, MemoryRecord, RelatedMemory
@@ -86,7 +86,7 @@ def as_context(entry: CoreEntry) -> ContextMemory:
     old, was = entry.previous, ""
     if old is not None:
         was = f"\n(until {shown_day(entry.since)}: {cut(old.text, TEXT)})"
-    was += opposing_lines(entry.contradicts, entry.since)
+    was += render_opposing(entry.contradicts, entry.since)
     return ContextMemory(
         id=entry.id,
         kind="memory" if entry.kind == "fact" else entry.kind,
@@ -129,7 +129,7 @@ def core_entries(
         by_kind.get(kind_of(record), []).append(record)
     chosen = [placed[record_id][0] for _, record_id in pinned]
     chosen += [record for kind in _BY_KIND for record in by_kind[kind]]
-    against = opposing(
+    against = find_opposing(
         records, chosen, lambda memory: _has_expired(memory, now) or is_foreign(memory)
     )
     before = records.many(replaced_lately(chosen, now))

@@ -21,7 +21,13 @@ import numpy as np
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
 from anaphora.core.shown_times import shown_day
-from anaphora.rank.house_rules import is_rule, repeats_rule, sentences_of, still_holding, tells_rule
+from anaphora.rank.house_rules import (
+    drop_ended_parts,
+    is_rule,
+    repeats_rule,
+    sentences_of,
+    tells_rule,
+)
 from anaphora.rank.statements import read_statement
 from anaphora.recall.context.belonging import EVERYTHING, Belonging
 from anaphora.recall.context.session_lines import (
@@ -30,7 +36,7 @@ from anaphora.recall.context.session_lines import (
     last_exchange,
     session_statements,
 )
-from anaphora.recall.opposed import opposing, opposing_lines
+from anaphora.recall.opposed import find_opposing, render_opposing
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 from anaphora.values.projects import ContextMemory
 
@@ -110,7 +116,7 @@ class Standing:
         Of `held`, but for those that are `shown` already.
         """
         records = [record for record in records if record.id not in shown_ids]
-        against = opposing(self.records, records)
+        against = find_opposing(self.records, records)
         before = self.records.many(
             record.supersedes
             for record in records
@@ -124,7 +130,7 @@ class Standing:
             if local or self.project.is_foreign(record):
                 continue
             part = "changed" if old is not None and not old.forgotten else kind
-            was = opposing_lines(against.get(record.id, ()), record.created_at)
+            was = render_opposing(against.get(record.id, ()), record.created_at)
             if old is not None:
                 was = f"\n(until {shown_day(record.valid_from)}: {cut(old.text, TEXT)})" + was
             by_part.setdefault(part, []).append(
@@ -163,7 +169,7 @@ class Standing:
                 continue
             after = [text for _, text, _ in statements[index + 1 :]]
             ending = [*after, *(text for when, text in later if when >= ts)]
-            rule = still_holding(sentence, ending)
+            rule = drop_ended_parts(sentence, ending)
             repeated = any(repeats_rule(text, sentence) for text in after)
             if rule and not repeated and not any(repeats_rule(text, rule) for text in lasting):
                 rules.append(
