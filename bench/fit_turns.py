@@ -22,10 +22,10 @@ from anaphora.embed.base import Embedder
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
-    bearer,
-    misspelt,
+    find_bearer,
+    match_misspelt,
+    match_shortened,
     read_question,
-    shortened,
     speakers_present,
     unknown_names,
 )
@@ -39,7 +39,7 @@ from anaphora.rank.turn_table import (
     turn_flags,
 )
 from anaphora.rank.turns import Weights, best_rows, score_turns
-from anaphora.recall.conversation import spoken_to
+from anaphora.recall.conversation import find_addressee
 from anaphora.recall.times.reading import read_times
 from bench.datasets import SETS, Haystack, haystacks
 from bench.metrics import recall_at_k, reciprocal_rank
@@ -129,12 +129,14 @@ def nicknames_in(
     """What `recall.nicknames` finds in an index."""
     found = {}
     for name in unknown_names(question, present):
-        code = shortened(name, present)
+        code = match_shortened(name, present)
         if code is None:
             scores = bm25.scores(query_terms(name))
             rows = np.argsort(-scores, kind="stable")[: min(TEXTS, np.count_nonzero(scores))]
-            read = [(texts[r], int(table.speaker[r]), spoken_to(table, r)) for r in rows.tolist()]
-            code = bearer(name, read) if read else misspelt(name, present)
+            read = [
+                (texts[r], int(table.speaker[r]), find_addressee(table, r)) for r in rows.tolist()
+            ]
+            code = find_bearer(name, read) if read else match_misspelt(name, present)
         if code in present:
             found[name] = code
     return found

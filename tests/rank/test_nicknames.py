@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.rank.question import bearer, misspelt, shortened, unknown_names
+from anaphora.rank.question import find_bearer, match_misspelt, match_shortened, unknown_names
 
 PRESENT = {0: "Emi", 1: "elise", 2: "Christopher Reed", 3: "Zoë"}
 
@@ -38,12 +38,12 @@ def test_names_that_are_nobodys_are_picked_out(question: str, names: tuple[str, 
 )
 def test_a_short_form_is_its_speaker(name: str, code: int | None) -> None:
     """A first name's beginning means its speaker, a name that merely begins alike does not."""
-    assert shortened(name, PRESENT) == code
+    assert match_shortened(name, PRESENT) == code
 
 
 def test_a_short_form_of_two_is_nobody() -> None:
     """Where two speakers' names begin so, neither is meant."""
-    assert shortened("Chris", {0: "Christina", 1: "Christopher"}) is None
+    assert match_shortened("Chris", {0: "Christina", 1: "Christopher"}) is None
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_a_short_form_of_two_is_nobody() -> None:
 )
 def test_a_letter_wrong_is_forgiven(name: str, code: int | None) -> None:
     """One letter more, less, wrong or out of place still means the speaker; two do not."""
-    assert misspelt(name, {0: "Nicolas Reed", 1: "Nebraas", 2: "Ines"}) == code
-    assert misspelt(name, {0: "Nicolas", 1: "Nicolas", 2: "Nebraas", 3: "Nebraas"}) is None
+    assert match_misspelt(name, {0: "Nicolas Reed", 1: "Nebraas", 2: "Ines"}) == code
+    assert match_misspelt(name, {0: "Nicolas", 1: "Nicolas", 2: "Nebraas", 3: "Nebraas"}) is None
 
 
 HEY, THANKS, BYE = ("Hey Kate!", 1, 0), ("Thank you so much, Kate. ", 1, 0), ("bye kate", 1, 0)
@@ -91,7 +91,7 @@ def test_greetings_tell_who_is_called_so(
     texts: Sequence[tuple[str, int, int]], code: int | None
 ) -> None:
     """Three greetings or one "my name is" name somebody, unless one in five says otherwise."""
-    assert bearer("Kate", texts) == code
+    assert find_bearer("Kate", texts) == code
 
 
 @given(
@@ -100,13 +100,13 @@ def test_greetings_tell_who_is_called_so(
 )
 def test_any_name_and_texts_are_read(name: str, texts: list[tuple[str, int, int]]) -> None:
     """No name or text makes the reading fail, and who is named has written or was spoken to."""
-    code = bearer(name, texts)
+    code = find_bearer(name, texts)
     assert code is None or any(code in pair[1:] for pair in texts)
     assert len(unknown_names(name, PRESENT)) <= 4
-    assert {shortened(name, PRESENT), misspelt(name, PRESENT)} <= {None, *PRESENT}
+    assert {match_shortened(name, PRESENT), match_misspelt(name, PRESENT)} <= {None, *PRESENT}
 
 
 @given(st.permutations([HEY, THANKS, BYE, ("Kate?", 1, 0), ("hi Kate", 0, 1)]))
 def test_the_order_of_texts_does_not_matter(texts: list[tuple[str, int, int]]) -> None:
     """The same texts in another order name the same person, or nobody."""
-    assert bearer("Kate", texts) == bearer("Kate", sorted(texts))
+    assert find_bearer("Kate", texts) == find_bearer("Kate", sorted(texts))

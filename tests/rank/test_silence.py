@@ -19,7 +19,7 @@ from anaphora.rank.silence import (
     probability,
     scarcity,
 )
-from anaphora.rank.sought import held_terms, read_sought
+from anaphora.rank.sought import find_held_terms, read_sought
 
 SHARES = st.floats(0, 1)
 ODDS = st.floats(-20, 20)
@@ -131,5 +131,5 @@ def test_framing_words_are_no_words_of_a_question(question: str, terms: set[str]
 def test_a_word_is_seen_wherever_it_stands(code: str) -> None:
     """A code at the end of a long text is held by it, one that is not there is not."""
     text = "The pump runs and the log goes on. " * 60 + f"{code}: the tank is low."
-    assert held_terms(f"what does {code} mean?", text)
-    assert not held_terms("what does ZZ-999 mean?", text)
+    assert find_held_terms(f"what does {code} mean?", text)
+    assert not find_held_terms("what does ZZ-999 mean?", text)

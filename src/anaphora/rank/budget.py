@@ -48,30 +48,26 @@ def fill(
     taken in any case, so that an answer is never empty because its best hit does not fit. It ends
     after `PATIENCE` skipped ones, or with the budget used up. `top_k` of 0 or less takes nothing.
     """
-    taken: list[Filled[Hit]] = []
-    left = budget
+    filled: list[Filled[Hit]] = []
+    remaining = budget
     skipped = 0
     for hit in hits:
-        if len(taken) >= top_k or skipped >= PATIENCE or (taken and left <= 0):
+        if len(filled) >= top_k or skipped >= PATIENCE or (filled and remaining <= 0):
             break
         needed = size(hit)
-        if needed <= left or (whole and not taken):
-            room = None
-        else:
-            room = 0 if whole else _room(needed, left, first=not taken)
+        room: int | None = None
+        if needed > remaining and (filled or not whole):
+            if whole:
+                room = 0
+            elif needed <= LONG:
+                room = 0 if filled else None
+            else:
+                room = min(LONG, remaining)
+                if room < LEAST:
+                    room = 0 if filled else LEAST
         if room == 0:
             skipped += 1
             continue
-        taken.append(Filled(hit, room))
-        left -= needed if room is None else room
-    return taken
-
-
-def _room(needed: int, left: int, *, first: bool) -> int | None:
-    """The tokens of a passage of a hit that may not come whole; None: whole after all, 0: none."""
-    if needed <= LONG:
-        return None if first else 0
-    room = min(LONG, left)
-    if room < LEAST:
-        return LEAST if first else 0
-    return room
+        filled.append(Filled(hit, room))
+        remaining -= needed if room is None else room
+    return filled

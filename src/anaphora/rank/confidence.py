@@ -62,14 +62,22 @@ class MemoryMatch:
 
 
 def turn_features(hits: Sequence[TurnMatch], rest: float | None = None) -> list[tuple[float, ...]]:
-    """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (where there
+    """(score, lead, near) of each hit: its score; by how much it leads the tenth hit (if there
     are fewer, `rest`, or the last of them); how many more of the others, at most 4, are in its
     neighbourhood than would be by chance: in a short conversation everything is near everything."""
-    tenth = _tenth([hit.score for hit in hits], rest)
-    return [
-        (hit.score, max(0.0, hit.score - tenth), min(_near(hits, at), MOST_NEAR))
-        for at, hit in enumerate(hits)
-    ]
+    tenth = _find_tenth([hit.score for hit in hits], rest)
+    features: list[tuple[float, ...]] = []
+    for index, hit in enumerate(hits):
+        neighbours = [
+            match
+            for position, match in enumerate(hits[:COMPARED])
+            if position != index and match.conversation == hit.conversation
+        ]
+        near = sum(abs(match.index - hit.index) <= REACH for match in neighbours)
+        chance = len(neighbours) * min(1.0, 2 * REACH / max(1, hit.turns))
+        lead = max(0.0, hit.score - tenth)
+        features.append((hit.score, lead, min(max(0.0, near - chance), MOST_NEAR)))
+    return features
 
 
 def memory_features(
@@ -78,14 +86,14 @@ def memory_features(
     """(similarity, lead, alone, added, asks) of each hit: `lead` over the tenth, `alone` over the
     best of the others, `added` words as a share of 12."""
     values = sorted((hit.similarity for hit in hits), reverse=True)
-    tenth = _tenth(values, rest)
-    found: list[tuple[float, ...]] = []
+    tenth = _find_tenth(values, rest)
+    features: list[tuple[float, ...]] = []
     for hit in hits:
-        # Whoever is first is compared with the second, everybody else with the first.
+        # The first hit is compared with the second, all others with the first.
         best = values[1] if hit.similarity == values[0] and len(values) > 1 else values[0]
         if len(values) == 1:
             best = tenth
-        found.append(
+        features.append(
             (
                 hit.similarity,
                 max(0.0, hit.similarity - tenth),
@@ -94,7 +102,7 @@ def memory_features(
                 float(hit.asks),
             )
         )
-    return found
+    return features
 
 
 def turn_confidence(
@@ -107,7 +115,7 @@ def turn_confidence(
     lower. What the first 20 come to does not depend on those that follow. Where there are fewer
     than ten, `rest` is the score of all that was not found; None errs low: it is the last hit's.
     """
-    return tuple(_logistic(weights, one) for one in turn_features(hits, rest))
+    return tuple(_logistic(weights, features) for features in turn_features(hits, rest))
 
 
 def memory_confidence(
@@ -117,28 +125,16 @@ def memory_confidence(
 
     `rest` as in `turn_confidence`.
     """
-    return tuple(_logistic(weights, one) for one in memory_features(hits, rest))
+    return tuple(_logistic(weights, features) for features in memory_features(hits, rest))
 
 
-def _tenth(scores: Sequence[float], rest: float | None) -> float:
+def _find_tenth(scores: Sequence[float], rest: float | None) -> float:
     """What stands for chance: the tenth score; of fewer `rest`, or the last; of one, nothing."""
     if len(scores) > TENTH:
         return scores[TENTH]
     if rest is None:
         return scores[-1] if len(scores) > 1 else 0.0
     return rest
-
-
-def _near(hits: Sequence[TurnMatch], at: int) -> float:
-    one = hits[at]
-    same = [
-        other
-        for place, other in enumerate(hits[:COMPARED])
-        if place != at and other.conversation == one.conversation
-    ]
-    near = sum(abs(other.index - one.index) <= REACH for other in same)
-    chance = len(same) * min(1.0, 2 * REACH / max(1, one.turns))
-    return max(0.0, near - chance)
 
 
 def _logistic(weights: Weights, values: tuple[float, ...]) -> float:

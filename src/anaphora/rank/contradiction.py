@@ -47,20 +47,20 @@ def contradicts(older: Statement, newer: Statement, closeness: float) -> bool:
 def seem_to_contradict(older: str, newer: str) -> bool:
     """Whether the two differ about one thing, as far as their words tell. For texts that are near.
 
-    They share words, one holds what the other begins with, neither only asks, and the newer one
+    They share words, one contains what the other begins with, neither only asks, and the newer one
     says something that the older one does not.
     """
     # Words first: of the pairs that are near, most do not share enough, and reading is more work.
-    one, other = words_of(older), words_of(newer)
-    shorter = min(len(one), len(other))
-    if not shorter or len(one & other) < SHARED * shorter:
+    older_words, newer_words = words_of(older), words_of(newer)
+    shorter = min(len(older_words), len(newer_words))
+    if not shorter or len(older_words & newer_words) < SHARED * shorter:
         return False
-    if not (_begins_in(older, other) or _begins_in(newer, one)):
+    if not (_begins_in(older, newer_words) or _begins_in(newer, older_words)):
         return False
-    read, later = read_statement(older), read_statement(newer)
-    if read.asks or read.unknown or later.asks or later.unknown:
+    older_reading, newer_reading = read_statement(older), read_statement(newer)
+    if older_reading.asks or older_reading.unknown or newer_reading.asks or newer_reading.unknown:
         return False
-    if other <= one and later.negated == read.negated:
+    if newer_words <= older_words and newer_reading.negated == older_reading.negated:
         return False
     return not same_fact(older, newer)
 

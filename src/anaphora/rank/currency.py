@@ -124,22 +124,22 @@ class Statements:
         """The statements one by one."""
         at, assistant = self.at.tolist(), self.assistant.tolist()
         return [
-            Statement(text, at[place], self.speakers[place], assistant[place], read_statement(text))
-            for place, text in enumerate(self.texts)
+            Statement(text, at[index], self.speakers[index], assistant[index], read_statement(text))
+            for index, text in enumerate(self.texts)
         ]
 
     @property
     def keys(self) -> list[StatementKeys]:
         """What each is about, and what it says of that."""
-        return [one.keys for one in self.said]
+        return [statement.keys for statement in self.said]
 
-    def take(self, places: Sequence[int]) -> Statements:
+    def take(self, indexes: Sequence[int]) -> Statements:
         """Those at some places, in this order."""
-        chosen = list(places)
+        chosen = list(indexes)
         return Statements(
-            [self.texts[place] for place in chosen],
+            [self.texts[index] for index in chosen],
             self.at[chosen],
-            [self.speakers[place] for place in chosen],
+            [self.speakers[index] for index in chosen],
             self.assistant[chosen],
             self.scores[chosen],
             self.meaning[chosen],
@@ -210,36 +210,36 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     """What is known of the pair of each statement and the best one, place 0, shape (S, F).
 
     F in the order of `FEATURES`; `replaces` (S,) are the probabilities of replacement. Which of
-    the two is the older one depends on `at`; where a time is
-    not known, and for place 0 itself, the row means nothing.
+    the two is the older one depends on `at`; if a time is not known, and for index 0 itself, the
+    row means nothing.
     """
     readings = statements.readings
-    subjects = _subjects(statements, cues)
-    one = _of_each(statements, readings, subjects, cues)
+    subjects = _find_subjects(statements, cues)
+    features_of_each = _make_statement_rows(statements, readings, subjects, cues)
     with np.errstate(invalid="ignore"):
         later = statements.at > statements.at[0]
     rows = [
-        _pair_row(statements, readings, subjects, cues, older, newer)
+        _make_pair_row(statements, readings, subjects, cues, older, newer)
         for older, newer in (
-            ((0, place) if later[place] else (place, 0)) for place in range(len(later))
+            ((0, index) if later[index] else (index, 0)) for index in range(len(later))
         )
     ]
-    older = np.where(later[:, None], one[0], one)
-    newer = np.where(later[:, None], one, one[0])
-    features = np.empty((len(later), len(FEATURES)), np.float32)
-    features[:, : len(OF_PAIR)] = rows
-    features[:, OF_PAIR.index("replaces")] = replaces
-    features[:, _OLDER], features[:, _NEWER] = older, newer
-    asked = len(cues.terms)
-    features[:, _ASKED] = (cues.past / 2, cues.now, min(asked, 6) / 6, min(asked, 16) / 16)
+    older = np.where(later[:, None], features_of_each[0], features_of_each)
+    newer = np.where(later[:, None], features_of_each, features_of_each[0])
+    table = np.empty((len(later), len(FEATURES)), np.float32)
+    table[:, : len(OF_PAIR)] = rows
+    table[:, OF_PAIR.index("replaces")] = replaces
+    table[:, _OLDER], table[:, _NEWER] = older, newer
+    term_count = len(cues.terms)
+    table[:, _ASKED] = (cues.past / 2, cues.now, min(term_count, 6) / 6, min(term_count, 16) / 16)
     lengths = np.array([read.size for read in readings], np.float32)
     message = (np.maximum(lengths, lengths[0]) - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH)
-    features[:, _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
-    features[:, _MESSAGE + 1 :] = features[:, _PLACES] * features[:, _MESSAGE, None]
-    return features
+    table[:, _MESSAGE] = np.minimum(np.maximum(message, 0), 1)
+    table[:, _MESSAGE + 1 :] = table[:, _PLACES] * table[:, _MESSAGE, None]
+    return table
 
 
-def _pair_row(
+def _make_pair_row(
     statements: Statements,
     readings: Sequence[StatementReading],
     subjects: Sequence[frozenset[str]],
@@ -249,8 +249,8 @@ def _pair_row(
 ) -> tuple[float, ...]:
     """The features of one pair, in the order of `OF_PAIR`."""
     first, second = readings[older], readings[newer]
-    common, asked = first.words & second.words, max(1, len(cues.terms))
-    both = len(common & cues.terms)
+    common, term_count = first.words & second.words, max(1, len(cues.terms))
+    shared_terms = len(common & cues.terms)
     sizes = (len(first.words), len(second.words))
     days = float(statements.at[newer] - statements.at[older]) / _DAY
     days = 0.0 if math.isnan(days) else days
@@ -260,33 +260,33 @@ def _pair_row(
     )
     shared = bool(subjects[older] & subjects[newer])
     speakers = (statements.speakers[older], statements.speakers[newer])
-    own = all(
-        readings[place].personal and not statements.assistant[place] for place in (older, newer)
+    personal = all(
+        readings[index].personal and not statements.assistant[index] for index in (older, newer)
     )
-    of_asked = [bool(subjects[place] & cues.terms) for place in (older, newer)]
+    of_asked = [bool(subjects[index] & cues.terms) for index in (older, newer)]
     close = statements.closeness[older or newer]
-    gone, new = first.told - second.words, second.told - first.words
+    dropped, added = first.told - second.words, second.told - first.words
     frame = compare_frames(first, second)
     return (
         len(common) / max(sum(sizes) - len(common), 1),
         len(common) / max(min(sizes), 1),
-        both / asked,
-        min((len(common) - both) / 6, 1.0),
+        shared_terms / term_count,
+        min((len(common) - shared_terms) / 6, 1.0),
         math.log1p(max(days, 0.0)) / 6,
         days < 60 / _DAY and bool(speakers[1]),
         (scores[1] - scores[0]) / max(scores),
         float(statements.meaning[newer] - statements.meaning[older]),
-        (len(second.told & cues.terms) - len(first.told & cues.terms)) / asked,
+        (len(second.told & cues.terms) - len(first.told & cues.terms)) / term_count,
         shared,
         bool(subjects[older]) and bool(subjects[newer]) and not shared,
-        own and bool(speakers[0]) and speakers[0] != speakers[1],
+        personal and bool(speakers[0]) and speakers[0] != speakers[1],
         of_asked[0] and not of_asked[1],
         of_asked[1] and not of_asked[0],
         0.0 if math.isnan(close) else float(close),
         not math.isnan(close),
-        min(len(gone), _MOST_WORDS) / _MOST_WORDS,
-        min(len(new), _MOST_WORDS) / _MOST_WORDS,
-        bool(_with_digits(gone)) and bool(_with_digits(new)),
+        min(len(dropped), _MOST_WORDS) / _MOST_WORDS,
+        min(len(added), _MOST_WORDS) / _MOST_WORDS,
+        bool(_keep_digits(dropped)) and bool(_keep_digits(added)),
         frame is Frame.APART,
         frame is Frame.OTHER,
         0.0,
@@ -298,7 +298,7 @@ class Comparison:
     """What the pair of each statement and the best one, place 0, is; each (S,), 0 at place 0.
 
     `before` is the probability that the newer of the two should stand before the older, given that
-    one of them is right, `replaces` that it says otherwise of the same thing. `holds`: the older
+    one of them is right, `replaces` that it contradicts it on the same thing. `holds`: the older
     one was said again so often that the newer one, which tells of no change, is beside it. `later`:
     the best one is the older one. `able`: the two can be a change at all. `echoes` are those of
     `find_echoes`.
@@ -320,50 +320,56 @@ def compare_statements(
     `judge` gives the probabilities of replacement.
     """
     echoes = find_echoes(statements)
-    dated = replace(statements, at=_dated(statements, echoes))
+    dated = replace(statements, at=_date_statements(statements, echoes))
     able = comparable_pairs(dated, cues)
     with np.errstate(invalid="ignore"):
         later = dated.at > dated.at[0]
     replaces = replacements(dated, dated.at != statements.at, np.flatnonzero(able), judge)
     before, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
-    places = np.flatnonzero(able)
-    if not len(places):
+    indexes = np.flatnonzero(able)
+    if not len(indexes):
         return Comparison(before, replaces, holds, later, able, echoes)
     readings = dated.readings
-    taken = dated.take([0, *places.tolist()])
-    odds = pair_features(taken, cues, replaces[[0, *places]])[1:] @ _weights() + BEFORE[CONSTANT]
+    compared = dated.take([0, *indexes.tolist()])
+    odds = (
+        pair_features(compared, cues, replaces[[0, *indexes]])[1:] @ _weights() + BEFORE[CONSTANT]
+    )
+    counts = dated.restated
     chances = 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60)))
-    for place, chance in zip(places.tolist(), chances.tolist(), strict=True):
-        older, newer = (0, place) if later[place] else (place, 0)
-        # An assistant who repeats what was just said does not stand before it.
+    for index, chance in zip(indexes.tolist(), chances.tolist(), strict=True):
+        older, newer = (0, index) if later[index] else (index, 0)
+        # An assistant's repetition of what was just said does not precede it.
         if dated.at[newer] != statements.at[newer]:
             if dated.at[newer] - dated.at[older] > _MOMENT:
-                before[place] = chance
+                before[index] = chance
             continue
         # 0.9 is a little less in 32 bits.
-        sure = round(float(replaces[place]), 6)
-        other, read = readings[older], readings[newer]
-        often = _is_often(dated, older, newer)
-        before[place], holds[place] = _judge_order(other, read, cues, chance, sure, often=often)
-        if holds[place]:
-            replaces[place] = 0.0
+        replacing = round(float(replaces[index]), 6)
+        older_reading, newer_reading = readings[older], readings[newer]
+        # The older one was said again that much more often than the newer one.
+        often = counts is not None and bool(counts[older] > counts[newer] + OFTEN)
+        before[index], holds[index] = _judge_order(
+            older_reading, newer_reading, cues, chance, replacing, often=often
+        )
+        if holds[index]:
+            replaces[index] = 0.0
     return Comparison(before, replaces, holds, later, able, echoes)
 
 
 def replacements(
     statements: Statements,
     echoes: NDArray[np.bool_],
-    places: NDArray[np.intp],
+    indexes: NDArray[np.intp],
     judge: PairJudge = judge_pairs,
 ) -> Floats:
     """The probability that one of each pair replaces the other, (S,); an echo replaces nothing."""
     read = statements.said
     pairs: dict[int, StatementPair] = {}
-    for place in places.tolist():
-        older, newer = (0, place) if read[0].at < read[place].at else (place, 0)
+    for index in indexes.tolist():
+        older, newer = (0, index) if read[0].at < read[index].at else (index, 0)
         if not echoes[newer]:
-            closeness = float(statements.closeness[place])
-            pairs[place] = StatementPair(read[older], read[newer], closeness)
+            closeness = float(statements.closeness[index])
+            pairs[index] = StatementPair(read[older], read[newer], closeness)
     probabilities = np.zeros(len(read), np.float32)
     if pairs:
         probabilities[list(pairs)] = judge(list(pairs.values()))
@@ -381,38 +387,39 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
     able = np.zeros(len(statements), np.bool_)
     readings, scores, at = statements.readings, statements.scores.tolist(), statements.at.tolist()
     evident = [
-        meaning >= EVIDENT or bool((read.words & cues.terms) - cues.temporal)
-        for meaning, read in zip(statements.meaning.tolist(), readings, strict=True)
+        meaning >= EVIDENT or bool((newer_reading.words & cues.terms) - cues.temporal)
+        for meaning, newer_reading in zip(statements.meaning.tolist(), readings, strict=True)
     ]
-    exact, asked_for = _with_digits(cues.terms), statements.asked_for.tolist()
+    exact, asked_for = _keep_digits(cues.terms), statements.asked_for.tolist()
     keys, names = statements.keys, [_first_name(name) for name in statements.speakers]
-    for place in range(1, len(statements)):
-        near = min(scores[0], scores[place]) >= LEAST_SHARE * max(scores[0], scores[place])
-        dated = at[0] < at[place] or at[place] < at[0]
-        if not (near and dated and evident[0] and evident[place]):
+    for index in range(1, len(statements)):
+        comparable_scores = min(scores[0], scores[index]) >= LEAST_SHARE * max(
+            scores[0], scores[index]
+        )
+        dated = at[0] < at[index] or at[index] < at[0]
+        if not (comparable_scores and dated and evident[0] and evident[index]):
             continue
-        older, newer = (0, place) if at[0] < at[place] else (place, 0)
-        read, other = readings[newer], readings[older]
-        again = says_nothing_new(other, read)
-        another = not asked_for[newer] and names[older] not in read.written
-        person = another and asked_for[older]
-        lacking = exact & other.words - read.words
-        related = share_a_word(other, read, cues.temporal)
-        related = related and share_a_subject(other, keys[older], read, keys[newer])
-        said = other.words <= cues.terms and compare_frames(other, read) is not Frame.NEGATION
-        able[place] = related and not (again or person or lacking or said)
+        older, newer = (0, index) if at[0] < at[index] else (index, 0)
+        newer_reading, older_reading = readings[newer], readings[older]
+        repeats = says_nothing_new(older_reading, newer_reading)
+        other_speaker = not asked_for[newer] and names[older] not in newer_reading.written
+        wrong_speaker = other_speaker and asked_for[older]
+        missing_exact = exact & older_reading.words - newer_reading.words
+        related = share_a_word(older_reading, newer_reading, cues.temporal)
+        related = related and share_a_subject(
+            older_reading, keys[older], newer_reading, keys[newer]
+        )
+        is_question = (
+            older_reading.words <= cues.terms
+            and compare_frames(older_reading, newer_reading) is not Frame.NEGATION
+        )
+        able[index] = related and not (repeats or wrong_speaker or missing_exact or is_question)
     return able
 
 
-def _is_often(statements: Statements, older: int, newer: int) -> bool:
-    """Whether the older one was said again so much more often than the newer one."""
-    counts = statements.restated
-    return counts is not None and bool(counts[older] > counts[newer] + OFTEN)
-
-
 def _judge_order(
-    other: StatementReading,
-    read: StatementReading,
+    older_reading: StatementReading,
+    newer_reading: StatementReading,
     cues: QuestionCues,
     chance: float,
     replaces: float,
@@ -420,22 +427,25 @@ def _judge_order(
     often: bool,
 ) -> tuple[float, bool]:
     """The probability that the newer of a pair stands first, by the wording too, and `holds`."""
-    if often and not read.changes and replaces < SURE:
+    if often and not newer_reading.changes and replaces < SURE:
         return chance, True
     if replaces >= REPLACED:
         # What is marked as replaced never precedes what replaced it.
         return max(chance, replaces), False
-    frame = compare_frames(other, read)
-    if frame is Frame.ADDED or tells_of_another(other, read):
+    frame = compare_frames(older_reading, newer_reading)
+    if frame is Frame.ADDED or tells_of_another(older_reading, newer_reading):
         return 0.0, False
-    if read.tentative and not read.changes:
+    if newer_reading.tentative and not newer_reading.changes:
         return 0.0, False
-    if frame in (Frame.OTHER, Frame.APART) and (other.words - read.words) & cues.terms:
+    if (
+        frame in (Frame.OTHER, Frame.APART)
+        and (older_reading.words - newer_reading.words) & cues.terms
+    ):
         # "Nora wears size 31" does not stand before "Emil wears size 34" where Emil is asked for.
         return 0.0, False
-    whole = cues.terms <= other.words and not cues.terms <= read.words
+    loses_a_term = cues.terms <= older_reading.words and not cues.terms <= newer_reading.words
     # What holds every word of the question is about what was asked, and the newer one perhaps not.
-    return (0.0 if whole and len(cues.terms) > 1 else chance), False
+    return (0.0 if loses_a_term and len(cues.terms) > 1 else chance), False
 
 
 @lru_cache(maxsize=1)
@@ -443,18 +453,18 @@ def _weights() -> Floats:
     return np.array([BEFORE[name] for name in FEATURES], np.float32)
 
 
-def _of_each(
+def _make_statement_rows(
     statements: Statements,
     readings: Sequence[StatementReading],
     subjects: Sequence[frozenset[str]],
     cues: QuestionCues,
 ) -> Floats:
     """The features of each statement alone, (S, `OF_ONE`)."""
-    asked = max(1, len(cues.terms))
+    term_count = max(1, len(cues.terms))
     rows = [
         (
             meaning,
-            len(read.told & cues.terms) / asked,
+            len(read.told & cues.terms) / term_count,
             min(len(about & cues.terms), 2) / 2,
             *statement_features(read, assistant=assistant),
         )
@@ -469,19 +479,19 @@ def _of_each(
     return np.array(rows, np.float32).reshape(len(rows), len(OF_ONE))
 
 
-def _subjects(statements: Statements, cues: QuestionCues) -> list[frozenset[str]]:
+def _find_subjects(statements: Statements, cues: QuestionCues) -> list[frozenset[str]]:
     """Which words of the question each statement is about, and which speakers it names.
 
-    Who speaks of themselves is one of them.
+    The speaker is one of them in a first-person statement.
     """
-    own = [_first_name(name) for name in statements.speakers]
-    speaking = frozenset(name for name in own if name)
-    found = []
-    for one, name in zip(statements.said, own, strict=True):
-        about = (one.keys.subjects & cues.terms) | (one.reading.written & speaking)
-        personal = name and one.reading.personal and not one.assistant
-        found.append(about | {name} if personal else about)
-    return found
+    names = [_first_name(name) for name in statements.speakers]
+    speaking = frozenset(name for name in names if name)
+    subjects = []
+    for statement, name in zip(statements.said, names, strict=True):
+        about = (statement.keys.subjects & cues.terms) | (statement.reading.written & speaking)
+        personal = name and statement.reading.personal and not statement.assistant
+        subjects.append(about | {name} if personal else about)
+    return subjects
 
 
 def _first_name(name: str) -> str:
@@ -489,16 +499,11 @@ def _first_name(name: str) -> str:
     return parts[0].casefold() if parts else ""
 
 
-def _numbers(words: frozenset[str]) -> frozenset[str]:
-    """Those that hold a digit, but for what is put together of others ("host:5433/name")."""
-    return frozenset(word for word in _with_digits(words) if word.isalnum() or word[0].isdigit())
-
-
-def _with_digits(words: frozenset[str]) -> frozenset[str]:
+def _keep_digits(words: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words if any(map(str.isdigit, word)))
 
 
-def before_what_is_said(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDArray[np.float64]:
+def put_coming_first(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Times (S,) in seconds, those that are `coming` (S,) put before all others, in their order.
 
     A date in the future is a clock's or an export's mistake, or a plan: what is dated so replaces
@@ -506,8 +511,8 @@ def before_what_is_said(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> N
     """
     if not coming.any():
         return at
-    settled, others = at.copy(), at[~coming & ~np.isnan(at)]
-    first = others.min(initial=np.inf) if len(others) else at[coming].min()
+    settled, dated = at.copy(), at[~coming & ~np.isnan(at)]
+    first = dated.min(initial=np.inf) if len(dated) else at[coming].min()
     order = np.argsort(np.argsort(at[coming], kind="stable"), kind="stable")
     settled[coming] = first - _DAY + order
     return settled
@@ -518,14 +523,14 @@ def date_echoes(statements: Statements) -> NDArray[np.float64]:
 
     It supports the user's statement and is no news.
     """
-    return _dated(statements, find_echoes(statements))
+    return _date_statements(statements, find_echoes(statements))
 
 
-def _dated(statements: Statements, echoes: Mapping[int, int]) -> NDArray[np.float64]:
+def _date_statements(statements: Statements, echoes: Mapping[int, int]) -> NDArray[np.float64]:
     at = statements.at.copy()
-    for echo, said in echoes.items():
+    for echo, source in echoes.items():
         # A moment later: it must not count as the older of the two.
-        at[echo] = statements.at[said] + _MOMENT
+        at[echo] = statements.at[source] + _MOMENT
     return at
 
 
@@ -540,21 +545,25 @@ def find_echoes(statements: Statements) -> dict[int, int]:
     if not statements.assistant.any():
         return echoes
     readings = statements.readings
-    told = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
-    numbers = [_numbers(read.told) for read in readings]
-    users = np.flatnonzero(~statements.assistant & told).tolist()
-    for place in np.flatnonzero(statements.assistant & told).tolist():
-        words, numeric = readings[place].told, numbers[place]
-        said = []
-        for other in users:
-            if not statements.at[other] < statements.at[place]:
+    telling = np.array([not (read.asks or read.unknown) for read in readings], np.bool_)
+    # Without what is put together of other words ("host:5433/name").
+    numbers = [
+        frozenset(word for word in _keep_digits(read.told) if word.isalnum() or word[0].isdigit())
+        for read in readings
+    ]
+    users = np.flatnonzero(~statements.assistant & telling).tolist()
+    for index in np.flatnonzero(statements.assistant & telling).tolist():
+        words, numeric = readings[index].told, numbers[index]
+        sources = []
+        for user in users:
+            if not statements.at[user] < statements.at[index]:
                 continue
-            shared, whole = len(words & readings[other].words), len(readings[other].words)
-            half = 2 * shared >= max(1, len(words)) and numeric <= numbers[other]
-            if half or (whole >= _WHOLE and shared >= 0.9 * whole):
-                said.append((shared, float(statements.at[other]), other))
-        if said:
-            echoes[place] = max(said)[2]
+            shared_count, length = len(words & readings[user].words), len(readings[user].words)
+            mostly_repeated = 2 * shared_count >= max(1, len(words)) and numeric <= numbers[user]
+            if mostly_repeated or (length >= _WHOLE and shared_count >= 0.9 * length):
+                sources.append((shared_count, float(statements.at[user]), user))
+        if sources:
+            echoes[index] = max(sources)[2]
     return echoes
 
 
@@ -587,19 +596,19 @@ def judge_group(
     pairs = compare_statements(statements, cues, judge)
     if not pairs.able.any():
         return GroupJudgement()
-    said, replaced = statements.said, {}
-    for place in np.argsort(-pairs.replaces, kind="stable").tolist():
-        sure = float(pairs.replaces[place])
+    listed, replaced = statements.said, {}
+    for index in np.argsort(-pairs.replaces, kind="stable").tolist():
+        sure = float(pairs.replaces[index])
         if sure >= REPLACED:
-            older, newer = (0, place) if pairs.later[place] else (place, 0)
-            replaced[older, newer] = reason_of(said[older], said[newer], sure)
+            older, newer = (0, index) if pairs.later[index] else (index, 0)
+            replaced[older, newer] = reason_of(listed[older], listed[newer], sure)
     # What an assistant repeated is outdated with it, and it with what was repeated.
     for (older, newer), reason in list(replaced.items()):
         source = pairs.echoes.get(older, older)
-        for place in (source, *(echo for echo, of in pairs.echoes.items() if of == source)):
-            if statements.at[place] < statements.at[newer]:
-                replaced.setdefault((place, newer), reason)
-    lifted = _before_the_best(statements.at, pairs, cues, threshold, spans)
+        for index in (source, *(echo for echo, of in pairs.echoes.items() if of == source)):
+            if statements.at[index] < statements.at[newer]:
+                replaced.setdefault((index, newer), reason)
+    lifted = _find_lifted(statements.at, pairs, cues, threshold, spans)
     return GroupJudgement(tuple(lifted), replaced)
 
 
@@ -620,13 +629,13 @@ def arrange_group(
     if cues.past >= 2:
         front = [*lifted, best]
         if not cues.first:
-            front.sort(key=lambda place: 2 * (place not in replaced) + (place in taking_back))
+            front.sort(key=lambda index: 2 * (index not in replaced) + (index in taking_back))
         return front, []
-    holding = [place for place in (*lifted, best) if place not in replaced]
+    holding = [index for index in (*lifted, best) if index not in replaced]
     return [*holding, *replaced[:1]], list(replaced[1:])
 
 
-def _before_the_best(
+def _find_lifted(
     at: NDArray[np.float64],
     pairs: Comparison,
     cues: QuestionCues,
@@ -641,23 +650,23 @@ def _before_the_best(
     # What is lifted for being older was not said to have changed: it must be surer.
     least = threshold if cues.past < 2 else max(threshold, PAST)
     lifted: list[tuple[float, float, int]] = []
-    for place in np.flatnonzero(pairs.able).tolist():
-        sure, is_newer = float(pairs.before[place]), bool(pairs.later[place])
+    for index in np.flatnonzero(pairs.able).tolist():
+        probability, is_newer = float(pairs.before[index]), bool(pairs.later[index])
         newer_first = cues.past < 2
         if end is not None and cues.past:
-            newer_first = float(at[place if is_newer else 0]) < end
-        if pairs.holds[place]:
+            newer_first = float(at[index if is_newer else 0]) < end
+        if pairs.holds[index]:
             newer_first = False
-        if sure < least or is_newer != newer_first:
+        if probability < least or is_newer != newer_first:
             continue
         if cues.first:
-            key = (-float(at[place]), 0.0)
+            key = (-float(at[index]), 0.0)
         elif cues.past < 2:
-            key = (round(sure, 1), float(at[place]))
+            key = (round(probability, 1), float(at[index]))
         else:
-            key = (-float(place), 0.0)
-        lifted.append((*key, place))
-    return [place for *_, place in sorted(lifted, reverse=True)]
+            key = (-float(index), 0.0)
+        lifted.append((*key, index))
+    return [index for *_, index in sorted(lifted, reverse=True)]
 
 
 def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
@@ -665,11 +674,13 @@ def answer_loss(text: str, score: float, cues: QuestionCues) -> float:
     read = read_statement(text)
     if read.size > _SHORT:
         return 0.0
-    asked = read.words - read.told
-    again = len(asked & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
+    question_words = read.words - read.told
+    asks_again = (
+        len(question_words & cues.terms) >= 0.6 * len(cues.terms) and not read.told & cues.terms
+    )
     # A statement that takes another one back is an answer: "we do not know him any more".
     takes_back = read.unknown and read.changes
-    if not (read.asks or (read.unknown and not takes_back) or (asked and again)):
+    if not (read.asks or (read.unknown and not takes_back) or (question_words and asks_again)):
         return 0.0
-    same = 2 * len(read.words & cues.terms) >= len(cues.terms)
-    return max(0.0, score) * (ASKED_AGAIN if same else UNANSWERED)
+    mostly_repeated = 2 * len(read.words & cues.terms) >= len(cues.terms)
+    return max(0.0, score) * (ASKED_AGAIN if mostly_repeated else UNANSWERED)

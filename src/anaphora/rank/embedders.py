@@ -24,16 +24,11 @@ class ModelTraits:
         if not self.reads:
             return True
         code = language_of(text)
-        return code in self.reads or (not code and not _in_other_letters(text))
-
-
-def _in_other_letters(text: str) -> bool:
-    """Whether a text in no known language has more other letters than Latin ones."""
-    head = text[:_HEAD]
-    if head.isascii():
-        return False
-    letters = [letter < _BEYOND_LATIN for letter in head if letter.isalpha()]
-    return 2 * sum(letters) < len(letters)
+        if code or text[:_HEAD].isascii():
+            return not code or code in self.reads
+        # A text in no known language: unless it has more other letters than Latin ones.
+        latin = [letter < _BEYOND_LATIN for letter in text[:_HEAD] if letter.isalpha()]
+        return 2 * sum(latin) >= len(latin)
 
 
 _FAMILIES: Final = {
@@ -43,8 +38,8 @@ _FAMILIES: Final = {
 
 def traits_of(embedder: str) -> ModelTraits:
     """The traits of an embedder by its name; an unknown one is taken to read all languages."""
-    found = (one for family, one in _FAMILIES.items() if embedder.startswith(family))
-    return next(found, ModelTraits())
+    matches = (traits for family, traits in _FAMILIES.items() if embedder.startswith(family))
+    return next(matches, ModelTraits())
 
 
 READER: Final = ModelTraits(reads=(ENGLISH,))

@@ -52,27 +52,27 @@ def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
         return Frame.OPEN
     codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
     shared = sum(end - start for tag, start, end, _, _ in codes if tag == "equal")
-    places = [(first[a:b], second[c:d]) for tag, a, b, c, d in codes if tag == "replace"]
-    if not places and older.negated != newer.negated:
-        whole = min(sizes) if newer.negated else max(sizes)
-        if shared >= NEGATED * whole and shared >= 2:
+    changed = [(first[a:b], second[c:d]) for tag, a, b, c, d in codes if tag == "replace"]
+    if not changed and older.negated != newer.negated:
+        least = min(sizes) if newer.negated else max(sizes)
+        if shared >= NEGATED * least and shared >= 2:
             return Frame.NEGATION
-    if len(places) >= 2 and shared >= OF_OTHERS * max(sizes):
+    if len(changed) >= 2 and shared >= OF_OTHERS * max(sizes):
         return Frame.OTHER
     if _speak_of_others(older, newer):
         return Frame.APART
-    if len(places) != 1 or 2 * shared < SHARED * sum(sizes):
+    if len(changed) != 1 or 2 * shared < SHARED * sum(sizes):
         return Frame.OPEN
-    return _value_frame(older, newer, places[0])
+    return _value_frame(older, newer, changed[0])
 
 
 def _value_frame(
     older: StatementReading,
     newer: StatementReading,
-    place: tuple[tuple[str, ...], tuple[str, ...]],
+    change: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Frame:
     """What the newer one makes of the older where only one place of their frame differs."""
-    old, new = place
+    old, new = change
     if not (_tells(old, older) and _tells(new, newer)):
         # "It is Doctor Amrani now" and "Doctor Amrani is fine" name no other value.
         return Frame.OPEN
@@ -85,9 +85,9 @@ def _value_frame(
     return Frame.ADDED if older.several or newer.several else Frame.VALUE
 
 
-def _tells(place: tuple[str, ...], reading: StatementReading) -> bool:
+def _tells(words: tuple[str, ...], reading: StatementReading) -> bool:
     """Whether a place holds more than words that say that it holds now, or still."""
-    return any(part in reading.news for word in place for part in word.split())
+    return any(part in reading.news for word in words for part in word.split())
 
 
 def _has_digit(words: tuple[str, ...]) -> bool:
@@ -100,13 +100,18 @@ def _speak_of_others(older: StatementReading, newer: StatementReading) -> bool:
     "The key of the garage" and "the key of the attic" are of one kind, which both begin with;
     "class 8b" and "the lessons of 8b" are one thing.
     """
-    words, others = frozenset(older.tokens), frozenset(newer.tokens)
+    older_words, newer_words = frozenset(older.tokens), frozenset(newer.tokens)
     kind = older.subject & newer.subject
     if not kind or max(len(older.subject), len(newer.subject)) > _NAMED:
         return False
     if _has_digit(tuple(kind)) or older.head != newer.head:
         return False
-    own, other = words - others, others - words
+    older_only, newer_only = older_words - newer_words, newer_words - older_words
     return all(
-        (own & older.subject, other & newer.subject, own - older.subject, other - newer.subject)
+        (
+            older_only & older.subject,
+            newer_only & newer.subject,
+            older_only - older.subject,
+            newer_only - newer.subject,
+        )
     )

@@ -32,8 +32,8 @@ _ABOUT_SELF: Final = re.compile(r"\bI\b|\bi (?:always|never)\b|\bit (?:always|ne
 
 def tells_rule(text: str) -> bool:
     """Whether a text, its first 2,000 characters, is worded as a rule anywhere."""
-    said = typed_text(text[:_LOOKED])
-    return not said.endswith(QUESTION_MARKS) and _worded().search(said) is not None
+    typed = typed_text(text[:_LOOKED])
+    return not typed.endswith(QUESTION_MARKS) and _cue_pattern("rules").search(typed) is not None
 
 
 def sentences_of(text: str) -> list[str]:
@@ -52,50 +52,43 @@ def is_rule(sentence: str) -> bool:
 
 def repeats_rule(later: str, rule: str) -> bool:
     """Whether a later sentence says a rule again: nearly all of its words, with the same sense."""
-    words, said = words_of(rule), words_of(later)
-    if not words or len(words & said) < _AGAIN * len(words):
+    words, later_words = words_of(rule), words_of(later)
+    if not words or len(words & later_words) < _AGAIN * len(words):
         return False
     return read_statement(later).negated == read_statement(rule).negated
 
 
-def still_holding(rule: str, later: Collection[str]) -> str:
-    """A rule without the parts that later sentences end; "" where nothing of it holds.
+def drop_ended_parts(rule: str, later: Collection[str]) -> str:
+    """A rule without the parts that later sentences end; "" if nothing of it is left.
 
-    Parts are what stands behind a colon, between commas: "two rules: no emojis, always use uv".
+    Parts are listed after a colon, between commas: "two rules: no emojis, always use uv".
     """
-    head, colon, rest = rule.partition(":")
-    parts = _LISTED.split(rest) if colon and rest.strip() else []
+    head, colon, listed = rule.partition(":")
+    parts = _LISTED.split(listed) if colon and listed.strip() else []
     if len(parts) < 2:
         return "" if any(takes_back(text, rule) for text in later) else rule
-    left = [part for part in parts if not any(takes_back(text, part) for text in later)]
-    if len(left) == len(parts):
+    remaining = [part for part in parts if not any(takes_back(text, part) for text in later)]
+    if len(remaining) == len(parts):
         return rule
-    return f"{head}: {', '.join(map(str.strip, left))}" if left else ""
+    return f"{head}: {', '.join(map(str.strip, remaining))}" if remaining else ""
 
 
 def takes_back(later: str, rule: str) -> bool:
     """Whether a later sentence ends a rule: it tells another one about the same, or says so."""
-    words, said = words_of(rule) - _OF_RULES, words_of(later) - _OF_RULES
-    ends = _withdraws().search(later) is not None
+    rule_words, later_words = words_of(rule) - _OF_RULES, words_of(later) - _OF_RULES
+    ends = _cue_pattern("withdrawn").search(later) is not None
     read = read_statement(later)
-    if ends or not words & said or later.rstrip().endswith(QUESTION_MARKS):
-        return ends and bool(words & said)
+    if ends or not rule_words & later_words or later.rstrip().endswith(QUESTION_MARKS):
+        return ends and bool(rule_words & later_words)
     if read.changes and read.negated and not read_statement(rule).negated:
         # "We no longer …": of most of what the rule says.
-        return len(words & said) >= _ENDED * len(words)
-    changes = not words <= said and (tells_rule(later) or read.changes)
+        return len(rule_words & later_words) >= _ENDED * len(rule_words)
+    changes = not rule_words <= later_words and (tells_rule(later) or read.changes)
     return changes and seem_to_contradict(rule, later)
 
 
-@lru_cache(maxsize=1)
-def _withdraws() -> re.Pattern[str]:
-    """How a rule is taken back, in all languages."""
-    found = (one.any_of(one.cues.get("withdrawn", ())) for one in languages().values())
-    return re.compile("|".join(filter(None, found)) or "(?!)", re.IGNORECASE)
-
-
-@lru_cache(maxsize=1)
-def _worded() -> re.Pattern[str]:
-    """The wordings of all languages: a sentence is too short to tell its own."""
-    found = (one.any_of(one.cues.get("rules", ())) for one in languages().values())
-    return re.compile("|".join(filter(None, found)) or "(?!)", re.IGNORECASE)
+@lru_cache(maxsize=2)
+def _cue_pattern(cue: str) -> re.Pattern[str]:
+    """The wordings of a cue in all languages: a sentence is too short to tell its own."""
+    patterns = (language.any_of(language.cues.get(cue, ())) for language in languages().values())
+    return re.compile("|".join(filter(None, patterns)) or "(?!)", re.IGNORECASE)

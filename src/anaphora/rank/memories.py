@@ -109,10 +109,10 @@ class MemoryScores:
     reinforcement: Floats
     factors: Mapping[str, Floats]
 
-    def explain(self, place: int) -> dict[str, float]:
+    def explain(self, index: int) -> dict[str, float]:
         """The factors of one candidate."""
-        factors = {name: float(values[place]) for name, values in self.factors.items()}
-        return {name: value for name, value in factors.items() if value or name != "title"}
+        factors = {name: float(scores[index]) for name, scores in self.factors.items()}
+        return {name: factor for name, factor in factors.items() if factor or name != "title"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +155,12 @@ class Rule:
         exact = np.clip((similar - self.sure) / max(1.0 - self.sure, 1e-9), 0.0, 1.0)
         raised = 1.0 - (1.0 - once) ** (1.0 + relevance * more) + exact * once * more
         counts = (relevance > 0.0) & (more > 0.0)
-        found: Floats = np.divide(raised, once, out=np.ones_like(once), where=counts)
+        factor: Floats = np.divide(raised, once, out=np.ones_like(once), where=counts)
         # Rounding must not make what was restated count for less.
-        return np.maximum(found, 1.0)
+        return np.maximum(factor, 1.0)
 
 
-def half_lives_of(half_lives: HalfLives) -> Floats:
+def list_half_lives(half_lives: HalfLives) -> Floats:
     """Half-lives in days in the order of the type codes: episodic, semantic, procedural."""
     return np.array([half_lives.episodic, half_lives.semantic, half_lives.procedural], np.float64)
 
@@ -191,8 +191,8 @@ def similarity(cosine: Floats | None, words: Floats | None, trust: float = WORDS
         least = trust if cosine is None else min(PARTIAL_TRUST, trust)
         missed = missed * (1.0 - words * (least + (trust - least) * words**4))
     # Six digits: what differs behind them is the order of additions, and would decide ties.
-    found: Floats = np.round(1.0 - np.asarray(missed, np.float64), 6)
-    return found
+    similar: Floats = np.round(1.0 - np.asarray(missed, np.float64), 6)
+    return similar
 
 
 def rank_memories(
@@ -215,7 +215,7 @@ def rank_memories(
         evident = np.clip((similar - UNTIMELY) / UNTIMELY, 0.0, 1.0)
         similar = np.round(1.0 - (1.0 - similar) * (1.0 - TIMELY * evident * c.timely), 6)
     days = (now - c.reinforced_at) / DAY_MICROS
-    age = decay(days, half_lives_of(half_lives)[c.type])
+    age = decay(days, list_half_lives(half_lives)[c.type])
     faded = rule.decay(age)
     raised = rule.reinforcement(reinforcement(c.count), similar, faded)
     score = similar * faded * raised

@@ -1,4 +1,4 @@
-"""Reads a question for ranking: what to look up, what to embed, and whose turns it is about.
+"""Reads a question for ranking: what to look up, what to embed, and the speakers that it means.
 
 In a transcript people speak of themselves as "I": the name of a speaker in a question says whose
 turns are meant, but it hardly ever stands in those turns. It stands in the other one's, as a form
@@ -8,8 +8,8 @@ is closer to "I play chess" than any sentence about a Kevin).
 
 Nicknames: display names are seldom what people call each other ("Chris" for Christopher, "Kate" for
 Emi). But they greet each other by name ("Hey Kate", "Thank you Kate") and give their own ("My name
-is Kate"): `bearer` reads that from texts it is given. A name that nobody gave, or that two people
-bear, is nobody's.
+is Kate"): `find_bearer` reads that from texts. A name that no text introduces, or that two speakers
+share, stands for none.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7a3\uf
 
 
 def speakers_present(table: TurnTable, rows: NDArray[np.intp] | None = None) -> dict[int, str]:
-    """The codes and names of who speaks in `rows` (everywhere when None), by code."""
+    """The codes and names of the speakers of `rows` (of all rows when None), by code."""
     codes = table.speaker if rows is None else table.speaker[rows]
-    known = codes[codes >= 0]
-    return {int(code): table.speakers[code] for code in np.flatnonzero(np.bincount(known))}
+    speaking = codes[codes >= 0]
+    return {int(code): table.speakers[code] for code in np.flatnonzero(np.bincount(speaking))}
 
 
 def read_question(
@@ -92,47 +92,52 @@ def read_question(
         code: form
         for code, name in (present or {}).items()
         # Most of the speakers that are present are not in the question at all.
-        if _first_word(name) in folded and (form := _named(question, name))
+        if _first_word(name) in folded and (form := _find_form(question, name))
     }
-    others = called or {}
-    speakers = tuple(sorted({*named, *others.values()}))
-    forms = tuple(dict.fromkeys((*named.values(), *others)))
+    called_codes = called or {}
+    speakers = tuple(sorted({*named, *called_codes.values()}))
+    forms = tuple(dict.fromkeys((*named.values(), *called_codes)))
     dropped = {token for form in forms for token in analyse(form)}
-    left = tuple(word for word in words if word.tokens[0] not in dropped)
-    told = not speakers and bool(left)
+    remaining = tuple(word for word in words if word.tokens[0] not in dropped)
+    may_mean_role = not speakers and bool(remaining)
+    roles: tuple[int, ...] = ()
+    if may_mean_role:
+        addressee, asker = _compile_people(language_of(question) or ENGLISH)
+        if addressee.search(question):
+            roles = (ROLE_ASSISTANT,)
+        elif asker.search(question):
+            roles = (ROLE_USER,)
     return QuestionReading(
-        terms=tuple(word.tokens[0] for word in left or words),
-        meaning=_as_said(question, forms, len(speakers) > 1) if forms and left else question,
+        terms=tuple(word.tokens[0] for word in remaining or words),
+        meaning=_rewrite(question, forms, len(speakers) > 1) if forms and remaining else question,
         speakers=speakers,
-        roles=_roles(question) if told else (),
+        roles=roles,
         spans=tuple(spans),
-        words=left or words,
+        words=remaining or words,
     )
-
-
-def _roles(question: str) -> tuple[int, ...]:
-    asked, asker = _people(language_of(question) or ENGLISH)
-    if asked.search(question):
-        return (ROLE_ASSISTANT,)
-    return (ROLE_USER,) if asker.search(question) else ()
 
 
 @lru_cache(maxsize=64)
-def _people(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns for what the one who is asked said before, and for who asks, in a language."""
-    known = languages()[code]
-    asked, asker = (
-        re.compile(known.any_of(known.people.get(name, ())) or _NOTHING, re.IGNORECASE)
+def _compile_people(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns in a language for mentions of the addressee's answers, and of the asker."""
+    language = languages()[code]
+    addressee, asker = (
+        re.compile(language.any_of(language.people.get(name, ())) or _NOTHING, re.IGNORECASE)
         for name in ("asked", "asker")
     )
-    return asked, asker
+    return addressee, asker
 
 
-def _named(question: str, name: str) -> str | None:
+def _find_form(question: str, name: str) -> str | None:
     """Return the form of `name` that stands in the question, None if there is none."""
     name = " ".join(name.split())
     for form in dict.fromkeys((name, name.split(" ")[0] if name else "")):
-        if form and any(_is_name(form, match) for match in re.finditer(_pattern(form), question)):
+        # A name that is an English word too needs a capital, and not only at a sentence's start.
+        is_word = form.casefold() in ALSO_WORDS
+        if form and any(
+            not is_word or (match.group()[:1].isupper() and not _opens_sentence(match))
+            for match in re.finditer(_pattern(form), question)
+        ):
             return form
     # Accents are often left out in a question.
     first = _first_word(name)
@@ -146,12 +151,6 @@ def _first_word(name: str) -> str:
     return fold(" ".join(name.split())).split(" ")[0]
 
 
-def _is_name(form: str, match: re.Match[str]) -> bool:
-    if form.casefold() not in ALSO_WORDS:
-        return True
-    return match.group()[:1].isupper() and not _opens(match)
-
-
 @lru_cache(maxsize=4096)
 def _pattern(form: str) -> re.Pattern[str]:
     escaped = re.escape(form)
@@ -159,25 +158,25 @@ def _pattern(form: str) -> re.Pattern[str]:
     return re.compile(bounded, re.IGNORECASE)
 
 
-def _as_said(question: str, forms: tuple[str, ...], several: bool) -> str:
+def _rewrite(question: str, forms: tuple[str, ...], several: bool) -> str:
     """Return the question as the speakers that it names would put it of themselves.
 
     Outside English a name is only taken out: a foreign "I" would say nothing there.
     """
-    owned, named = _mentions(forms)
+    owned, named = _compile_mentions(forms)
     i, my = ("we", "our") if several else ("I", "my")
     if not _ENGLISH.search(question):
         i = my = ""
-    said = named.sub(i, owned.sub(my, question))
+    rewritten = named.sub(i, owned.sub(my, question))
     if not several and i:
-        said = _THEIRS.sub(my, said)
-        said = _THEY.sub(i, said)
-    return " ".join(said.split())
+        rewritten = _THEIRS.sub(my, rewritten)
+        rewritten = _THEY.sub(i, rewritten)
+    return " ".join(rewritten.split())
 
 
 @lru_cache(maxsize=4096)
-def _mentions(forms: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns for these names, alone or in a row: what is theirs, and they themselves."""
+def _compile_mentions(forms: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns for these names, alone or in a row: in the possessive, and plain."""
     any_form = "|".join(_pattern(form).pattern for form in sorted(forms, key=len, reverse=True))
     joined = rf"(?:both )?(?:{any_form})(?:(?:,| and| or|, and|, or) (?:{any_form}))*"
     owned = re.compile(rf"(?:{joined})['’]s(?!\w)", re.IGNORECASE)
@@ -191,7 +190,7 @@ TEXTS = 16
 _MOST_NAMES = 4
 _MOST_READ = 2_000
 
-# Greetings by three turns, or one plain "my name is …", say who it is; nearly all must agree.
+# Three greetings, or one plain "my name is …", identify a speaker; nearly all votes must agree.
 _ENOUGH = 3
 _AGREE = 0.8
 _SHORTEST = 3
@@ -208,85 +207,100 @@ _STOPPED = r"(?=\s*(?:[.,;:!?)\n]|and\b|$))"
 def unknown_names(question: str, present: Mapping[int, str]) -> tuple[str, ...]:
     """Words of `question` that are written like a first name and are no part of a speaker's name.
 
-    At most four, in order. Empty where nobody is known: then there is nobody to be called so.
-    Words in a row ("Las Vegas", "Mona Lisa") name something else: friends use one.
+    At most four, in order. Empty if no speaker is known. Words in a row ("Las Vegas",
+    "Mona Lisa") name something else: friends use one.
     """
     if not present:
         return ()
-    known = {part for name in present.values() for part in _parts(name)}
+    known_parts = {part for name in present.values() for part in _parts(name)}
     names: dict[str, None] = {}
-    words = [m for m in _WORD.finditer(question, 0, _MOST_READ) if _like_a_name(m)]
+    words = [
+        candidate
+        for candidate in _WORD.finditer(question, 0, _MOST_READ)
+        if _is_like_a_name(candidate)
+    ]
     ends = {match.end() for match in words}
     for match in words:
         after = match.end()
-        in_a_row = match.start() - 1 in ends or any(other.start() == after + 1 for other in words)
-        if not in_a_row and fold(match.group()) not in known:
+        in_a_row = match.start() - 1 in ends or any(
+            following.start() == after + 1 for following in words
+        )
+        if not in_a_row and fold(match.group()) not in known_parts:
             names[match.group()] = None
     return tuple(names)[:_MOST_NAMES]
 
 
-def _like_a_name(match: re.Match[str]) -> bool:
+def _is_like_a_name(match: re.Match[str]) -> bool:
     word = match.group()
     if not word[0].isupper() or len(word) < 2 or word.isupper():
         return False
     folded = fold(word)
-    if folded in STOP_WORDS or _function_word(folded) or _dates().fullmatch(word):
+    if folded in STOP_WORDS or _is_function_word(folded) or _compile_dates().fullmatch(word):
         return False
-    return folded not in ALSO_WORDS or not _opens(match)
+    return folded not in ALSO_WORDS or not _opens_sentence(match)
 
 
-def shortened(name: str, present: Mapping[int, str]) -> int | None:
-    """The code of the one speaker whose first name begins with `name` ("Chris"), None for none."""
+def match_shortened(name: str, present: Mapping[int, str]) -> int | None:
+    """The code of the only speaker with a first name that begins with `name` ("Chris"), or None."""
     short = fold(name)
     if len(short) < _SHORTEST:
         return None
-    return _only(present, lambda first: first.startswith(short))
+    return _find_only(present, lambda first: first.startswith(short))
 
 
-def misspelt(name: str, present: Mapping[int, str]) -> int | None:
-    """The code of the one speaker whose first name is one letter away ("Nikolas"), None for none.
+def match_misspelt(name: str, present: Mapping[int, str]) -> int | None:
+    """The code of the only speaker with a first name one letter away ("Nikolas"), or None.
 
     Only for names that no turn holds: a friend's friend may be called much the same.
     """
     wrong = fold(name)
     if len(wrong) < _SHORTEST_WRONG:
         return None
-    return _only(present, lambda first: _one_apart(wrong, first))
+    return _find_only(present, lambda first: _is_one_apart(wrong, first))
 
 
-def _only(present: Mapping[int, str], fits: Callable[[str], bool]) -> int | None:
-    """The one speaker whose first name fits."""
+def _find_only(present: Mapping[int, str], fits: Callable[[str], bool]) -> int | None:
+    """The code of the only speaker with a first name that fits, or None."""
     codes = [code for code, name in present.items() if fits((_parts(name) or ("",))[0])]
     return codes[0] if len(codes) == 1 else None
 
 
-def _one_apart(one: str, other: str) -> bool:
+def _is_one_apart(first_name: str, second_name: str) -> bool:
     """Whether one letter is put in, left out or another one, or two stand the wrong way round."""
-    if one[:1] != other[:1] or abs(len(one) - len(other)) > 1 or one == other:
+    if (
+        first_name[:1] != second_name[:1]
+        or abs(len(first_name) - len(second_name)) > 1
+        or first_name == second_name
+    ):
         return False
-    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    at = next(
+        (i for i, (a, b) in enumerate(zip(first_name, second_name, strict=False)) if a != b), None
+    )
     if at is None:
         return True
-    swapped = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
-    put_in = one[at + 1 :] == other[at:]
-    left_out = one[at:] == other[at + 1 :]
-    return swapped or put_in or left_out or one[at + 1 :] == other[at + 1 :]
+    swapped = (
+        first_name[at : at + 2] == second_name[at : at + 2][::-1]
+        and first_name[at + 2 :] == second_name[at + 2 :]
+    )
+    put_in = first_name[at + 1 :] == second_name[at:]
+    left_out = first_name[at:] == second_name[at + 1 :]
+    return swapped or put_in or left_out or first_name[at + 1 :] == second_name[at + 1 :]
 
 
-def bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
-    """The code of the speaker who is called `name`, None where the texts do not say.
+def find_bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
+    """The code of the speaker called `name`, None if the texts do not tell.
 
-    Each of `texts` is a text, the code of who wrote it, and of who was spoken to; -1 is not known.
+    Each of `texts` is a text, the code of its writer, and of the addressee; -1 is not known.
     """
-    greeted, given, said = _patterns(name)
+    greeted, introduced, presented = _compile_patterns(name)
     votes: Counter[int] = Counter()
-    for text, writer, other in texts:
-        if given.search(text):
+    for text, writer, addressee in texts:
+        if introduced.search(text):
             votes[writer] += _ENOUGH
-        elif said.search(text):
+        elif presented.search(text):
             votes[writer] += 1
         elif greeted.search(text):
-            votes[other] += 1
+            votes[addressee] += 1
     total = sum(votes.values())
     for code, count in votes.most_common(1):
         if code >= 0 and count >= _ENOUGH and count >= _AGREE * total:
@@ -295,44 +309,48 @@ def bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
 
 
 @lru_cache(maxsize=256)
-def _patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _compile_patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     escaped = re.escape(name)
-    greeting, present, plain = (_before_names(kind) for kind in ("greetings", "given", "said"))
+    greeting, present, plain = (
+        _join_introductions(kind) for kind in ("greetings", "given", "said")
+    )
     # "This is Luna" and "his name is Luna" present a cat.
     forms = (
         greeting + _GREETED + escaped + _ENDED,
         f"{present} {escaped}{_ENDED}",
         f"{plain} {escaped}{_STOPPED}",
     )
-    greeted, given, said = (re.compile(form, re.IGNORECASE) for form in forms)
-    return greeted, given, said
+    greeted, introduced, presented = (re.compile(form, re.IGNORECASE) for form in forms)
+    return greeted, introduced, presented
 
 
 @lru_cache(maxsize=8)
-def _before_names(kind: str) -> str:
+def _join_introductions(kind: str) -> str:
     """What people say before a name, in all languages: friends greet in any of them."""
-    spaced = (one for one in languages().values() if one.spaced)
-    found = [pattern for one in spaced for pattern in one.people.get(kind, ())]
-    return rf"\b(?:{loose('|'.join(found))})"
+    spaced = (language for language in languages().values() if language.spaced)
+    patterns = [pattern for language in spaced for pattern in language.people.get(kind, ())]
+    return rf"\b(?:{loose('|'.join(patterns))})"
 
 
 @lru_cache(maxsize=1)
-def _dates() -> re.Pattern[str]:
+def _compile_dates() -> re.Pattern[str]:
     """The names of months and days of the week, in all languages."""
-    found = [*MONTH_OF, *WEEKDAYS]
-    for one in languages().values():
-        if one.spaced and one.times:
-            found += [*one.times["months"], *one.times["weekdays"]]
-    return re.compile(loose("|".join(found)), re.IGNORECASE)
+    names = [*MONTH_OF, *WEEKDAYS]
+    for language in languages().values():
+        if language.spaced and language.times:
+            names += [*language.times["months"], *language.times["weekdays"]]
+    return re.compile(loose("|".join(names)), re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
-def _function_word(folded: str) -> bool:
+def _is_function_word(folded: str) -> bool:
     """Whether a word that a sentence may open with, and hence a capital, asks: "Quién", "Wann"."""
     return any(
-        folded in one.stop and len(folded) > 1 and re.fullmatch(loose(one.questions), folded)
-        for one in languages().values()
-        if one.spaced and one.code != ENGLISH and one.questions
+        folded in language.stop
+        and len(folded) > 1
+        and re.fullmatch(loose(language.questions), folded)
+        for language in languages().values()
+        if language.spaced and language.code != ENGLISH and language.questions
     )
 
 
@@ -341,7 +359,7 @@ def _parts(name: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(fold(name)))
 
 
-def _opens(match: re.Match[str]) -> bool:
+def _opens_sentence(match: re.Match[str]) -> bool:
     """Whether the word opens a sentence, where every word has a capital."""
     before = match.string[: match.start()].rstrip()
     return not before or before[-1] in ".!?"

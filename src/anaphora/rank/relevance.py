@@ -72,20 +72,20 @@ def relevance_features(turns: Sequence[TurnEvidence], place: int) -> tuple[float
 
     Four of them, and a fifth where it was read.
     """
-    one, others = turns[place], [*turns[:place], *turns[place + 1 :]]
+    turn, other_turns = turns[place], [*turns[:place], *turns[place + 1 :]]
     features = (
-        log_odds_of(one.score, _LEAST),
+        log_odds_of(turn.score, _LEAST),
         float(place == 0),
-        one.evidence - max((other.evidence for other in others), default=0.0),
-        one.coverage - max((other.coverage for other in others), default=0.0),
+        turn.evidence - max((another.evidence for another in other_turns), default=0.0),
+        turn.coverage - max((another.coverage for another in other_turns), default=0.0),
     )
-    if one.answers is None:
+    if turn.answers is None:
         return features
-    return (*features, log_odds_of(one.answers, _LEAST))
+    return (*features, log_odds_of(turn.answers, _LEAST))
 
 
 def turn_relevance(turns: Sequence[TurnEvidence], place: int) -> float:
-    """The probability, 0 to 1, that a turn bears on a prompt, by the module's formula."""
+    """The probability, 0 to 1, that a turn is relevant to a prompt, by the module's formula."""
     features = relevance_features(turns, place)
     weights: tuple[float, ...] = (CONSTANT, ANSWERS, FIRST, LEAD, COVERS)
     if len(features) == len(weights):

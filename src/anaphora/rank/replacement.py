@@ -1,4 +1,4 @@
-"""Says whether a statement replaces an earlier one, whatever is asked.
+"""Says whether a statement replaces an earlier one, independently of the question.
 
 Where both are worded alike but for one place or a negation, `rank/frames` tells. Else a logistic
 regression of what the two say, by whom and when, gives a probability. `make fit
@@ -89,7 +89,7 @@ FEATURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What was said: `at` in seconds, by whom ("": not known), and what is read of it."""
+    """A statement: its time `at` in seconds, its speaker ("": not known), and its reading."""
 
     text: str
     at: float
@@ -120,19 +120,24 @@ def is_possible(older: Statement, newer: Statement) -> bool:
     """Whether the newer one can replace the older at all.
 
     Both are dated, neither asks, and they share a subject and a word that is none of time. Each
-    tells something that the other does not. Who speaks of themselves changes nothing of another
-    one, and what two people tell changes only where the later one says so.
+    tells something that the other does not. A first-person statement changes nothing of another
+    speaker, and what two people tell changes only if the later one says so.
     """
     first, second = older.reading, newer.reading
     if not older.at < newer.at or first.asks or second.asks:
         return False
     if not share_a_word(first, second, tokens_of_time()):
         return False
+    complaint = second.complains and not (second.changes or second.negated or second.length > _FEW)
     return share_a_subject(first, older.keys, second, newer.keys) and not (
         says_nothing_new(first, second)
-        or _says_all_of(first, second)
+        # The newer one contains all that the older tells, and tells of no change.
+        or (
+            first.lasting <= second.words and first.negated == second.negated and not second.changes
+        )
         or _still_holds(first, second)
-        or _only_complains(newer)
+        # It tells what is wrong, and no value that is known.
+        or (complaint and not newer.keys.attributes)
         or _of_two_people(older, newer)
     )
 
@@ -152,39 +157,29 @@ def says_nothing_new(older: StatementReading, newer: StatementReading) -> bool:
     )
 
 
-def _says_all_of(older: StatementReading, newer: StatementReading) -> bool:
-    """Whether the newer one holds all that the older tells, and tells of no change."""
-    return older.lasting <= newer.words and older.negated == newer.negated and not newer.changes
-
-
 def _still_holds(first: StatementReading, second: StatementReading) -> bool:
-    """Whether the newer one only says that it is still so: no day and no number is new in it."""
+    """Whether the newer one only says that nothing changed: no day and no number is new in it."""
     if not second.unchanged or compare_frames(first, second) is Frame.VALUE:
         return False
-    new = second.news - first.words
-    return not new & tokens_of_time() and not _with_digits(new)
-
-
-def _only_complains(newer: Statement) -> bool:
-    """Whether the newer one tells what is wrong, and neither a change nor a value that is known."""
-    read = newer.reading
-    if not read.complains or read.changes or read.negated or read.length > _FEW:
-        return False
-    return not newer.keys.attributes
+    added = second.news - first.words
+    has_digits = any(letter.isdigit() for word in added for letter in word)
+    return not added & tokens_of_time() and not has_digits
 
 
 def _of_two_people(older: Statement, newer: Statement) -> bool:
     """Whether two different people speak, and one of themselves, or the later one of no change."""
-    own = [one.reading.personal and not one.assistant for one in (older, newer)]
-    names = [_speaker_of(one) for one in (older, newer)]
+    personal = [
+        statement.reading.personal and not statement.assistant for statement in (older, newer)
+    ]
+    names = [_speaker_of(statement) for statement in (older, newer)]
     if not all(names) or names[0] == names[1]:
         return False
     silent = not (newer.reading.changes or older.assistant or newer.assistant)
-    return any(own) or silent
+    return any(personal) or silent
 
 
 def _speaker_of(statement: Statement) -> str:
-    """Who speaks: known, or the name before a colon with which the text begins."""
+    """The speaker: as it is known, or the name before a colon with which the text begins."""
     named = _NAMED.match(statement.text)
     return (statement.speaker or (named.group(1) if named else "")).casefold()
 
@@ -196,8 +191,8 @@ def worded_probability(older: Statement, newer: Statement) -> float | None:
     first, second = older.reading, newer.reading
     frame = compare_frames(first, second)
     both_hold = first.several and not (second.changes or second.negated)
-    other = frame is Frame.APART or tells_of_another(first, second)
-    if second.tentative or both_hold or other or frame is Frame.ADDED:
+    other_thing = frame is Frame.APART or tells_of_another(first, second)
+    if second.tentative or both_hold or other_thing or frame is Frame.ADDED:
         return 0.0
     return SURE if frame in (Frame.VALUE, Frame.NEGATION) else None
 
@@ -207,7 +202,8 @@ def replacement_probability(older: Statement, newer: Statement, closeness: float
     worded = worded_probability(older, newer)
     if worded is not None:
         return worded
-    odds = float(np.dot(_weights(), replacement_features(older, newer, closeness))) + _constant()
+    features = replacement_features(older, newer, closeness)
+    odds = float(np.dot(_weights(), features)) + REPLACES[CONSTANT]
     return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
 
 
@@ -225,8 +221,8 @@ def tells_of_another(older: StatementReading, newer: StatementReading) -> bool:
     """
     if compare_frames(older, newer) is not Frame.OTHER:
         return False
-    kind, own = older.subject & newer.words, older.subject - newer.words
-    return not newer.changes or bool(kind and own)
+    shared, older_only = older.subject & newer.words, older.subject - newer.words
+    return not newer.changes or bool(shared and older_only)
 
 
 def replacement_features(
@@ -237,8 +233,8 @@ def replacement_features(
     common = len(first.words & second.words)
     sizes = (len(first.words), len(second.words))
     days = max(newer.at - older.at, 0.0) / _DAY
-    gone, new = first.told - second.words, second.told - first.words
-    frame, known = compare_frames(first, second), not math.isnan(closeness)
+    dropped, added = first.told - second.words, second.told - first.words
+    frame, is_known = compare_frames(first, second), not math.isnan(closeness)
     pair = (
         common / max(sum(sizes) - common, 1),
         common / max(min(sizes), 1),
@@ -246,10 +242,10 @@ def replacement_features(
         math.log1p(days) / 6,
         days < 60 / _DAY and bool(_speaker_of(newer)),
         bool(_speaker_of(older)) and _speaker_of(older) != _speaker_of(newer),
-        closeness if known else 0.0,
-        known,
-        min(len(gone), _MOST_WORDS) / _MOST_WORDS,
-        min(len(new), _MOST_WORDS) / _MOST_WORDS,
+        closeness if is_known else 0.0,
+        is_known,
+        min(len(dropped), _MOST_WORDS) / _MOST_WORDS,
+        min(len(added), _MOST_WORDS) / _MOST_WORDS,
         min(sum(len(word) >= _LONG_WORD for word in first.words & second.words), 4) / 4,
         frame is Frame.OTHER,
         *agreement(first, older.keys, second, newer.keys),
@@ -257,11 +253,14 @@ def replacement_features(
     longest = max(first.size, second.size)
     message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
     in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
-    each = (
-        (*statement_features(one.reading, assistant=one.assistant), not one.reading.subject)
-        for one in (older, newer)
+    sides = (
+        (
+            *statement_features(statement.reading, assistant=statement.assistant),
+            not statement.reading.subject,
+        )
+        for statement in (older, newer)
     )
-    row = (*pair, *chain(*each), message, *in_long)
+    row = (*pair, *chain(*sides), message, *in_long)
     return np.array(row, np.float32)
 
 
@@ -282,17 +281,9 @@ def statement_features(read: StatementReading, *, assistant: bool) -> tuple[floa
     )
 
 
-def _with_digits(words: frozenset[str]) -> bool:
-    return any(letter.isdigit() for word in words for letter in word)
-
-
 @lru_cache(maxsize=1)
 def _weights() -> NDArray[np.float32]:
     return np.array([REPLACES[name] for name in FEATURES], np.float32)
-
-
-def _constant() -> float:
-    return REPLACES[CONSTANT]
 
 
 def reason_of(older: Statement, newer: Statement, probability: float) -> str:
@@ -301,12 +292,14 @@ def reason_of(older: Statement, newer: Statement, probability: float) -> str:
     It names what both are about, and the value of each, where their keys tell.
     """
     frame = compare_frames(older.reading, newer.reading)
-    told = frame in (Frame.VALUE, Frame.NEGATION)
+    by_wording = frame in (Frame.VALUE, Frame.NEGATION)
     both_own = older.reading.personal and newer.reading.personal
     about = name_subject(older.text, older.keys, newer.keys)
     about = about or (_speaker_of(older).title() if both_own else "")
     of = f" of {about}" if about else ""
-    reason = frame.value + of if told else f"a later statement{of}, probability {probability:.2f}"
+    reason = (
+        frame.value + of if by_wording else f"a later statement{of}, probability {probability:.2f}"
+    )
     old = name_value(older.text, older.keys, newer.reading)
     new = name_value(newer.text, newer.keys, older.reading)
     return f"{reason}: {old}, then {new}" if old and new else reason

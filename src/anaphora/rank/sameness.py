@@ -31,11 +31,6 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in text.split())
 
 
-def _phrase_table(text: str) -> dict[tuple[str, ...], tuple[str, ...]]:
-    lines = (line.split("=") for line in text.strip().splitlines())
-    return {tuple(old.split()): tuple(new.split()) for old, new in lines}
-
-
 NEGATIONS = words(
     "not no never none nobody nothing nowhere neither nor without hardly barely rarely seldom "
     "cannot isnt stopped stop quit longer instead avoid avoids refuse refuses except unless"
@@ -95,8 +90,11 @@ SAME = _pairs(
     """
 )
 
-PHRASES = _phrase_table(
-    """
+PHRASES = {
+    tuple(old.split()): tuple(new.split())
+    for old, new in (
+        line.split("=")
+        for line in """
     in order to=to
     due to=because of
     a few=afew
@@ -121,8 +119,9 @@ PHRASES = _phrase_table(
     note that=
     remember that=
     keep in mind that=
-    """
-)
+    """.strip().splitlines()
+    )
+}
 FILLERS = words("please also actually currently")
 
 LIKING = words("like likes liked love loves loved hate hates hated prefer prefers preferred")
@@ -216,22 +215,24 @@ def read_text(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
     plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
-    plain = _colon(_dates(_clock(plain)))
+    plain = _rewrite_colon(_rewrite_dates(_rewrite_clock(plain)))
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), plain)
     plain = _MONEY.sub(lambda m: f"{m[2]} {_CURRENCY[m[1]]}", plain)
-    tokens = _tokens(plain)
+    tokens = _tokenise(plain)
     question = any(token.kind == "stop" and "?" in token.text for token in tokens)
-    tokens = _rewritten(tokens)
-    whole = _reading(tokens, question)
-    moved = _moved(tokens)
-    return whole if moved is None else replace(whole, moved=_reading(moved, question))
+    tokens = _replace_gerunds(
+        _attach_articles(_replace_variants(_replace_numbers(_replace_phrases(tokens))))
+    )
+    reading = _make_reading(tokens, question)
+    moved = _move_front(tokens)
+    return reading if moved is None else replace(reading, moved=_make_reading(moved, question))
 
 
 _LARGE = 10**12
 _CURRENCY = {"$": "dollar", "€": "euro"}
 
 
-def _clock(text: str) -> str:
+def _rewrite_clock(text: str) -> str:
     def twelve(match: re.Match[str]) -> str:
         hour, minute = int(match[1]), match[2] or "00"
         if not 1 <= hour <= 12:
@@ -245,26 +246,26 @@ def _clock(text: str) -> str:
     return _CLOCK[1].sub(lambda m: m[0] if m[1] in ("10", "11", "12") else f"t{m[1]}h{m[2]}", text)
 
 
-def _dates(text: str) -> str:
+def _rewrite_dates(text: str) -> str:
     text = _ISO_DATE.sub(lambda m: f"d{m[1]}x{m[2]}x{m[3]}", text)
-    text = _MONTH_DAY.sub(lambda m: _date(m[0], m[3], m[1], m[2]), text)
-    return _DAY_MONTH.sub(lambda m: _date(m[0], m[3], m[2], m[1]), text)
+    text = _MONTH_DAY.sub(lambda m: _format_date(m[0], m[3], m[1], m[2]), text)
+    return _DAY_MONTH.sub(lambda m: _format_date(m[0], m[3], m[2], m[1]), text)
 
 
-def _date(whole: str, year: str | None, month: str, day: str) -> str:
+def _format_date(match_text: str, year: str | None, month: str, day: str) -> str:
     if not 1 <= int(day) <= 31:
-        return whole
+        return match_text
     return f"d{year or '-'}x{MONTH_OF[month.lower()]:02d}x{int(day):02d}".replace("-", "0000")
 
 
-def _colon(text: str) -> str:
+def _rewrite_colon(text: str) -> str:
     """ "Favourite colour: blue" says "is"; only where one colon divides one sentence."""
     before, colon, after = text.partition(": ")
     single = colon and ":" not in after and not re.search(r"[.?!,;]\s", text)
     return f"{before} is {after}" if single and before.strip() and after.strip() else text
 
 
-def _tokens(text: str) -> list[Word]:
+def _tokenise(text: str) -> list[Word]:
     tokens: list[Word] = []
     for match in _PIECE.finditer(text):
         kind = match.lastgroup or "word"
@@ -274,7 +275,7 @@ def _tokens(text: str) -> list[Word]:
                 tokens.append(Word("-", kind="mark"))
             continue
         if kind == "word":
-            tokens.extend(_word(piece, tokens))
+            tokens.extend(_read_word(piece, tokens))
         elif kind == "mark" and piece in "\u2013\u2014\u2010\u2011":
             tokens.append(Word("-", kind="mark"))
         else:
@@ -284,7 +285,7 @@ def _tokens(text: str) -> list[Word]:
     return tokens
 
 
-def _word(piece: str, before: list[Word]) -> list[Word]:
+def _read_word(piece: str, before: list[Word]) -> list[Word]:
     """A word with its contraction opened; its case kept only where it can mean something."""
     first = not before or before[-1].kind == "stop"
     low = piece.lower()
@@ -310,14 +311,7 @@ def _word(piece: str, before: list[Word]) -> list[Word]:
     return [Word(stem, "", case, name), Word("'" + ending)] if stem else [Word(low)]
 
 
-def _rewritten(tokens: list[Word]) -> list[Word]:
-    tokens = _phrases(tokens)
-    tokens = _numbers(tokens)
-    tokens = _exchanged(tokens)
-    return _gerunds(_articles(tokens))
-
-
-def _phrases(tokens: list[Word]) -> list[Word]:
+def _replace_phrases(tokens: list[Word]) -> list[Word]:
     out: list[Word] = []
     at = 0
     while at < len(tokens):
@@ -333,29 +327,29 @@ def _phrases(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _numbers(tokens: list[Word]) -> list[Word]:
+def _replace_numbers(tokens: list[Word]) -> list[Word]:
     """Number words as digits: "twenty three" is 23, "three hundred" is 300."""
     out: list[Word] = []
     at = 0
     while at < len(tokens):
         word = tokens[at].text
-        value = NUMBERS.get(word) if tokens[at].kind == "word" else None
-        if value is None:
+        number = NUMBERS.get(word) if tokens[at].kind == "word" else None
+        if number is None:
             out.append(Word(ORDINALS[word]) if word in ORDINALS else tokens[at])
             at += 1
             continue
         at += 1
-        if value >= 20 and at < len(tokens) and 1 <= NUMBERS.get(tokens[at].text, 0) <= 9:
-            value += NUMBERS[tokens[at].text]
+        if number >= 20 and at < len(tokens) and 1 <= NUMBERS.get(tokens[at].text, 0) <= 9:
+            number += NUMBERS[tokens[at].text]
             at += 1
-        while at < len(tokens) and tokens[at].text in SCALES and value < _LARGE:
-            value *= SCALES[tokens[at].text]
+        while at < len(tokens) and tokens[at].text in SCALES and number < _LARGE:
+            number *= SCALES[tokens[at].text]
             at += 1
-        out.append(Word(str(value), kind="number"))
+        out.append(Word(str(number), kind="number"))
     return out
 
 
-def _exchanged(tokens: list[Word]) -> list[Word]:
+def _replace_variants(tokens: list[Word]) -> list[Word]:
     """Units after numbers, spelling variants and synonyms; fillers go."""
     out: list[Word] = []
     for at, token in enumerate(tokens):
@@ -364,8 +358,8 @@ def _exchanged(tokens: list[Word]) -> list[Word]:
             out.append(Word(UNITS.get(token.text, "%")))
         elif token.kind == "word" and token.text in SAME:
             new = SAME[token.text]
-            some = new.split("_") if "every_" in new else [new]
-            out.extend(replace(token, text=word) for word in some)
+            forms = new.split("_") if "every_" in new else [new]
+            out.extend(replace(token, text=word) for word in forms)
         elif token.kind == "word" and _is_filler(token, tokens, at):
             continue
         else:
@@ -383,7 +377,7 @@ def _is_filler(token: Word, tokens: list[Word], at: int) -> bool:
     return token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING and after is not None
 
 
-def _articles(tokens: list[Word]) -> list[Word]:
+def _attach_articles(tokens: list[Word]) -> list[Word]:
     """Articles become a mark on the word after them; a last one is a word of its own."""
     letters = any(len(t.text) == 1 and t.name and t.text not in "ai" for t in tokens)
     out: list[Word] = []
@@ -399,7 +393,7 @@ def _articles(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _gerunds(tokens: list[Word]) -> list[Word]:
+def _replace_gerunds(tokens: list[Word]) -> list[Word]:
     out: list[Word] = []
     at = 0
     while at < len(tokens):
@@ -409,25 +403,26 @@ def _gerunds(tokens: list[Word]) -> list[Word]:
         wish = len(out) > 1 and out[-2].text in ("would", "'d")
         if out[-1].text not in LIKING or at >= len(tokens) or wish:
             continue
-        here = tokens[at]
-        if here.text == "to" and at + 1 < len(tokens) and tokens[at + 1].kind == "word":
+        following = tokens[at]
+        if following.text == "to" and at + 1 < len(tokens) and tokens[at + 1].kind == "word":
             out.append(Word("-ing " + _stem(tokens[at + 1].text)))
             at += 2
-        elif here.kind == "word" and not here.article and _is_gerund(here.text):
-            out.append(Word("-ing " + _stem(here.text)))
+        elif (
+            following.kind == "word"
+            and not following.article
+            and re.fullmatch(r"[a-z]{2,}ing", following.text)
+            and _stem(following.text) != following.text
+        ):
+            out.append(Word("-ing " + _stem(following.text)))
             at += 1
     return out
-
-
-def _is_gerund(word: str) -> bool:
-    return re.fullmatch(r"[a-z]{2,}ing", word) is not None and _stem(word) != word
 
 
 def _stem(word: str) -> str:
     return (analyse(word) or [word])[-1]
 
 
-def _moved(tokens: list[Word]) -> list[Word] | None:
+def _move_front(tokens: list[Word]) -> list[Word] | None:
     """ "On Fridays, she cooks" as "she cooks on Fridays"; None where nothing can be moved."""
     breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
     if len(breaks) != 1 or tokens[breaks[0]].text != ",":
@@ -438,7 +433,7 @@ def _moved(tokens: list[Word]) -> list[Word] | None:
     return tokens[at + 1 :] + tokens[:at]
 
 
-def _reading(tokens: list[Word], question: bool) -> TextReading:
+def _make_reading(tokens: list[Word], question: bool) -> TextReading:
     words: list[Word] = []
     commas: list[int] = []
     for token in tokens:
@@ -467,52 +462,45 @@ def differences(a: str, b: str) -> tuple[str, ...]:
     """
     if a == b:
         return ()
-    one, other = read_text(a), read_text(b)
-    if not one.words or not other.words:
+    first, second = read_text(a), read_text(b)
+    if not first.words or not second.words:
         return ("words",)
     # A clause at the front may have been moved to the end.
-    ways = [(one.moved, other), (one, other.moved)] if not _same_words(one, other) else []
-    for left, right in ways:
-        if left is not None and right is not None and not _differences(left, right):
+    ways = [(first.moved, second), (first, second.moved)] if not _same_words(first, second) else []
+    for first_way, second_way in ways:
+        if first_way is not None and second_way is not None and not _compare(first_way, second_way):
             return ()
-    return _differences(one, other)
+    return _compare(first, second)
 
 
-def _same_words(one: TextReading, other: TextReading) -> bool:
-    return [word.text for word in one.words] == [word.text for word in other.words]
+def _same_words(first: TextReading, second: TextReading) -> bool:
+    return [word.text for word in first.words] == [word.text for word in second.words]
 
 
-def _differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
-    same = _same_words(one, other)
-    return _fine_differences(one, other) if same else _coarse_differences(one, other)
+def _compare(first: TextReading, second: TextReading) -> tuple[str, ...]:
+    kinds: set[str] = set()
+    if first.question != second.question:
+        kinds.add("question")
+    if not _same_words(first, second):
+        counts = [Counter(word.text for word in side.words) for side in (first, second)]
+        changed = (counts[0] - counts[1]) + (counts[1] - counts[0])
+        kinds |= {
+            _classify(word) for word in chain(first.words, second.words) if word.text in changed
+        }
+        return tuple(sorted(kinds)) or ("order",)
+    # What can still differ between texts of the same words in the same order.
+    for word, counterpart in zip(first.words, second.words, strict=True):
+        if word.article and counterpart.article and word.article != counterpart.article:
+            kinds.add("articles")
+        if word.case and counterpart.case and word.case != counterpart.case:
+            kinds.add("case")
+    commas = first.commas != second.commas
+    if commas and any(word.text in _COMMA_MATTERS for word in first.words):
+        kinds.add("punctuation")
+    return tuple(sorted(kinds))
 
 
-def _fine_differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
-    """What can still differ between texts of the same words in the same order."""
-    found: set[str] = set()
-    if one.question != other.question:
-        found.add("question")
-    for left, right in zip(one.words, other.words, strict=True):
-        if left.article and right.article and left.article != right.article:
-            found.add("articles")
-        if left.case and right.case and left.case != right.case:
-            found.add("case")
-    commas = one.commas != other.commas
-    if commas and any(word.text in _COMMA_MATTERS for word in one.words):
-        found.add("punctuation")
-    return tuple(sorted(found))
-
-
-def _coarse_differences(one: TextReading, other: TextReading) -> tuple[str, ...]:
-    left, right = (Counter(word.text for word in side.words) for side in (one, other))
-    changed = (left - right) + (right - left)
-    found = {_kind(word) for word in chain(one.words, other.words) if word.text in changed}
-    if one.question != other.question:
-        found.add("question")
-    return tuple(sorted(found)) or ("order",)
-
-
-def _kind(word: Word) -> str:
+def _classify(word: Word) -> str:
     text = word.text
     for kind, listed in _KINDS:
         if text in listed:
@@ -526,7 +514,7 @@ def _kind(word: Word) -> str:
     return "names" if word.name else "words"
 
 
-# As `_clock` and `_dates` write times and dates.
+# As `_rewrite_clock` and `_rewrite_dates` write times and dates.
 _IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
 _KINDS = (
     ("negation", NEGATIONS),

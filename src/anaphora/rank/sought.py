@@ -7,7 +7,6 @@ for: words, names of people, identifiers ("ERR-4021"). The framing words say not
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -49,9 +48,9 @@ class Sought:
 
 
 @lru_cache(maxsize=1)
-def _framing() -> frozenset[str]:
+def _list_framing() -> frozenset[str]:
     """The tokens of framing words, in any language."""
-    texts = (one.cues.get(name, "") for one in languages().values() for name in _FRAMES)
+    texts = (language.cues.get(name, "") for language in languages().values() for name in _FRAMES)
     return frozenset(token for words in texts for word in words.split() for token in analyse(word))
 
 
@@ -61,48 +60,45 @@ def read_sought(question: str) -> Sought:
     words = asked_words(question)
     identifiers = {word.tokens[0] for word in words if word.exact and not word.tokens[0].isdigit()}
     # "qx-771" is looked up by its parts as well; they are one word.
-    distinct = tuple(word for word in words if not _is_part(word.tokens[0], identifiers))
-    framing = _framing()
-    left = tuple(word for word in distinct if word.tokens[0] not in framing)
-    own = left or distinct
-    return Sought(
-        own,
-        framed=len(left) < len(distinct),
-        bare=not left,
-        identifiers=frozenset(identifiers & {word.tokens[0] for word in own}),
+    distinct = tuple(
+        word
+        for word in words
+        if not any(
+            word.tokens[0] in identifier and word.tokens[0] != identifier
+            for identifier in identifiers
+        )
     )
-
-
-def _is_part(token: str, identifiers: Collection[str]) -> bool:
-    return any(token in identifier and token != identifier for identifier in identifiers)
+    framing = _list_framing()
+    remaining = tuple(word for word in distinct if word.tokens[0] not in framing)
+    chosen = remaining or distinct
+    return Sought(
+        chosen,
+        framed=len(remaining) < len(distinct),
+        bare=not remaining,
+        identifiers=frozenset(identifiers & {word.tokens[0] for word in chosen}),
+    )
 
 
 def bearing_parts(question: str, text: str) -> str:
     """`text`, or of a very long one the beginning and the first places where words of the question
-    may stand, wherever these are: what `held_terms` needs of it, in bounded size."""
+    may stand, wherever these are: what `find_held_terms` needs of it, in bounded size."""
     if len(text) <= _MOST_READ:
         return text
     small = text.lower()
     parts = [text[:_MOST_READ]]
     for word in read_sought(question).words:
-        for at in _places(small, _needles(word)):
-            start = max(text.rfind("\n", at - _AROUND, at) + 1, at - _AROUND, 0)
-            parts.append(text[start : at + _AROUND])
+        for needle in _make_needles(word):
+            at = _MOST_READ - len(needle)
+            for _ in range(_PLACES):
+                at = small.find(needle, at + 1)
+                if at < 0:
+                    break
+                start = max(text.rfind("\n", at - _AROUND, at) + 1, at - _AROUND, 0)
+                parts.append(text[start : at + _AROUND])
     return "\n".join(parts)
 
 
-def _places(small: str, needles: Iterable[str]) -> Iterator[int]:
-    """The first places of needles in a text in small letters, beyond what is read anyway."""
-    for needle in needles:
-        at = _MOST_READ - len(needle)
-        for _ in range(_PLACES):
-            at = small.find(needle, at + 1)
-            if at < 0:
-                break
-            yield at
-
-
-def _needles(word: QueryWord) -> set[str]:
+def _make_needles(word: QueryWord) -> set[str]:
     """How a word may begin in a text in small letters: as it is typed, and as its stem does."""
     forms = {form.lower() for form in (word.form, *word.spellings, *word.tokens) if form}
     needles = {form.partition("~")[0] for form in forms}
@@ -112,30 +108,30 @@ def _needles(word: QueryWord) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def held_terms(question: str, text: str) -> frozenset[str]:
+def find_held_terms(question: str, text: str) -> frozenset[str]:
     """The terms of `read_sought(question)` that `text` holds, wherever they stand in it."""
-    held = set()
+    terms = set()
     tokens = words_of(text)
     code = language_of(text[:HEAD])
     codes = (code,) if code in languages() else ()
     beyond = text[HEAD:]
     for word in read_sought(question).words:
         if not tokens.isdisjoint(word.tokens_in(codes)) or (
-            not _named(text).isdisjoint(word.tokens)
+            not _find_named(text).isdisjoint(word.tokens)
             if word.exact
-            else _is_written(word, _folded(text), beyond=bool(beyond))
+            else _is_written(word, _fold(text), beyond=bool(beyond))
         ):
-            held.add(word.tokens[0])
-    return frozenset(held)
+            terms.add(word.tokens[0])
+    return frozenset(terms)
 
 
 @lru_cache(maxsize=256)
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return typed_text(text).casefold()
 
 
 @lru_cache(maxsize=256)
-def _named(text: str) -> frozenset[str]:
+def _find_named(text: str) -> frozenset[str]:
     """The tokens of the lines of a text that hold a digit, as all identifiers do."""
     lines = [line for line in text.splitlines() if any(map(str.isdigit, line))]
     named = "\n".join(lines)[:_MOST_NAMED].lower()
@@ -143,12 +139,12 @@ def _named(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def held_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
+def find_terms_in_title(title: str, terms: frozenset[str]) -> frozenset[str]:
     """Those of `terms` that stand in what something is called, as a part of a longer word too."""
-    held = frozenset(analyse(title))
-    names = " ".join(held)
+    tokens = frozenset(analyse(title))
+    names = " ".join(tokens)
     return frozenset(
-        term for term in terms if term in held or (len(term) > _SHORTEST and term in names)
+        term for term in terms if term in tokens or (len(term) > _SHORTEST and term in names)
     )
 
 

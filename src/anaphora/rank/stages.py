@@ -11,7 +11,7 @@ questions that ask for an order are read so: lists and summaries lose by it (dec
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,25 +45,18 @@ def spread_over_stages(
     if len(best) <= STAGES:
         return scores
     better = np.where(scores.found, np.float32(MOST), np.float32(0.0))
-    stage = _stages(table, scores.rows[best])
+    rows = scores.rows[best]
+    ts = table.ts[rows]
+    keys: tuple[NDArray[Any], ...] = (table.position[rows], table.conversation[rows])
+    # Without all times, the order of the threads and of their turns has to do.
+    order = np.lexsort(keys if np.isnan(ts).any() else (*keys, ts))
+    stage = np.empty(len(rows), np.intp)
+    stage[order] = np.arange(len(rows)) * STAGES // len(rows)
     for number in range(STAGES):
-        here = best[stage == number]
-        better[here] = np.minimum(np.arange(len(here)), MOST)
+        members = best[stage == number]
+        better[members] = np.minimum(np.arange(len(members)), MOST)
     lost = better * np.float32(weights.spread / weights.scale)
     spread = -np.minimum(lost, np.maximum(scores.total, 0.0))
     return replace(
         scores, total=scores.total + spread, factors={**scores.factors, "spread": spread}
     )
-
-
-def _stages(table: TurnTable, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The stage of each row, 0 … STAGES - 1, of as many rows each, the oldest first."""
-    ts = table.ts[rows]
-    if np.isnan(ts).any():
-        # Where times are missing, the order of the threads and of their turns is what is left.
-        order = np.lexsort((table.position[rows], table.conversation[rows]))
-    else:
-        order = np.lexsort((table.position[rows], table.conversation[rows], ts))
-    stage = np.empty(len(rows), np.intp)
-    stage[order] = np.arange(len(rows)) * STAGES // len(rows)
-    return stage

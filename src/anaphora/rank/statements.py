@@ -38,42 +38,44 @@ _CALENDAR_TOKENS: Final = frozenset(analyse(" ".join(sorted(_CALENDAR))))
 
 
 @lru_cache(maxsize=64)
-def _spoken(code: str) -> tuple[Language, ...]:
+def _list_spoken(code: str) -> tuple[Language, ...]:
     """English, which is spoken everywhere, and the language of a text; any where none is known."""
     if code:
-        return tuple(languages()[one] for one in dict.fromkeys((ENGLISH, code)))
-    return tuple(one for one in languages().values() if one.spaced)
+        return tuple(languages()[name] for name in dict.fromkeys((ENGLISH, code)))
+    return tuple(language for language in languages().values() if language.spaced)
 
 
 @lru_cache(maxsize=256)
-def _cue(name: str, code: str) -> re.Pattern[str]:
+def _compile_cue(name: str, code: str) -> re.Pattern[str]:
     """The pattern of a cue in a language, for texts in small letters, but for "personal"."""
-    found = (one.any_of(one.cues.get(name, ())) for one in _spoken(code))
+    patterns = (language.any_of(language.cues.get(name, ())) for language in _list_spoken(code))
     # Not with IGNORECASE: that looks at every word twice as long.
-    return re.compile("|".join(one for one in found if one) or "(?!)")
+    return re.compile("|".join(pattern for pattern in patterns if pattern) or "(?!)")
 
 
 @lru_cache(maxsize=64)
-def _question_word(code: str) -> re.Pattern[str]:
+def _compile_question_word(code: str) -> re.Pattern[str]:
     """How a question begins in a language."""
-    found = [
-        f"(?:{loose(one.questions)}{_END if one.spaced else ''})"
-        for one in _spoken(code)
-        if one.questions
+    openings = [
+        f"(?:{loose(language.questions)}{_END if language.spaced else ''})"
+        for language in _list_spoken(code)
+        if language.questions
     ]
-    return re.compile("|".join(found), re.IGNORECASE)
+    return re.compile("|".join(openings), re.IGNORECASE)
 
 
 @lru_cache(maxsize=64)
-def _question_inside(code: str) -> re.Pattern[str]:
+def _compile_question_inside(code: str) -> re.Pattern[str]:
     """How a question begins within a sentence of a language."""
-    found = [one.questions_inside for one in _spoken(code) if one.questions_inside]
-    return re.compile("|".join(found) or "(?!)", re.IGNORECASE)
+    openings = [
+        language.questions_inside for language in _list_spoken(code) if language.questions_inside
+    ]
+    return re.compile("|".join(openings) or "(?!)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class StatementReading:
-    """What is read of one text, whoever asks.
+    """What is read of one text, independently of any question.
 
     `words` are its tokens without stop words, `told` those outside its questions. `personal`: it
     speaks in the first person; `negated`: it holds a negation; `asks`: it is a question and little
@@ -134,56 +136,62 @@ def _read_statement(text: str) -> StatementReading:
     code, small = language_of(head), head.lower()
     # In small letters: a capital within a word would part it.
     tokens = analyse(small, keep_stop_words=False)
-    words = told = frozenset(tokens)
-    asking = _asking_sentences(small, code)
+    words = telling = frozenset(tokens)
+    asking = _find_questions(small, code)
     asks = False
     if asking:
-        rest = " ".join(one for one in _sentences(small) if one not in asking)
-        told = frozenset(analyse(rest, keep_stop_words=False))
-        asks = len(rest) <= len(head) / 3
-    verb = _cue("verb", code).search(small, 1)
-    subject = _segments(small[: verb.start()] if verb else "", code)
+        statements = " ".join(
+            sentence for sentence in _split_sentences(small) if sentence not in asking
+        )
+        telling = frozenset(analyse(statements, keep_stop_words=False))
+        asks = len(statements) <= len(head) / 3
+    verb = _compile_cue("verb", code).search(small, 1)
+    subject = _split_segments(small[: verb.start()] if verb else "", code)
     return StatementReading(
         words,
-        told,
-        _cue("personal", code).search(head) is not None,
-        _cue("negation", code).search(small) is not None,
-        asks or _cue("asking", code).search(small) is not None,
-        _cue("unknown", code).search(small) is not None,
+        telling,
+        _compile_cue("personal", code).search(head) is not None,
+        _compile_cue("negation", code).search(small) is not None,
+        asks or _compile_cue("asking", code).search(small) is not None,
+        _compile_cue("unknown", code).search(small) is not None,
         len(tokens),
         _frame_tokens(tokens),
         frozenset(token for segment in subject for token in segment),
         subject[0][-1] if subject else "",
-        _cue("change", code).search(small) is not None,
-        _cue("added", code).search(small) is not None,
-        _cue("several", code).search(small) is not None,
-        _cue("tentative", code).search(small) is not None,
-        told - _tokens_of_cues(small, code, "now", "still", "unchanged", "several"),
-        _cue("unchanged", code).search(small) is not None,
+        _compile_cue("change", code).search(small) is not None,
+        _compile_cue("added", code).search(small) is not None,
+        _compile_cue("several", code).search(small) is not None,
+        _compile_cue("tentative", code).search(small) is not None,
+        telling - _tokens_of_cues(small, code, "now", "still", "unchanged", "several"),
+        _compile_cue("unchanged", code).search(small) is not None,
         len(text.rstrip(_LAST_MARKS)),
         frozenset(word.casefold() for word in _WRITTEN.findall(head)),
-        told - _tokens_of_cues(small, code, "now", "still", "unchanged", "change"),
-        _cue("complaint", code).search(small) is not None,
+        telling - _tokens_of_cues(small, code, "now", "still", "unchanged", "change"),
+        _compile_cue("complaint", code).search(small) is not None,
     )
 
 
-def _sentences(text: str) -> list[str]:
-    return [one for one in _SENTENCE_END.split(text.rstrip(_LAST_MARKS)) if one.strip()]
+def _split_sentences(text: str) -> list[str]:
+    return [
+        sentence for sentence in _SENTENCE_END.split(text.rstrip(_LAST_MARKS)) if sentence.strip()
+    ]
 
 
-def _asking_sentences(text: str, code: str) -> list[str]:
+def _find_questions(text: str, code: str) -> list[str]:
     """The sentences that ask: those before a question mark, and the last one by its wording.
 
     What ends the text is left out: with a mark or without, it asks the same.
     """
-    *others, last = _sentences(text) or [""]
-    asking = [one for one in others if one.rstrip("\"')”’ ").endswith(QUESTION_MARKS)]
+    *earlier, last = _split_sentences(text) or [""]
+    asking = [
+        sentence for sentence in earlier if sentence.rstrip("\"')”’ ").endswith(QUESTION_MARKS)
+    ]
     bare = _BEFORE_QUESTION.sub("", last.strip())
-    opening = _question_word(code).match(bare)
+    opening = _compile_question_word(code).match(bare)
     # "Do not push" asks for nothing.
     if (
-        opening and not _cue("negation", code).match(bare.lower(), opening.end() + 1)
-    ) or _question_inside(code).search(bare):
+        opening and not _compile_cue("negation", code).match(bare.lower(), opening.end() + 1)
+    ) or _compile_question_inside(code).search(bare):
         asking.append(last)
     return asking
 
@@ -191,25 +199,27 @@ def _asking_sentences(text: str, code: str) -> list[str]:
 def cut_at_function_words(text: str) -> list[tuple[str, ...]]:
     """The tokens of a text that stand together, between function words, verbs and marks."""
     head = typed_text(text)[:HEAD]
-    return _segments(head.lower(), language_of(head))
+    return _split_segments(head.lower(), language_of(head))
 
 
-def _segments(text: str, code: str) -> list[tuple[str, ...]]:
-    parts = (tuple(analyse(part, keep_stop_words=False)) for part in _cut(code).split(text))
+def _split_segments(text: str, code: str) -> list[tuple[str, ...]]:
+    parts = (tuple(analyse(part, keep_stop_words=False)) for part in _compile_cut(code).split(text))
     return [part for part in parts if part]
 
 
 @lru_cache(maxsize=64)
-def _cut(code: str) -> re.Pattern[str]:
-    words = {word for one in _spoken(code) for word in one.written}
+def _compile_cut(code: str) -> re.Pattern[str]:
+    words = {word for language in _list_spoken(code) for word in language.written}
     listed = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-    cues = "|".join(_cue(name, code).pattern for name in ("verb", "change", "now", "still"))
+    cues = "|".join(_compile_cue(name, code).pattern for name in ("verb", "change", "now", "still"))
     alone = rf"(?<![\w-])(?:{listed}|{cues})(?![\w-])"
     return re.compile(rf"{alone}|[^\w\s'’.,:/@-]|[.,:](?=\s|$)", re.IGNORECASE)
 
 
 def _tokens_of_cues(small: str, code: str, *names: str) -> frozenset[str]:
-    phrases = [match.group() for name in names for match in _cue(name, code).finditer(small)]
+    phrases = [
+        match.group() for name in names for match in _compile_cue(name, code).finditer(small)
+    ]
     return frozenset(analyse(" ".join(phrases))) if phrases else frozenset()
 
 
@@ -252,27 +262,27 @@ class QuestionCues:
 _TIMES: Final = ("first", "now", "order", "before", "past", "first_in_past", "before_in_past")
 
 
-def _phrases(name: str, code: str, small: str) -> list[str]:
+def _find_phrases(name: str, code: str, small: str) -> list[str]:
     """What of a text in small letters a cue matches."""
-    pattern = _tense(code) if name == "past" else _cue(name, code)
+    pattern = _compile_tense(code) if name == "past" else _compile_cue(name, code)
     return [match.group() for match in pattern.finditer(small)]
 
 
 @lru_cache(maxsize=64)
-def _tense(code: str) -> re.Pattern[str]:
+def _compile_tense(code: str) -> re.Pattern[str]:
     """What stands in the past, in the text's language alone: "was" is German for "what"."""
-    own = languages().get(code)
-    if own is None or not own.cues.get("past"):
-        return _cue("past", code)
-    return re.compile(own.any_of(own.cues["past"]))
+    language = languages().get(code)
+    if language is None or not language.cues.get("past"):
+        return _compile_cue("past", code)
+    return re.compile(language.any_of(language.cues["past"]))
 
 
 @lru_cache(maxsize=128)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
     code, small = language_of(question), question.lower()
-    timed = _cue("no_time", code).sub(" , ", small)
-    matches = {name: _phrases(name, code, timed) for name in _TIMES}
+    timed = _compile_cue("no_time", code).sub(" , ", small)
+    matches = {name: _find_phrases(name, code, timed) for name in _TIMES}
     tense = bool(matches["past"])
     first = bool(matches["first"] or (tense and matches["first_in_past"]))
     past = 0
@@ -300,12 +310,12 @@ def asked_words(question: str) -> tuple[QueryWord, ...]:
     """
     words = query_words(question)
     code, small = language_of(question), question.lower()
-    timed = _cue("no_time", code).sub(" , ", small)
-    idle = {token for phrase in _phrases("idle", code, timed) for token in analyse(phrase)}
-    without = _cue("idle", code).sub(" , ", timed)
+    timed = _compile_cue("no_time", code).sub(" , ", small)
+    idle = {token for phrase in _find_phrases("idle", code, timed) for token in analyse(phrase)}
+    without = _compile_cue("idle", code).sub(" , ", timed)
     if not idle or not analyse(without, keep_stop_words=False):
         return words
-    rest = frozenset(analyse(without))
-    names = frozenset(analyse(" ".join(_phrases("no_time", code, small))))
-    left = tuple(word for word in words if word.tokens[0] not in idle - rest - names)
-    return left or words
+    other_tokens = frozenset(analyse(without))
+    names = frozenset(analyse(" ".join(_find_phrases("no_time", code, small))))
+    remaining = tuple(word for word in words if word.tokens[0] not in idle - other_tokens - names)
+    return remaining or words

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from anaphora.core.analyser import analyse
@@ -69,7 +70,9 @@ def read_keys(text: str, speaker: str = "") -> StatementKeys:
     reading = read_statement(text)
     segments = cut_at_function_words(text)
     paths = _PATH.findall(typed_text(text))
-    subjects = {*_subjects(reading, segments), *map(str.casefold, paths)}
+    # What stands before the verb; if no verb is known, all but the last words.
+    before = reading.subject or chain(*(segments[:-1] or segments))
+    subjects = {*before, *map(str.casefold, paths)}
     if reading.personal:
         subjects.add(SPEAKER + (speaker.split() or [""])[0].casefold())
     attributes, numbers = set[str](), set[str]()
@@ -80,7 +83,7 @@ def read_keys(text: str, speaker: str = "") -> StatementKeys:
         attributes.add(DAY)
     if paths:
         attributes.add(PATH)
-    for noun, number in _numbers(segments):
+    for noun, number in _find_numbers(segments):
         numbers.add(number)
         attributes.add(f"{NUMBER} {noun}" if noun else NUMBER)
     values = (reading.told & tokens_of_time()) | numbers
@@ -90,12 +93,16 @@ def read_keys(text: str, speaker: str = "") -> StatementKeys:
 
 
 def share_a_subject(
-    first: StatementReading, one: StatementKeys, second: StatementReading, other: StatementKeys
+    first: StatementReading,
+    first_keys: StatementKeys,
+    second: StatementReading,
+    second_keys: StatementKeys,
 ) -> bool:
     """Whether a word of what one of two statements is about stands in the other, or the same
     speaker tells both of themselves; words of time are no subject."""
     speakers = [
-        {word for word in keys.subjects if word.startswith(SPEAKER)} for keys in (one, other)
+        {word for word in keys.subjects if word.startswith(SPEAKER)}
+        for keys in (first_keys, second_keys)
     ]
     if all(speakers) and (SPEAKER in speakers[0] | speakers[1] or speakers[0] & speakers[1]):
         return True
@@ -103,7 +110,7 @@ def share_a_subject(
         # Where no verb shows what one is about, any word may.
         shared = first.words & second.words
     else:
-        shared = one.subjects & second.words | other.subjects & first.words
+        shared = first_keys.subjects & second.words | second_keys.subjects & first.words
     # A single Chinese character is in too many words to tell of one thing.
     return any(len(word) > 1 for word in shared - tokens_of_time())
 
@@ -124,61 +131,62 @@ _MOST_SHARED: Final = 3
 
 
 def agreement(
-    first: StatementReading, one: StatementKeys, second: StatementReading, other: StatementKeys
+    older: StatementReading,
+    older_keys: StatementKeys,
+    newer: StatementReading,
+    newer_keys: StatementKeys,
 ) -> tuple[float, ...]:
     """How far the keys of an older and a newer statement agree, each 0 to 1, as `OF_KEYS`."""
-    own, others = one.subjects - tokens_of_time(), other.subjects - tokens_of_time()
-    held, lacking = second.words | other.subjects, first.words | one.subjects
-    measures = [{kind for kind in keys.attributes if " " in kind} for keys in (one, other)]
-    kinds = one.attributes & other.attributes
+    older_subjects, newer_subjects = (
+        older_keys.subjects - tokens_of_time(),
+        newer_keys.subjects - tokens_of_time(),
+    )
+    newer_words, older_words = newer.words | newer_keys.subjects, older.words | older_keys.subjects
+    measures = [
+        {kind for kind in keys.attributes if " " in kind} for keys in (older_keys, newer_keys)
+    ]
+    kinds = older_keys.attributes & newer_keys.attributes
     return (
-        len(others & lacking) / max(1, len(others)),
-        min(len(own & others), _MOST_SHARED) / _MOST_SHARED,
+        len(newer_subjects & older_words) / max(1, len(newer_subjects)),
+        min(len(older_subjects & newer_subjects), _MOST_SHARED) / _MOST_SHARED,
         all(measures) and not measures[0] & measures[1],
         DAY in kinds,
         CLOCK in kinds,
-        bool(one.attributes and other.attributes) and not kinds,
-        min(len(one.values & other.values), _MOST_SHARED) / _MOST_SHARED,
-        bool(one.values - held and other.values - lacking and kinds),
-        bool(one.attributes),
-        bool(other.attributes),
+        bool(older_keys.attributes and newer_keys.attributes) and not kinds,
+        min(len(older_keys.values & newer_keys.values), _MOST_SHARED) / _MOST_SHARED,
+        bool(older_keys.values - newer_words and newer_keys.values - older_words and kinds),
+        bool(older_keys.attributes),
+        bool(newer_keys.attributes),
     )
 
 
-def name_subject(text: str, one: StatementKeys, other: StatementKeys) -> str:
+def name_subject(text: str, keys: StatementKeys, other_keys: StatementKeys) -> str:
     """The words of `text` for what both keys are about; "" for none."""
-    return _as_written(text, one.subjects & other.subjects)
+    return _write_tokens(text, keys.subjects & other_keys.subjects)
 
 
 def name_value(text: str, keys: StatementKeys, other: StatementReading) -> str:
     """The words of `text` for the values that another statement lacks; "" for none."""
-    return _as_written(text, keys.values - other.words)
+    return _write_tokens(text, keys.values - other.words)
 
 
-def _as_written(text: str, tokens: frozenset[str]) -> str:
+def _write_tokens(text: str, tokens: frozenset[str]) -> str:
     """The words of a text that have these tokens, each once, in their order."""
     words = (word.strip("'’.,:") for word in _WORD.findall(typed_text(text)[:HEAD]))
-    named = (word for word in words if word and tokens.intersection(_tokens(word)))
+    named = (word for word in words if word and tokens.intersection(_tokenise(word)))
     return " ".join(dict.fromkeys(named))
 
 
 @lru_cache(maxsize=8192)
-def _tokens(part: str) -> tuple[str, ...]:
+def _tokenise(part: str) -> tuple[str, ...]:
     return tuple(analyse(part.lower(), keep_stop_words=False))
 
 
-def _subjects(reading: StatementReading, segments: list[tuple[str, ...]]) -> Iterable[str]:
-    """What stands before the verb; where no verb is known, all but the last words."""
-    if reading.subject:
-        return reading.subject
-    return (token for segment in segments[:-1] or segments for token in segment)
-
-
-def _numbers(segments: list[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+def _find_numbers(segments: list[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     """Each number with the word beside it, "" for none."""
     for segment in segments:
-        for place, token in enumerate(segment):
+        for index, token in enumerate(segment):
             if token[:1].isdigit():
-                beside = (*segment[place + 1 : place + 2], *segment[max(0, place - 1) : place])
-                noun = next((one for one in beside if not one[:1].isdigit()), "")
+                beside = (*segment[index + 1 : index + 2], *segment[max(0, index - 1) : index])
+                noun = next((word for word in beside if not word[:1].isdigit()), "")
                 yield noun, token

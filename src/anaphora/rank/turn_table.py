@@ -66,7 +66,7 @@ STANDING = 2  # an instruction for later ("always …", "from now on …", "… 
 # Pasted logs and files are judged by what surrounds them, where people write their own words.
 _HEAD = 4000
 _TAIL = 1000
-# Who gives a standing instruction opens with it; further down, "always" is somebody's document.
+# A standing instruction opens with it; further down, "always" is part of some document.
 _OPENING = 400
 
 
@@ -76,23 +76,26 @@ def turn_flags(text: str) -> int:
     Takes some ten microseconds for a usual turn.
     """
     code = language_of(text)
-    personal, standing = _patterns(code)
-    shown = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
-    flags = PERSONAL if personal.search(shown) else 0
-    if standing.search(typed_text(text[: 2 * _OPENING]), 0, _OPENING):
+    personal, instruction = _compile_patterns(code)
+    excerpt = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
+    flags = PERSONAL if personal.search(excerpt) else 0
+    if instruction.search(typed_text(text[: 2 * _OPENING]), 0, _OPENING):
         flags |= STANDING
     return flags
 
 
 @lru_cache(maxsize=64)
-def _patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What is personal and what is a standing instruction; English in no known language."""
+def _compile_patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Patterns of personal statements and of standing instructions; "" is read as English."""
     cues = languages()[code or ENGLISH].cues
     spaced = languages()[code or ENGLISH].spaced
     personal = "|".join(cues.get("personal_of_turns") or cues.get("personal", ()))
-    standing, asking = "|".join(cues.get("standing", ())), "|".join(cues.get("standing_asks", ()))
+    instruction, asking = (
+        "|".join(cues.get("standing", ())),
+        "|".join(cues.get("standing_asks", ())),
+    )
     bound = r"\b" if spaced else ""
-    opening = rf"(?:^|[.!?。！？\n])\s*(?:{standing or '(?!)'}){bound}"
+    opening = rf"(?:^|[.!?。！？\n])\s*(?:{instruction or '(?!)'}){bound}"
     return (
         re.compile(rf"{bound}(?:{personal or '(?!)'}){bound}"),
         re.compile(rf"{opening}|{bound}(?:{asking or '(?!)'}){bound}", re.IGNORECASE),

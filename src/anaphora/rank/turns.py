@@ -1,4 +1,4 @@
-"""Scores the turns of conversations for a question: words, meaning, neighbours, who and when.
+"""Scores the turns of conversations for a question: words, meaning, neighbours, speaker, time.
 
     total = (words + meaning + context + speaker + personal + time + standing) / scale
 
@@ -53,13 +53,13 @@ class Weights:
     # Share of a neighbour's words and meaning that a turn is given, for either side: a question
     # and its answer, a topic that goes on. More drowns turns in their surroundings.
     neighbour: float = 0.15
-    # The turn is by whom the question names.
+    # The turn is by a speaker that the question names.
     speaker: float = 0.5
-    # The turn is by the asker ("my", "I") or by who was asked ("you told me"). Less than a name
+    # The turn is by the asker ("my", "I") or by the addressee ("you told me"). Less than a name
     # is worth: an assistant's answer repeats what the user said of himself, and may be meant.
     role: float = 0.375
-    # Where the question names a speaker: somebody says something of themselves. Small talk and
-    # comments seldom do. Other questions lose by it: what they ask for was told of things.
+    # If the question names a speaker: the turn is in the first person, as small talk and
+    # comments seldom are. Other questions lose by it: what they ask for is told of things.
     personal: float = 0.2
     # The turn was written in a time that the question names, or up to a day after it: people tell
     # what they did the morning after.
@@ -111,8 +111,8 @@ class TurnScores:
 
     def explain(self, at: int) -> dict[str, float]:
         """The parts of the score at place `at` of these M rows, those that are zero left out."""
-        values = {name: float(part[at]) for name, part in self.factors.items()}
-        return {name: value for name, value in values.items() if value}
+        parts = {name: float(part[at]) for name, part in self.factors.items()}
+        return {name: share for name, share in parts.items() if share}
 
 
 def score_turns(
@@ -146,9 +146,10 @@ def score_turns(
     w, unit = weights, np.float32(1.0 / weights.scale)
     scored = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
     # All rows in their order need no copy of every column, which is most of the time at 100,000.
-    whole = len(scored) == len(table) and bool(np.all(scored[1:] - scored[:-1] == 1))
-    at: Rows | slice = slice(None) if whole else scored
-    near_words = _saturated(words, w.words_half)
+    in_order = len(scored) == len(table) and bool(np.all(scored[1:] - scored[:-1] == 1))
+    at: Rows | slice = slice(None) if in_order else scored
+    near_words: Floats = np.maximum(words, 0.0, dtype=np.float32)
+    near_words /= near_words + np.float32(w.words_half)
     if exact is not None:
         near_words += (1.0 - near_words) * np.asarray(exact, np.float32) * np.float32(w.exact)
     near_words *= unit * np.float32(w.words)
@@ -160,20 +161,26 @@ def score_turns(
         near = np.maximum(cosine, 0.0, dtype=np.float32)
         near *= unit * np.float32(w.meaning)
     flags = table.flags[at]
+    evidence = near_words[at] + near[at]
     related: Floats | float = 1.0
     if cosine is not None:
         # In a question of a page one turn holds few of the words and little of the meaning.
         share = min(1.0, ASKED_WORDS / max(1, len(reading.words)))
         full = unit * np.float32(w.related * share)
-        related = _related(near_words[at] + near[at], full)
+        # From a twentieth to 1, as words and meaning go from half of `full` to all of it.
+        related = np.clip(evidence / full * 2.0 - 1.0, 0.05, 1.0)
+    # From a twentieth to 1, as the evidence goes from nothing to enough for a time to count.
+    timely = np.clip(evidence / (unit * np.float32(w.time_evidence)), 0.05, 1.0)
     factors = {
         "words": near_words[at],
         "meaning": near[at],
-        "context": _neighbours(table, near_words + near, at) * related * np.float32(w.neighbour),
-        "time": _in_spans(table.ts[at], reading.spans, w.time_after, naming, at)
-        * _evident(near_words[at] + near[at], unit * np.float32(w.time_evidence))
+        "context": _sum_neighbours(table, near_words + near, at)
+        * related
+        * np.float32(w.neighbour),
+        "time": _match_spans(table.ts[at], reading.spans, w.time_after, naming, at)
+        * timely
         * (unit * np.float32(w.time)),
-        "speaker": _speaker(table, reading, at)
+        "speaker": _match_speaker(table, reading, at)
         * (unit * np.float32(w.speaker if reading.speakers else w.role)),
         "personal": ((flags & PERSONAL) != 0)
         * related
@@ -183,13 +190,13 @@ def score_turns(
     if titles is not None:
         factors = {"title": titles[at] * (unit * np.float32(w.title)), **factors}
     total = np.zeros(len(flags), np.float32)
-    found = np.zeros(len(flags), dtype=np.bool_)
+    evident = np.zeros(len(flags), dtype=np.bool_)
     for name, part in factors.items():
         total += part
         if name == "time":
             # So far it was evidence; what follows only tells turns apart that have some.
-            found = total > 0
-    return TurnScores(scored, total, factors, found)
+            evident = total > 0
+    return TurnScores(scored, total, factors, evident)
 
 
 def score_by(
@@ -201,8 +208,8 @@ def score_by(
     """
     rows = np.arange(len(values)) if rows is None else np.asarray(rows, dtype=np.intp)
     total: Floats = np.asarray(values, dtype=np.float32)[rows]
-    found = total > 0 if part == "words" else np.ones(len(rows), dtype=np.bool_)
-    return TurnScores(rows, total, {part: total}, found)
+    matched = total > 0 if part == "words" else np.ones(len(rows), dtype=np.bool_)
+    return TurnScores(rows, total, {part: total}, matched)
 
 
 def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
@@ -211,24 +218,18 @@ def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
     Equal scores stand in the order of their thread, and threads in the order of their codes.
     Places, not rows: `scores.rows[place]` is the row, `scores.explain(place)` its parts.
     """
-    places = np.flatnonzero(scores.found)
-    if 0 < limit < len(places):
+    indexes = np.flatnonzero(scores.found)
+    if 0 < limit < len(indexes):
         # Everything that ties with the last one stays in, or the cut would decide a tie by chance.
-        totals = scores.total[places]
+        totals = scores.total[indexes]
         cut = len(totals) - limit
-        places = places[totals >= np.partition(totals, cut)[cut]]
-    rows = scores.rows[places]
-    order = np.lexsort((table.position[rows], table.conversation[rows], -scores.total[places]))
-    return places[order][: max(limit, 0)]
+        indexes = indexes[totals >= np.partition(totals, cut)[cut]]
+    rows = scores.rows[indexes]
+    order = np.lexsort((table.position[rows], table.conversation[rows], -scores.total[indexes]))
+    return indexes[order][: max(limit, 0)]
 
 
-def _saturated(words: NDArray[np.floating], half: float) -> Floats:
-    known: Floats = np.maximum(words, 0.0, dtype=np.float32)
-    known /= known + np.float32(half)
-    return known
-
-
-def _neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
+def _sum_neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
     """The sum of `values` of the turn before and the turn after, where the sitting goes on."""
     session = table.session[at]
     total = np.zeros(len(session), np.float32)
@@ -241,7 +242,9 @@ def _neighbours(table: TurnTable, values: Floats, at: Rows | slice) -> Floats:
     return total
 
 
-def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> NDArray[np.bool_]:
+def _match_speaker(
+    table: TurnTable, reading: QuestionReading, at: Rows | slice
+) -> NDArray[np.bool_]:
     """Where the question's speaker or role speaks; nowhere when that tells no turns apart."""
     speaker, role = table.speaker[at], table.role[at]
     match = np.zeros(len(role), dtype=np.bool_)
@@ -252,19 +255,7 @@ def _speaker(table: TurnTable, reading: QuestionReading, at: Rows | slice) -> ND
     return np.zeros_like(match) if match.all() else match
 
 
-def _evident(near: Floats, full: np.float32) -> Floats:
-    """From a twentieth to 1, as the evidence of words and meaning goes from nothing to `full`."""
-    share: Floats = np.clip(near / full, 0.05, 1.0)
-    return share
-
-
-def _related(near: Floats, full: np.float32) -> Floats:
-    """From a twentieth to 1, as words and meaning go from half of `full` to all of it."""
-    share: Floats = np.clip(near / full * 2.0 - 1.0, 0.05, 1.0)
-    return share
-
-
-def _in_spans(
+def _match_spans(
     ts: NDArray[np.float64],
     spans: tuple[tuple[float, float], ...],
     after: float,

@@ -83,17 +83,17 @@ class Inputs:
 
     def answer(self, question: str, statement: str) -> Pieces:
         """A question and a statement that may answer it."""
-        return _joined(self._question(question), self._cut(statement, CANDIDATE_PIECES))
+        return _join(self._cut_question(question), self._cut(statement, CANDIDATE_PIECES))
 
     def change(self, question: str, older: str, newer: str) -> Pieces:
         """A question, which may be empty, with an earlier and a later statement."""
-        return _joined(
-            self._question(question),
+        return _join(
+            self._cut_question(question),
             self._cut(older, STATEMENT_PIECES),
             self._cut(newer, STATEMENT_PIECES),
         )
 
-    def _question(self, text: str) -> list[int]:
+    def _cut_question(self, text: str) -> list[int]:
         return self._cut(without_final_marks(typed_text(text)), QUESTION_PIECES)
 
     def _cut(self, text: str, pieces: int) -> list[int]:
@@ -101,7 +101,7 @@ class Inputs:
         return self._tokenizer.ids(text[: pieces * 12])[:pieces]
 
 
-def _joined(*parts: Sequence[int]) -> Pieces:
+def _join(*parts: Sequence[int]) -> Pieces:
     ids = [_CLS]
     for part in parts:
         ids += [*part, _SEP]
@@ -116,11 +116,11 @@ def padded(inputs: Sequence[Pieces]) -> tuple[Whole, Whole, Whole]:
         np.zeros(shape, np.int64),
         np.zeros(shape, np.int64),
     )
-    for row, own in enumerate(inputs):
-        length = len(own)
-        ids[row, :length] = own.ids
+    for row, pieces in enumerate(inputs):
+        length = len(pieces)
+        ids[row, :length] = pieces.ids
         mask[row, :length] = 1
-        types[row, length - own.second : length] = 1
+        types[row, length - pieces.second : length] = 1
     return ids, mask, types
 
 

@@ -98,9 +98,11 @@ def read_reader_manifest(folder: Path) -> ReaderManifest:
             table={str(name): str(part["sha256"]) for name, part in raw["table"].items()},
             lengths={str(name): int(length) for name, length in raw["pieces"].items()},
             scales={
-                (str(judgement), str(lane)): Scale(float(one["temperature"]), float(one["bias"]))
+                (str(judgement), str(lane)): Scale(
+                    float(scale["temperature"]), float(scale["bias"])
+                )
                 for judgement, lanes in raw.get("calibration", {}).items()
-                for lane, one in lanes.items()
+                for lane, scale in lanes.items()
             },
         )
     except OSError as error:
@@ -124,7 +126,7 @@ class ReaderNetwork:
             self._session = load_session(model, 1)
         except EmbeddingError as error:
             raise ReaderError(str(error)) from error
-        needed = {entry.name for entry in self._session.get_inputs()}
+        needed = {node.name for node in self._session.get_inputs()}
         if ROWS in needed and table is None:
             raise ReaderError(f"{model} needs the embedder's word table")
         self._table = table if ROWS in needed else None
@@ -204,9 +206,9 @@ class Reader:
 def log_odds(logits: npt.NDArray[np.floating]) -> LogOdds:
     """The log-odds of the first class against all others, shape (n,), of logits (n, classes)."""
     rows = logits.astype(np.float64)
-    rest = rows[:, 1:]
-    peak = rest.max(axis=1)
-    odds: LogOdds = rows[:, 0] - peak - np.log(np.exp(rest - peak[:, None]).sum(axis=1))
+    rivals = rows[:, 1:]
+    peak = rivals.max(axis=1)
+    odds: LogOdds = rows[:, 0] - peak - np.log(np.exp(rivals - peak[:, None]).sum(axis=1))
     return odds
 
 

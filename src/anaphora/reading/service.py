@@ -117,12 +117,12 @@ class ReaderService:
         """
         reader = self._loaded()
 
-        def judge(places: Sequence[int]) -> Sequence[float]:
-            texts = [candidates[place] for place in places]
+        def judge(indexes: Sequence[int]) -> Sequence[float]:
+            texts = [candidates[index] for index in indexes]
             odds: list[float] = reader.judge_answers(question, texts, lane).tolist()
             return odds
 
-        return self._judgements([(lane, question, text) for text in candidates], judge)
+        return self._judge([(lane, question, text) for text in candidates], judge)
 
     def judge_changes(self, changes: Sequence[Change], lane: Lane) -> list[float]:
         """Whether the later statement of each replaces the earlier; otherwise as `judge_answers`.
@@ -131,30 +131,30 @@ class ReaderService:
         """
         reader = self._loaded()
 
-        def judge(places: Sequence[int]) -> Sequence[float]:
-            pairs = [changes[place] for place in places]
+        def judge(indexes: Sequence[int]) -> Sequence[float]:
+            pairs = [changes[index] for index in indexes]
             odds: list[float] = reader.judge_changes(pairs, lane).tolist()
             return odds
 
-        return self._judgements([(lane, *change) for change in changes], judge)
+        return self._judge([(lane, *change) for change in changes], judge)
 
-    def _judgements(self, keys: Sequence[Hashable], judge: Judge) -> list[float]:
+    def _judge(self, keys: Sequence[Hashable], judge: Judge) -> list[float]:
         """The kept judgements, the others made in one call."""
         odds = [self._cache.get(key) for key in keys]
-        missing = [place for place, known in enumerate(odds) if known is None]
+        missing = [index for index, cached in enumerate(odds) if cached is None]
         if missing:
 
             def run() -> Sequence[float]:
                 with lent():
                     return judge(missing)
 
-            made = within_limit(run)
+            answers = within_limit(run)
             with self._lock:
                 self._judged += len(missing)
-            for place, value in zip(missing, made, strict=True):
-                odds[place] = value
-                self._cache.put(keys[place], value)
-        return [value for value in odds if value is not None]
+            for index, log_odds in zip(missing, answers, strict=True):
+                odds[index] = log_odds
+                self._cache.put(keys[index], log_odds)
+        return [log_odds for log_odds in odds if log_odds is not None]
 
     def _loaded(self) -> Reader:
         self.start()
@@ -225,9 +225,9 @@ def reader_service(setting: str, *, patience: float = 0.0) -> ReaderService | No
 
         # One in a process, however many homes are open.
         with _loading:
-            place = folder.resolve()
-            if place not in _loaded:
-                _loaded[place] = Reader(place)
-            return _loaded[place]
+            path = folder.resolve()
+            if path not in _loaded:
+                _loaded[path] = Reader(path)
+            return _loaded[path]
 
     return ReaderService(load, patience=patience)

@@ -73,7 +73,7 @@ def read_tensors(model: Path, names: Collection[str]) -> dict[str, Array]:
     try:
         with model.open("rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        tensors = dict(_tensors(content, names))
+        tensors = dict(_list_tensors(content, names))
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise EmbeddingError(f"{model} cannot be read: {error!r}") from error
     if missing := set(names) - tensors.keys():
@@ -81,19 +81,19 @@ def read_tensors(model: Path, names: Collection[str]) -> dict[str, Array]:
     return tensors
 
 
-def _tensors(content: mmap.mmap, names: Collection[str]) -> Iterator[tuple[str, Array]]:
-    for number, start, end in _fields(content, 0, len(content)):
+def _list_tensors(content: mmap.mmap, names: Collection[str]) -> Iterator[tuple[str, Array]]:
+    for number, start, end in _read_fields(content, 0, len(content)):
         if number != _GRAPH:
             continue
-        for inner, begin, stop in _fields(content, start, end):
+        for inner, begin, stop in _read_fields(content, start, end):
             if inner == _INITIALIZER:
-                parts = list(_fields(content, begin, stop))
+                parts = list(_read_fields(content, begin, stop))
                 name = next((content[a:b].decode() for n, a, b in parts if n == _NAME), "")
                 if name in names:
-                    yield name, _array(content, parts)
+                    yield name, _read_array(content, parts)
 
 
-def _array(content: mmap.mmap, parts: list[_Field]) -> Array:
+def _read_array(content: mmap.mmap, parts: list[_Field]) -> Array:
     shape: list[int] = []
     for number, start, end in parts:
         if number == _DIMENSIONS and end < 0:
@@ -101,24 +101,24 @@ def _array(content: mmap.mmap, parts: list[_Field]) -> Array:
         elif number == _DIMENSIONS:
             at = start
             while at < end:
-                size, at = _varint(content, at)
+                size, at = _read_varint(content, at)
                 shape.append(size)
-    kind = next(_TYPES[value] for number, value, _ in parts if number == _TYPE)
+    kind = next(_TYPES[code] for number, code, _ in parts if number == _TYPE)
     start, end = next((start, end) for number, start, end in parts if number == _DATA)
     count = (end - start) // np.dtype(kind).itemsize
     array: Array = np.frombuffer(content, kind, count, start).reshape(shape)
     return array
 
 
-def _fields(content: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
+def _read_fields(content: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
     while at < end:
-        tag, at = _varint(content, at)
+        tag, at = _read_varint(content, at)
         kind = tag & 7
         if kind == _VARINT:
-            value, at = _varint(content, at)
-            yield tag >> 3, value, -1
+            number, at = _read_varint(content, at)
+            yield tag >> 3, number, -1
         elif kind == _MESSAGE:
-            size, at = _varint(content, at)
+            size, at = _read_varint(content, at)
             yield tag >> 3, at, at + size
             at += size
         elif kind in (_WIDE, _NARROW):
@@ -127,12 +127,12 @@ def _fields(content: mmap.mmap, at: int, end: int) -> Iterator[_Field]:
             raise ValueError(f"a field of kind {kind}")
 
 
-def _varint(content: mmap.mmap, at: int) -> tuple[int, int]:
-    value = shift = 0
+def _read_varint(content: mmap.mmap, at: int) -> tuple[int, int]:
+    number = shift = 0
     while True:
         byte = content[at]
         at += 1
-        value |= (byte & 127) << shift
+        number |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            return value, at
+            return number, at

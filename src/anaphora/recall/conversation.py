@@ -2,8 +2,8 @@
 
 In the order of the walk: sync the index, read the question (times, speakers, nicknames), score
 (over the stages of a history where an order of events is asked for), fill the budget. It never
-changes truth, and a failing embedder never makes it raise: words answer alone, and the result says
-so.
+changes a record, and a failing embedder never makes it raise: words answer alone, and the answer
+says so.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from anaphora.rank.embedders import traits_of
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,
-    bearer,
-    misspelt,
+    find_bearer,
+    match_misspelt,
+    match_shortened,
     read_question,
-    shortened,
     speakers_present,
     unknown_names,
 )
@@ -52,11 +52,11 @@ from anaphora.recall.currency import RELATED, Candidate, order_turns
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     Mask,
-    chosen_rows,
+    choose_rows,
+    drop_times,
     narrow_by_times,
     tell_coming,
     turns_naming,
-    without_times,
 )
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
 from anaphora.recall.query import (
@@ -100,7 +100,7 @@ _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 # are answered from the first, a long live transcript to exclude or a tight budget needs more.
 FIRST_CHUNK = 18
 
-# Threads whose speakers are remembered between questions, and names, nobody's among them.
+# Threads with their speakers remembered between questions, and names, unknown ones included.
 _THREADS_KEPT = 256
 _NAMES_KEPT = 512
 
@@ -155,9 +155,9 @@ class _Question:
 
     def look_up(self, words: Sequence[QueryWord]) -> Lookup:
         """What words are looked up by; a word that is read as another one is told."""
-        found = self.view.look_up(words)
-        self.notices.extend(found.notices("no turn"))
-        return found
+        lookup = self.view.look_up(words)
+        self.notices.extend(lookup.notices("no turn"))
+        return lookup
 
     def scope(self) -> tuple[int | None, int]:
         """The one conversation of the rows (None: several), and how many turns words must score."""
@@ -191,7 +191,7 @@ class _Limits:
 
 @dataclass(frozen=True, slots=True)
 class _CachedAnswer:
-    """What a view answered; `meaning` is the text whose vector was needed, None for none."""
+    """What a view answered; `meaning` is the text that a vector was needed of, None for none."""
 
     meaning: str | None
     hits: tuple[TurnHit, ...]
@@ -264,11 +264,11 @@ class ConversationRecall:
             return Recall((), (BLANK,))
         query, cut = truncated_question(typed_question(query))
         followed, view = self._index.synced_view(conversation_id)
-        rows, notices = _rows_asked(view, conversation_id, choice)
+        rows, notices = _choose_rows(view, conversation_id, choice)
         if mode != "words" and not view.embedded[rows].all():
-            likely = _likely(view, rows, query)
+            likely = _pick_likely(view, rows, query)
             followed, view = self._index.embed_first(likely, PATIENCE, conversation_id)
-            rows, notices = _rows_asked(view, conversation_id, choice)
+            rows, notices = _choose_rows(view, conversation_id, choice)
         degraded = (*cut, *followed.degraded)
         if not len(rows):
             return Recall((), degraded, notices=notices)
@@ -282,8 +282,8 @@ class ConversationRecall:
             view,
             narrowed.rows,
             query,
-            _seconds(times),
-            without_times(query, times),
+            _to_seconds(times),
+            drop_times(query, times),
             mode,
             window=window,
             naming=np.any(named, axis=0) if named else None,
@@ -291,7 +291,7 @@ class ConversationRecall:
         )
         live = frozenset(text.strip() for text in exclude)
         limits = _Limits(top_k, budget, live, whole, 0.0 if narrowed.alone else floor)
-        answer = self._cached(question, limits, (conversation_id, choice))
+        answer = self._answer_cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
         if silent_times is not None:
@@ -300,10 +300,10 @@ class ConversationRecall:
         recall = Recall(answer.hits, degraded, notices=notices)
         if narrowed.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
-        # A question for nothing but a time is answered by what was said then, whatever that was.
+        # A question for nothing but a time is answered by anything said then.
         return with_floor(recall, answer.answered, limits.floor)
 
-    def _cached(
+    def _answer_cached(
         self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
         view, mode = question.view, question.mode
@@ -313,15 +313,14 @@ class ConversationRecall:
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
             # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
-            known = query_vector(self._embedder, answer.meaning, [])
-            answer = None if known is None else answer
+            vector = query_vector(self._embedder, answer.meaning, [])
+            answer = None if vector is None else answer
         if answer is None:
             meaning, scores = self._score(question)
             hits, answered = self._fill(question, meaning, scores, limits)
             degraded = (*question.degraded, *question.unread)
-            told = (degraded, answered, tuple(question.notices))
-            answer = _CachedAnswer(meaning, hits, *told)
-            # What was unavailable may be there the next time, and who wants no cache gets none.
+            answer = _CachedAnswer(meaning, hits, degraded, answered, tuple(question.notices))
+            # What was unavailable may be there the next time, and there may be no cache.
             if not answer.degraded and self._embedder.cache_size:
                 self._answers.put(view, key, answer)
         return answer
@@ -343,15 +342,15 @@ class ConversationRecall:
             view,
             rows,
             query,
-            _seconds(spans),
-            without_times(query, spans),
+            _to_seconds(spans),
+            drop_times(query, spans),
             repetitions=True,
             naming=np.any(named, axis=0) if named else None,
         )
         meaning, scores = self._score(question)
         hits, answered = self._fill(question, meaning, scores, _Limits(top_k))
-        told = (*cut, *question.degraded)
-        return Recall(hits, told, confidence=answered, notices=tuple(question.notices))
+        degraded = (*cut, *question.degraded)
+        return Recall(hits, degraded, confidence=answered, notices=tuple(question.notices))
 
     def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -360,23 +359,25 @@ class ConversationRecall:
         """
         view, rows, mode = question.view, question.rows, question.mode
         if mode == "vector":
-            cosine = self._cosine(question, question.text)
+            cosine = self._compute_cosine(question, question.text)
             if cosine is not None:
                 return question.text, score_by("meaning", cosine, rows=rows)
         only, limit = question.scope()
         if mode == "words":
             words = view.words(question.look_up(asked_words(question.text)), only)
             return None, score_by("words", words, rows=rows)
-        # Who speaks in these rows is the same for every question to one view.
+        # The speakers of these rows are the same for every question to one view.
         present = self._speakers.of(
             view, only, lambda: speakers_present(view.table, None if only is None else rows)
         )
-        called = self._called(view, question.text, present, only)
+        called = self._find_nicknames(view, question.text, present, only)
         reading = read_question(question.text, present, question.spans, called)
         looked_up = question.look_up(reading.words)
         words = view.words(looked_up, only, limit=limit)
-        cosine = None if mode == "vector" else self._cosine(question, reading.meaning, words)
-        alike = _alike(view, looked_up, reading, words, lacking=cosine is None)
+        cosine = (
+            None if mode == "vector" else self._compute_cosine(question, reading.meaning, words)
+        )
+        alike = _estimate_meaning(view, looked_up, reading, words, for_all=cosine is None)
         exact = view.exact(looked_up, only) if looked_up.exact else None
         if question.alone and question.naming is not None:
             # Of what was said then and what tells of it, the latter first.
@@ -401,23 +402,23 @@ class ConversationRecall:
             scores = spread_over_stages(view.table, scores, self._weights)
         return None if cosine is None else reading.meaning, scores
 
-    def _called(
+    def _find_nicknames(
         self, view: TurnView, question: str, present: Mapping[int, str], only: int | None
     ) -> dict[str, int]:
         """Nicknames in `question` to codes of `present`; `only` is the one conversation, if any."""
-        found: dict[str, int] = {}
+        nicknames: dict[str, int] = {}
         for name in unknown_names(question, present):
-            code = shortened(name, present)
+            code = match_shortened(name, present)
             if code is None:
-                code = self._bearer(view, name, present, only)
+                code = self._find_bearer(view, name, present, only)
             if code in present:
-                found[name] = code
-        return found
+                nicknames[name] = code
+        return nicknames
 
-    def _bearer(
+    def _find_bearer(
         self, view: TurnView, name: str, present: Mapping[int, str], only: int | None
     ) -> int:
-        """The code of who is called `name` in the turns, -1 for nobody. Few texts are read."""
+        """The code of the speaker called `name` in the turns, -1 for none. Few texts are read."""
         code = self._nicknames.get(view, (name, only))
         if code is None:
             words = view.words(query_words(name), only, limit=TEXTS)
@@ -425,16 +426,16 @@ class ConversationRecall:
             rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
             if len(rows):
                 writers = view.table.speaker[rows].tolist()
-                others = [spoken_to(view.table, row) for row in rows.tolist()]
+                addressees = [find_addressee(view.table, row) for row in rows.tolist()]
                 texts = self._index.texts_of(view, rows)
-                found = bearer(name, zip(texts, writers, others, strict=True))
+                speaker = find_bearer(name, zip(texts, writers, addressees, strict=True))
             else:
-                found = misspelt(name, present)
-            code = -1 if found is None else found
+                speaker = match_misspelt(name, present)
+            code = -1 if speaker is None else speaker
             self._nicknames.put(view, (name, only), code)
         return code
 
-    def _cosine(
+    def _compute_cosine(
         self, question: _Question, text: str, words: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32] | None:
         vector = query_vector(self._embedder, text, question.degraded)
@@ -462,15 +463,15 @@ class ConversationRecall:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
 
         finder = PassageFinder(view, query_words(question.text), vector, self._cut)
-        found = self._candidates(question, scores, limits, finder)
+        candidates = self._list_candidates(question, scores, limits, finder)
         if question.mode == "hybrid":
-            window = self._window(question, scores)
+            window = self._open_window(question, scores)
             rated = not question.degraded and bool(view.embedded[question.rows].all())
             ordered = order_turns(
-                window.ordered(found),
+                window.ordered(candidates),
                 question.text,
                 lambda candidate: map(
-                    window.as_read, self._sharing(question, scores, limits, finder, candidate)
+                    window.as_read, self._find_sharing(question, scores, limits, finder, candidate)
                 ),
                 question.spans,
                 statements=len(question.rows),
@@ -479,29 +480,29 @@ class ConversationRecall:
                 calibrated=self.calibrated and rated,
                 subject=question.subject,
             )
-            found = ordered.without_tail(limits.floor)
+            candidates = ordered.without_tail(limits.floor)
             answered = ordered.confidence if rated else None
-        taken = fill(
-            found,
-            lambda one: token_cost(one.text),
+        picks = fill(
+            candidates,
+            lambda candidate: token_cost(candidate.text),
             top_k=limits.top_k,
             budget=limits.budget,
             whole=limits.whole,
         )
-        related = self._related(view, scores, [one.hit for one in taken], finder, limits)
+        related = self._read_related(view, scores, [pick.hit for pick in picks], finder, limits)
         hits = []
-        for one in taken:
-            hit = self._hit(view.table, scores, one.hit, related)
-            hits.append(finder.shortened(hit, int(scores.rows[one.hit.place]), one.room))
+        for pick in picks:
+            hit = self._make_hit(view.table, scores, pick.hit, related)
+            hits.append(finder.shortened(hit, int(scores.rows[pick.hit.place]), pick.room))
         return tuple(hits), answered
 
-    def _window(self, question: _Question, scores: TurnScores) -> Window:
+    def _open_window(self, question: _Question, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""
         view, table = question.view, question.view.table
 
-        def told(candidates: Sequence[Candidate]) -> list[str]:
+        def statement_texts(candidates: Sequence[Candidate]) -> list[str]:
             rows = scores.rows[[candidate.place for candidate in candidates]]
-            before = self._said_before(view, rows)
+            before = self._read_previous(view, rows)
             return [
                 statement_text(
                     titled_text(
@@ -515,9 +516,16 @@ class ConversationRecall:
                 for candidate, row in zip(candidates, rows.tolist(), strict=True)
             ]
 
-        return Window(question.text, question.window, "turns", self._reader, told, question.unread)
+        return Window(
+            question.text,
+            question.window,
+            "turns",
+            self._reader,
+            statement_texts,
+            question.unread,
+        )
 
-    def _said_before(self, view: TurnView, rows: Rows) -> dict[int, str]:
+    def _read_previous(self, view: TurnView, rows: Rows) -> dict[int, str]:
         """The turns before `rows` in the same sitting by their rows, as a statement has them.
 
         What was said hours before is not what a turn answers to.
@@ -525,53 +533,55 @@ class ConversationRecall:
         table = view.table
         earlier = table.previous[rows]
         beside = (earlier >= 0) & (table.session[earlier] == table.session[rows])
-        wanted = np.unique(earlier[beside])
-        said = {}
-        for row, text in zip(wanted.tolist(), self._index.texts_of(view, wanted), strict=True):
+        rows_before = np.unique(earlier[beside])
+        before = {}
+        for row, text in zip(
+            rows_before.tolist(), self._index.texts_of(view, rows_before), strict=True
+        ):
             # What was forgotten meanwhile, and what only quotes a recall, is nothing.
             if text := embedded_text(text).strip():
                 speaker = int(table.speaker[row])
                 name = table.speakers[speaker] if speaker >= 0 else None
-                said[row] = said_text(text, name)
-        return said
+                before[row] = said_text(text, name)
+        return before
 
-    def _candidates(
+    def _list_candidates(
         self, question: _Question, scores: TurnScores, limits: _Limits, finder: PassageFinder
     ) -> Iterator[Candidate]:
         table = question.view.table
-        for place, text in self._with_texts(question, scores, limits):
-            candidate = self._candidate(table, scores, finder, place, text)
+        for index, text in self._iterate_texts(question, scores, limits):
+            candidate = self._make_candidate(table, scores, finder, index, text)
             if question.naming is not None:
-                timely = bool(question.naming[scores.rows[place]])
+                timely = bool(question.naming[scores.rows[index]])
                 candidate = replace(candidate, timely=timely)
-            yield self._titled(question.view, scores, candidate)
+            yield self._add_title(question.view, scores, candidate)
 
-    def _candidate(
-        self, table: TurnTable, scores: TurnScores, finder: PassageFinder, place: int, text: str
+    def _make_candidate(
+        self, table: TurnTable, scores: TurnScores, finder: PassageFinder, index: int, text: str
     ) -> Candidate:
         meaning, named = scores.factors.get("meaning"), scores.factors.get("speaker")
-        row = int(scores.rows[place])
+        row = int(scores.rows[index])
         speaker = int(table.speaker[row])
         return Candidate(
-            place,
+            index,
             text,
-            float(scores.total[place]),
-            0.0 if meaning is None else float(meaning[place]) * self._weights.cosine_of_meaning,
+            float(scores.total[index]),
+            0.0 if meaning is None else float(meaning[index]) * self._weights.cosine_of_meaning,
             float(table.ts[row]),
             table.speakers[speaker] if speaker >= 0 else "",
             int(table.role[row]) == ROLE_ASSISTANT,
-            named is not None and speaker >= 0 and float(named[place]) > 0.0,
+            named is not None and speaker >= 0 and float(named[index]) > 0.0,
             finder.compared(text, row),
             coming=bool(table.ts[row] > self._clock().timestamp()),
         )
 
-    def _titled(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
-        """A candidate with the title of its conversation, where that holds words asked for."""
+    def _add_title(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
+        """A candidate with the title of its conversation, if that contains words asked for."""
         titles = scores.factors.get("title")
-        if titles is None or not (found := float(titles[candidate.place])):
+        if titles is None or not (matched := float(titles[candidate.place])):
             return candidate
         title = view.title(int(view.table.conversation[scores.rows[candidate.place]]))
-        share = found * self._weights.scale / self._weights.title
+        share = matched * self._weights.scale / self._weights.title
         return replace(candidate, title=title, titled=min(1.0, share))
 
     def title_of(self, conversation_id: str) -> str:
@@ -580,7 +590,7 @@ class ConversationRecall:
         rows = view.rows(conversation_id)
         return view.title(int(view.table.conversation[rows[0]])) if len(rows) else ""
 
-    def _sharing(
+    def _find_sharing(
         self,
         question: _Question,
         scores: TurnScores,
@@ -591,34 +601,34 @@ class ConversationRecall:
         """The turns that share most of the words of a candidate and may be compared with it."""
         view, rows = question.view, scores.rows
         only, limit = question.scope()
-        told = (candidate.told or candidate.text)[:HEAD]
-        shared = view.sharing(query_words(told), only, limit)[rows]
+        passage = (candidate.told or candidate.text)[:HEAD]
+        shared = view.sharing(query_words(passage), only, limit)[rows]
         near = np.flatnonzero((shared > 0) & (scores.total >= LEAST_SHARE * candidate.score))
         # Of what shares as much the latest: it may be what holds now. A text that was said many
         # times is one of them.
         latest: dict[tuple[bytes, int, int], int] = {}
         table = view.table
-        for place in near[np.lexsort((-near, -shared[near]))].tolist():
-            row = int(rows[place])
+        for index in near[np.lexsort((-near, -shared[near]))].tolist():
+            row = int(rows[index])
             wording = (view.hashes[row], int(table.speaker[row]), int(table.role[row]))
-            latest.setdefault(wording, place)
+            latest.setdefault(wording, index)
             if len(latest) > RELATED:
                 break
         best = np.array(list(latest.values()), np.intp)
         closeness = view.closeness(int(rows[candidate.place]), rows[best])
         closeness = self._embedder.calibration.alike.applied(closeness)
         close = dict(zip(best.tolist(), closeness.tolist(), strict=True))
-        for place, text in self._live_texts(view, scores, limits, best):
-            if place != candidate.place:
-                hit = self._candidate(view.table, scores, finder, place, text)
-                hit = self._titled(view, scores, hit)
-                yield replace(hit, closeness=close[place])
+        for index, text in self._read_live_texts(view, scores, limits, best):
+            if index != candidate.place:
+                hit = self._make_candidate(view.table, scores, finder, index, text)
+                hit = self._add_title(view, scores, hit)
+                yield replace(hit, closeness=close[index])
 
-    def _related(
+    def _read_related(
         self,
         view: TurnView,
         scores: TurnScores,
-        taken: Sequence[Candidate],
+        hits: Sequence[Candidate],
         finder: PassageFinder,
         limits: _Limits,
     ) -> Mapping[int, RelatedTurn]:
@@ -626,20 +636,20 @@ class ConversationRecall:
 
         They stand beside what the budget counts: of one longer than that, a passage comes.
         """
-        wanted = {place for one in taken for place in (*one.again, *one.previous)}
-        wanted |= {one.older_than for one in taken if one.older_than is not None}
-        places = sorted(wanted)
-        texts = self._index.texts_of(view, scores.rows[places]) if places else ()
-        found = {}
-        for place, text in zip(places, texts, strict=True):
-            row = int(scores.rows[place])
+        related = {index for candidate in hits for index in (*candidate.again, *candidate.previous)}
+        related |= {candidate.older_than for candidate in hits if candidate.older_than is not None}
+        indexes = sorted(related)
+        texts = self._index.texts_of(view, scores.rows[indexes]) if indexes else ()
+        turns = {}
+        for index, text in zip(indexes, texts, strict=True):
+            row = int(scores.rows[index])
             room = LONG if token_cost(text) > max(limits.budget, LONG) else None
             if text:
-                turn = RelatedTurn(**self._turn(view.table, row), text=text)
-                found[place] = finder.shortened(turn, row, room)
-        return found
+                turn = RelatedTurn(**self._describe_turn(view.table, row), text=text)
+                turns[index] = finder.shortened(turn, row, room)
+        return turns
 
-    def _with_texts(
+    def _iterate_texts(
         self, question: _Question, scores: TurnScores, limits: _Limits
     ) -> Iterator[tuple[int, str]]:
         """Places and their texts, best first, without the turns of the live transcript."""
@@ -647,71 +657,69 @@ class ConversationRecall:
         done, size = 0, max(FIRST_CHUNK, limits.top_k + 2, question.window + 1)
         while True:
             check_cancelled()
-            places = best_rows(view.table, scores, done + size)
-            chunk = places[done:]
-            yield from self._live_texts(view, scores, limits, chunk)
+            indexes = best_rows(view.table, scores, done + size)
+            chunk = indexes[done:]
+            yield from self._read_live_texts(view, scores, limits, chunk)
             if len(chunk) < size:
                 return
             done, size = done + size, 2 * size
 
-    def _live_texts(
-        self, view: TurnView, scores: TurnScores, limits: _Limits, places: Rows
+    def _read_live_texts(
+        self, view: TurnView, scores: TurnScores, limits: _Limits, indexes: Rows
     ) -> Iterator[tuple[int, str]]:
-        texts = self._index.texts_of(view, scores.rows[places])
-        for place, text in zip(places, texts, strict=True):
+        texts = self._index.texts_of(view, scores.rows[indexes])
+        for index, text in zip(indexes, texts, strict=True):
             # An empty text is a turn that was forgotten since the view was taken; one that
             # only quotes what was recalled says nothing itself.
             if strip_recalled(text) and text.strip() not in limits.live:
-                yield int(place), text
+                yield int(index), text
 
-    def _hit(
+    def _make_hit(
         self,
         table: TurnTable,
         scores: TurnScores,
-        one: Candidate,
+        candidate: Candidate,
         related: Mapping[int, RelatedTurn],
     ) -> TurnHit:
-        replacing = None if one.older_than is None else related.get(one.older_than)
+        replacing = None if candidate.older_than is None else related.get(candidate.older_than)
         return TurnHit(
-            **self._turn(table, int(scores.rows[one.place])),
-            text=one.text,
-            score=one.score,
-            answers=one.answers,
-            read=one.read_probability,
-            factors={**scores.explain(one.place), **one.changes},
+            **self._describe_turn(table, int(scores.rows[candidate.place])),
+            text=candidate.text,
+            score=candidate.score,
+            answers=candidate.answers,
+            read=candidate.read_probability,
+            factors={**scores.explain(candidate.place), **candidate.changes},
             current=replacing is None,
             older_than=replacing,
-            reason=one.reason if replacing is not None else "",
-            previous=tuple(related[place] for place in one.previous if place in related),
-            quotes_recalled=quotes_recalled(one.text),
-            occurrences=tuple(related[place] for place in one.again if place in related),
+            reason=candidate.reason if replacing is not None else "",
+            previous=tuple(related[index] for index in candidate.previous if index in related),
+            quotes_recalled=quotes_recalled(candidate.text),
+            occurrences=tuple(related[index] for index in candidate.again if index in related),
         )
 
-    def _turn(self, table: TurnTable, row: int) -> dict[str, Any]:
+    def _describe_turn(self, table: TurnTable, row: int) -> dict[str, Any]:
         """What a table says of a turn: the fields of a hit, but for its text."""
         speaker = int(table.speaker[row])
         conversation_id = table.conversations[int(table.conversation[row])]
         position, ts = int(table.position[row]), float(table.ts[row])
         offset = 0 if table.offset is None else int(table.offset[row])
+        role = _ROLES.get(int(table.role[row]), "")
+        if not role:
+            # Roles beside the usual two are rare and have no code: the thread itself says which.
+            thread = self._store.get(conversation_id)
+            in_thread = thread is not None and position < len(thread.turns)
+            role = thread.turns[position].role if thread is not None and in_thread else "other"
         return {
             "conversation_id": conversation_id,
             "index": position,
-            "role": self._role(int(table.role[row]), conversation_id, position),
+            "role": role,
             # A turn without a known time keeps Go's zero time, as its file has it.
-            "ts": _said_at(ts, offset) if np.isfinite(ts) else EARLIEST,
+            "ts": _to_local_time(ts, offset) if np.isfinite(ts) else EARLIEST,
             "speaker": table.speakers[speaker] if speaker >= 0 else None,
         }
 
-    def _role(self, code: int, conversation_id: str, position: int) -> str:
-        if code in _ROLES:
-            return _ROLES[code]
-        # Roles beside the usual two are rare and have no code: the thread itself says which.
-        thread = self._store.get(conversation_id)
-        known = thread is not None and position < len(thread.turns)
-        return thread.turns[position].role if thread is not None and known else "other"
 
-
-def _rows_asked(
+def _choose_rows(
     view: TurnView, conversation_id: str | None, choice: TurnChoice
 ) -> tuple[Rows, tuple[str, ...]]:
     """The rows of one conversation, or of all, that were chosen, and what to say of the choice."""
@@ -719,22 +727,22 @@ def _rows_asked(
         rows = np.arange(len(view), dtype=np.intp)
     else:
         rows = view.rows(conversation_id)
-    return chosen_rows(view.table, rows, choice)
+    return choose_rows(view.table, rows, choice)
 
 
-def _likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
+def _pick_likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
     """Hashes of turns without a vector that may answer: by their words, then the latest.
 
     A few where words answer meanwhile; where no turn has a word of the question, all.
     """
     words = view.words(view.look_up(query_words(query)))
-    lacking = rows[~view.embedded[rows]]
-    order = np.lexsort((-lacking, -view.table.ts[lacking], -words[lacking]))
+    unembedded = rows[~view.embedded[rows]]
+    order = np.lexsort((-unembedded, -view.table.ts[unembedded], -words[unembedded]))
     most = LIKELY if words[rows].any() else len(order)
-    return [view.hashes[row] for row in lacking[order[:most]].tolist()]
+    return [view.hashes[row] for row in unembedded[order[:most]].tolist()]
 
 
-def _said_at(seconds: float, offset: int) -> datetime:
+def _to_local_time(seconds: float, offset: int) -> datetime:
     """The moment, with the offset at which it was said; `offset` is in minutes east of UTC."""
     moment = from_epoch(seconds)
     try:
@@ -743,36 +751,36 @@ def _said_at(seconds: float, offset: int) -> datetime:
         return moment
 
 
-def _seconds(times: Iterable[TimeSpan]) -> Spans:
+def _to_seconds(times: Iterable[TimeSpan]) -> Spans:
     return tuple((span.start.timestamp(), span.end.timestamp()) for span in times)
 
 
-def _alike(
+def _estimate_meaning(
     view: TurnView,
     looked_up: Lookup,
     reading: QuestionReading,
     words: NDArray[np.float32],
     *,
-    lacking: bool,
+    for_all: bool,
 ) -> NDArray[np.float32] | None:
-    """What words tell of the meaning of turns without a vector, or of all when it is `lacking`."""
-    if not lacking and view.embedded.all():
+    """What words tell of the meaning of turns without a vector, or of all turns."""
+    if not for_all and view.embedded.all():
         return None
-    found = view.alike(looked_up, words, len(analyse(reading.meaning)))
-    if not lacking:
-        found[view.embedded] = 0.0
-    return found
+    similarity = view.alike(looked_up, words, len(analyse(reading.meaning)))
+    if not for_all:
+        similarity[view.embedded] = 0.0
+    return similarity
 
 
-def spoken_to(table: TurnTable, row: int) -> int:
-    """The code of who last spoke before the turn, else first after it; not its own, -1 for none."""
-    own = int(table.speaker[row])
+def find_addressee(table: TurnTable, row: int) -> int:
+    """The code of the last speaker before the turn, else the first after it, or -1; not its own."""
+    speaker = int(table.speaker[row])
     for column in (table.previous, table.following):
         beside = row
         for _ in range(_STEPS):
             beside = int(column[beside])
             if beside < 0:
                 break
-            if (code := int(table.speaker[beside])) not in (own, -1):
+            if (code := int(table.speaker[beside])) not in (speaker, -1):
                 return code
     return -1

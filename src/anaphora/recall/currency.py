@@ -28,8 +28,8 @@ from anaphora.rank.currency import (
     Statements,
     answer_loss,
     arrange_group,
-    before_what_is_said,
     judge_group,
+    put_coming_first,
 )
 from anaphora.rank.odds import probability_of
 from anaphora.rank.replacement import PairJudge, judge_pairs
@@ -176,12 +176,12 @@ def order_turns(
     stream = iter(candidates)
     head = list(islice(stream, READ))
     if not repetitions:
-        head = _folded(head)
+        head = _fold(head)
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
     ordered = groups.ordered(chain(head, stream))
-    asked = question if subject is None else subject
+    about = question if subject is None else subject
     likelihood = Likelihood.of(
-        head, statements, question, asked, lane, tuple(spans), calibrated=calibrated
+        head, statements, question, about, lane, tuple(spans), calibrated=calibrated
     )
     if likelihood is None:
         return Ordered(chain.from_iterable(ordered), None)
@@ -240,42 +240,38 @@ class _Groups:
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[list[Candidate]]:
         """All candidates of `stream`, group by group."""
-        standing, least = math.inf, -math.inf
+        group_score, least = math.inf, -math.inf
+        asks_past = read_cues(self._question).past >= 2
         coming = next(stream, None)
         while True:
             # One that was lowered may stand behind some that are still to come.
             while coming is not None and (not self._heap or coming.score > -self._heap[0][0]):
-                self._push(self._lowered(coming))
+                self._push(self._lower(coming))
                 coming = next(stream, None)
             if not self._heap:
                 return
             score, _, best = heappop(self._heap)
             if best.place in self._taken or self._behind.get(best.place, best) is not best:
                 continue
-            if standing == math.inf:
+            if group_score == math.inf:
                 least = COMPARABLE * best.score
-            standing = min(standing, -score)
+            group_score = min(group_score, -score)
             alone = best.place in self._behind or best.score < least
             if alone or self._made == GROUPS:
                 front: Sequence[Candidate] = (best,)
             else:
-                front = self._group(best)
+                front = self._make_group(best)
                 self._made += 1
             group = []
             for member in front:
                 self._taken.update((member.place, *member.again))
-                group.append(replace(self._after_what_replaced_it(member), group=standing))
+                # Its mark goes if what replaced it is still to come, unless the past is asked for.
+                if asks_past or member.older_than in self._taken:
+                    group.append(replace(member, group=group_score))
+                else:
+                    group.append(replace(member, group=group_score, older_than=None, reason=""))
             if group:
                 yield group
-
-    def _after_what_replaced_it(self, member: Candidate) -> Candidate:
-        """A member without its mark where what replaced it is still to come.
-
-        Where the past is asked for, it may stand before that.
-        """
-        if member.older_than in self._taken or read_cues(self._question).past >= 2:
-            return member
-        return replace(member, older_than=None, reason="")
 
     def _push(self, candidate: Candidate, share: float = 1.0) -> None:
         """Let a candidate stand at a share of its score."""
@@ -283,78 +279,80 @@ class _Groups:
             heappush(self._heap, (-share * candidate.score, self._pushed, candidate))
             self._pushed += 1
 
-    def _lowered(self, candidate: Candidate) -> Candidate:
+    def _lower(self, candidate: Candidate) -> Candidate:
         lost = answer_loss(candidate.said, candidate.score, read_cues(self._question))
         if not lost:
             return candidate
         changes = {**candidate.changes, "unanswered": -lost}
         return replace(candidate, score=candidate.score - lost, changes=changes)
 
-    def _group(self, best: Candidate) -> Sequence[Candidate]:
+    def _make_group(self, best: Candidate) -> Sequence[Candidate]:
         """Those that stand with `best`, itself among them."""
         related = [hit for hit in self._look_up(best) if hit.place not in (best.place, *best.again)]
         if self._is_outdated(best, related):
             return ()
-        others = self._members(best, related)
+        followers = self._select_members(best, related)
         if self._folds:
-            best, *others = _folded((best, *others))
-        if not others:
+            best, *followers = _fold((best, *followers))
+        if not followers:
             return (best,)
-        members = {member.place: member for member in (best, *others)}
-        lifted, marks = self._judge(best, others, {hit.place: hit.closeness for hit in others})
+        members = {member.place: member for member in (best, *followers)}
+        lifted, marks = self._judge(
+            best, followers, {hit.place: hit.closeness for hit in followers}
+        )
         if lifted:
             # By what stands first, where it says so, else by the best: never through a third.
             leader = members[lifted[0]]
             near = {hit.place: hit.closeness for hit in self._look_up(leader)}
-            rest = [member for place, member in members.items() if place != leader.place]
-            marks = marks | self._judge(leader, rest, near)[1]
-        old = [place for place in members if place in marks]
-        taking_back = [place for place in old if read_statement(members[place].said).negated]
+            remaining = [member for index, member in members.items() if index != leader.place]
+            marks = marks | self._judge(leader, remaining, near)[1]
+        old = [index for index in members if index in marks]
+        taking_back = [index for index in old if read_statement(members[index].said).negated]
         front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
-        marked = {place: _marked(member, marks) for place, member in members.items()}
-        outdated = [place for place in front if marked[place].older_than is not None]
+        marked = {index: _mark(member, marks) for index, member in members.items()}
+        outdated = [index for index in front if marked[index].older_than is not None]
         if outdated and read_cues(self._question).past < 2 and self._was_shown(best):
             # One that was replaced stands before another group, however many tell of one thing.
-            front = [place for place in front if place not in outdated]
+            front = [index for index in front if index not in outdated]
             behind = [*outdated, *behind]
-        for place in behind:
-            self._put_behind(marked[place])
-        return [marked[place] for place in front]
+        for index in behind:
+            self._put_behind(marked[index])
+        return [marked[index] for index in front]
 
     def _judge(
-        self, best: Candidate, others: Sequence[Candidate], closeness: Mapping[int, float]
+        self, best: Candidate, followers: Sequence[Candidate], closeness: Mapping[int, float]
     ) -> tuple[list[int], dict[int, _Mark]]:
         """The places that stand before the best, and what each of the others was replaced by."""
-        members = (best, *others)
-        near = [math.nan, *(closeness.get(other.place, math.nan) for other in others)]
-        rows = tuple(map(_judged, members, near))
+        members = (best, *followers)
+        near = [math.nan, *(closeness.get(follower.place, math.nan) for follower in followers)]
+        rows = tuple(map(_describe, members, near))
         judged = _judge(rows, self._question, self._spans, self._decide)
-        places = [member.place for member in members]
+        indexes = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
             older = members[old]
             coming = f"{COMING}: from {from_epoch(older.at):%Y-%m-%d}" if older.coming else ""
-            replaced.setdefault(places[old], _Mark(places[new], coming or reason))
-        return [places[at] for at in judged.lifted], replaced
+            replaced.setdefault(indexes[old], _Mark(indexes[new], coming or reason))
+        return [indexes[at] for at in judged.lifted], replaced
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
-        said = best.said
-        about = frozenset(read_keys(said, best.speaker).subjects)
-        words = read_statement(said).words | about
-        for subjects, others in self._shown:
-            if subjects and about and (subjects <= words or about <= others):
+        text = best.said
+        about = frozenset(read_keys(text, best.speaker).subjects)
+        words = read_statement(text).words | about
+        for subjects, words_shown in self._shown:
+            if subjects and about and (subjects <= words or about <= words_shown):
                 return True
         self._shown.append((about, words))
         return False
 
     def _is_outdated(self, best: Candidate, related: Sequence[Candidate]) -> bool:
         """Whether a hit that stands before it replaced it: then it is put behind with its mark."""
-        shown = [hit for hit in related if hit.place in self._taken]
-        if not shown or read_cues(self._question).past >= 2:
+        earlier = [hit for hit in related if hit.place in self._taken]
+        if not earlier or read_cues(self._question).past >= 2:
             return False
-        closeness = {hit.place: hit.closeness for hit in shown}
-        mark = self._judge(best, shown, closeness)[1].get(best.place)
+        closeness = {hit.place: hit.closeness for hit in earlier}
+        mark = self._judge(best, earlier, closeness)[1].get(best.place)
         if mark is None:
             return False
         self._put_behind(replace(best, older_than=mark.newer, reason=mark.reason))
@@ -366,23 +364,23 @@ class _Groups:
             self._behind[member.place] = member
             self._push(member, BEHIND)
 
-    def _members(self, best: Candidate, related: Sequence[Candidate]) -> list[Candidate]:
+    def _select_members(self, best: Candidate, related: Sequence[Candidate]) -> list[Candidate]:
         """What of `related` may be compared with the best one and has no place yet, best first."""
         least = LEAST_SHARE * best.score
         hits = {hit.place: hit for hit in related if hit.score >= least}
         # What was put behind its own group is no member of another one.
-        left = [
-            self._lowered(hit)
-            for place, hit in hits.items()
-            if place not in self._taken and place not in self._behind
+        pending = [
+            self._lower(hit)
+            for index, hit in hits.items()
+            if index not in self._taken and index not in self._behind
         ]
-        return sorted(left, key=lambda hit: (-hit.score, hit.place))
+        return sorted(pending, key=lambda hit: (-hit.score, hit.place))
 
 
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
 
 
-def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
+def _describe(candidate: Candidate, closeness: float = math.nan) -> _Judged:
     """What the order of a candidate depends on. A score falls with every second: what lies behind
     six digits decides nothing."""
     return (
@@ -399,23 +397,6 @@ def _judged(candidate: Candidate, closeness: float = math.nan) -> _Judged:
     )
 
 
-def _statements(judged: Sequence[_Judged]) -> Statements:
-    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness, coming = zip(
-        *judged, strict=True
-    )
-    return Statements(
-        texts,
-        before_what_is_said(np.array(at), np.array(coming)),
-        speakers,
-        np.array(assistant),
-        np.array(scores, np.float32),
-        np.array(meaning, np.float32),
-        np.array(asked_for),
-        np.array(restated),
-        np.array(closeness, np.float32),
-    )
-
-
 @lru_cache(maxsize=512)
 def _judge(
     judged: tuple[_Judged, ...],
@@ -424,44 +405,61 @@ def _judge(
     judge: PairJudge,
 ) -> GroupJudgement:
     """What a group makes of its best one; most of a repeated question."""
-    return judge_group(_statements(judged), question, THRESHOLD, spans, judge)
+    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness, coming = zip(
+        *judged, strict=True
+    )
+    statements = Statements(
+        texts,
+        put_coming_first(np.array(at), np.array(coming)),
+        speakers,
+        np.array(assistant),
+        np.array(scores, np.float32),
+        np.array(meaning, np.float32),
+        np.array(asked_for),
+        np.array(restated),
+        np.array(closeness, np.float32),
+    )
+    return judge_group(statements, question, THRESHOLD, spans, judge)
 
 
-def _folded(candidates: Iterable[Candidate]) -> list[Candidate]:
+def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Those that differ, those that say the same folded into the first of them."""
     first: dict[tuple[str, str, bool], Candidate] = {}
-    again: dict[tuple[str, str, bool], list[Candidate]] = {}
+    repetitions: dict[tuple[str, str, bool], list[Candidate]] = {}
     for candidate in candidates:
         if candidate.wording in first:
-            again.setdefault(candidate.wording, []).append(candidate)
+            repetitions.setdefault(candidate.wording, []).append(candidate)
         else:
             first[candidate.wording] = candidate
     folded = []
     for wording, candidate in first.items():
-        others = sorted(again.get(wording, ()), key=lambda other: other.at)
+        repeats = sorted(repetitions.get(wording, ()), key=lambda repeat: repeat.at)
         # What was said again holds from then on; an assistant only repeats it.
-        silent = candidate.assistant or not others
-        said = [one for one in (candidate, *others) if not one.coming] or [candidate, *others]
-        at = candidate.at if silent else max(one.at for one in said)
-        coming = candidate.coming if silent else said[0].coming
-        places = dict.fromkeys((*candidate.again, *(other.place for other in others)))
-        folded.append(replace(candidate, at=at, coming=coming, again=tuple(places)))
+        silent = candidate.assistant or not repeats
+        dated = [member for member in (candidate, *repeats) if not member.coming] or [
+            candidate,
+            *repeats,
+        ]
+        at = candidate.at if silent else max(member.at for member in dated)
+        coming = candidate.coming if silent else dated[0].coming
+        indexes = dict.fromkeys((*candidate.again, *(repeat.place for repeat in repeats)))
+        folded.append(replace(candidate, at=at, coming=coming, again=tuple(indexes)))
     return folded
 
 
-def _marked(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
+def _mark(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
     """A member with what replaces it in the end, and what it replaced in the end itself."""
     mark = marks.get(member.place)
     if mark is not None:
-        return replace(member, older_than=_last_of(member.place, marks), reason=mark.reason)
-    previous = tuple(old for old in marks if _last_of(old, marks) == member.place)
+        return replace(member, older_than=_find_last(member.place, marks), reason=mark.reason)
+    previous = tuple(old for old in marks if _find_last(old, marks) == member.place)
     return replace(member, previous=previous) if previous else member
 
 
-def _last_of(place: int, marks: Mapping[int, _Mark]) -> int:
+def _find_last(index: int, marks: Mapping[int, _Mark]) -> int:
     """The place of what replaces a marked one in the end."""
-    newer, seen = marks[place].newer, {place}
-    while newer in marks and newer not in seen:
-        seen.add(newer)
+    newer, visited = marks[index].newer, {index}
+    while newer in marks and newer not in visited:
+        visited.add(newer)
         newer = marks[newer].newer
     return newer

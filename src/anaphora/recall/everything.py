@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.analyser import query_terms
@@ -35,7 +34,7 @@ from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.documents import section_title
 from anaphora.values.conversations import Degraded, Recall, RelatedTurn, TurnChoice, TurnHit
-from anaphora.values.memories import MemoryHit, MemoryRecord
+from anaphora.values.memories import MemoryHit
 from anaphora.values.projects import NOTE_KINDS, Quality
 from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchHit, SearchKind
 
@@ -96,7 +95,7 @@ class SearchChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _LaneHit:
     """A hit, and what it counts where it does not say how probably it answers.
 
     `by` is whose words they are, and `places` are the turns that say them: of a memory those that
@@ -113,20 +112,20 @@ class _Found:
         """How probably it answers, 0 to 1."""
         return self.score if self.hit.answers is None else self.hit.answers
 
-    def repeats(self, other: _Found) -> bool:
+    def repeats(self, other: _LaneHit) -> bool:
         """Whether another hit in the same words is the same statement."""
         if (self.hit.kind == "turn") == (other.hit.kind == "turn"):
             return self.by == other.by
-        # Of a memory whose origin is not known, the same words tell the same.
+        # For a memory of unknown origin, equal texts are the same statement.
         unknown = not (self.places and other.places)
         return unknown or not self.places.isdisjoint(other.places)
 
-    def said_in(self, turn: _Found) -> _Found:
-        """A memory with who said it; another one who said the same is another hit."""
+    def said_in(self, turn: _LaneHit) -> _LaneHit:
+        """A memory with its speaker; the same statement of another speaker is another hit."""
         named = self.hit.speaker or (turn.hit.speaker if turn.by[-1] else "")
         hit = replace(self.hit, speaker=named)
-        places = self.places & turn.places if self.places else turn.places
-        return replace(self, hit=hit, places=places)
+        common = self.places & turn.places if self.places else turn.places
+        return replace(self, hit=hit, places=common)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +135,8 @@ class _LaneAnswer:
     `silent_times` are notices that stay true beside the hits of other lanes.
     """
 
-    hits: tuple[_Found, ...] = ()
-    nearest: tuple[_Found, ...] = ()
+    hits: tuple[_LaneHit, ...] = ()
+    nearest: tuple[_LaneHit, ...] = ()
     confidence: float | None = None
     degraded: tuple[Degraded, ...] = ()
     notices: tuple[str, ...] = ()
@@ -159,12 +158,8 @@ class _TextReading:
         return self._snippet
 
 
-def _size_of(reading: _TextReading) -> int:
-    return _OVERHEAD + len(reading.text)
-
-
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Search:
     """A question, its terms, what was chosen, and the sessions of the project that was named."""
 
     text: str
@@ -206,7 +201,9 @@ class EverythingRecall:
     places: SessionPlaces
     context: Callable[[], ContextRecall | None]
     documents: Callable[[], MemoryRecall | None] = lambda: None
-    shown: ViewCache[_TextReading] = field(default_factory=lambda: ViewCache(_KEPT, _size_of))
+    shown: ViewCache[_TextReading] = field(
+        default_factory=lambda: ViewCache(_KEPT, lambda reading: _OVERHEAD + len(reading.text))
+    )
     opposed: ViewCache[OpposedPairs] = field(default_factory=lambda: ViewCache(_QUESTIONS))
 
     def recall(
@@ -219,7 +216,7 @@ class EverythingRecall:
         min_confidence: float | None = None,
         read: int | None = None,
     ) -> Recall[SearchHit]:
-        """The best `top_k` hits, whose snippets cost at most `budget` tokens.
+        """The best `top_k` hits, with snippets of at most `budget` tokens.
 
         Of turns and of memories the first `read` candidates are read with the question.
 
@@ -230,39 +227,46 @@ class EverythingRecall:
         if min_confidence is not None:
             check_share("min_confidence", min_confidence)
         checked_read(read)
-        _check_kinds(choice.kinds)
+        for kind in choice.kinds:
+            if kind not in KINDS:
+                raise InvalidInput("kind", kind, f"expected one of {', '.join(KINDS)}")
         if not question.strip():
             return Recall((), (BLANK,))
         question, cut = truncated_question(typed_question(question))
-        asked = replace(self._asked(question, choice, top_k, min_confidence), read=read)
+        search = replace(self._prepare(question, choice, top_k, min_confidence), read=read)
         lanes = [_LaneAnswer(degraded=cut)]
-        parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Asked], _LaneAnswer]], ...] = (
-            ("memories", ("memory", "note"), self._memories),
-            ("conversations", ("turn",), self._turns),
-            ("project", ("file",), self._files),
-            ("documents", ("document",), self._documents),
-            ("tool calls", ("tool_call",), self._calls),
+        parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Search], _LaneAnswer]], ...] = (
+            ("memories", ("memory", "note"), self._search_memories),
+            ("conversations", ("turn",), self._search_turns),
+            ("project", ("file",), self._search_files),
+            ("documents", ("document",), self._search_documents),
+            ("tool calls", ("tool_call",), self._search_calls),
         )
         for part, kinds, ask in parts:
             if any(map(choice.has, kinds)):
                 check_cancelled()
-                lanes.append(_in_time(part, partial(ask, asked)))
-        near = (one.hit for lane in lanes for one in (*lane.hits, *lane.nearest))
-        found = _merged(asked, self._with_origins(lanes), budget)
-        return mark_opposed(found, near, self.memories.records, self.opposed)
+                try:
+                    lanes.append(ask(search))
+                except TimedOut as error:
+                    lanes.append(_LaneAnswer(degraded=(Degraded(part, str(error)),)))
+        near = (lane_hit.hit for lane in lanes for lane_hit in (*lane.hits, *lane.nearest))
+        merged = _merge(search, self._add_origins(lanes), budget)
+        return mark_opposed(merged, near, self.memories.records, self.opposed)
 
-    def _asked(
+    def _prepare(
         self, question: str, choice: SearchChoice, top_k: int, floor: float | None
-    ) -> _Asked:
+    ) -> _Search:
         sessions = None
         if choice.project is not None:
             sessions = self.places.of_project(choice.project)
             if not sessions and not self._project_ids(choice.project):
                 raise NotFound("project", choice.project)
-        own = self.places.around(choice.directory) if choice.directory else frozenset()
-        placed = self.places.all() if own else ()
+        own_sessions = self.places.around(choice.directory) if choice.directory else frozenset()
+        placed = self.places.all() if own_sessions else ()
         terms = query_terms(question)
-        return _Asked(question, terms, choice, top_k, floor, sessions, self.shown, own, placed)
+        return _Search(
+            question, terms, choice, top_k, floor, sessions, self.shown, own_sessions, placed
+        )
 
     def _project_ids(self, project: str) -> set[str]:
         """The id of an indexed project, if there is one of this name, folder or id."""
@@ -272,62 +276,84 @@ class EverythingRecall:
         except NotFound:
             return set()
 
-    def _turns(self, asked: _Asked) -> _LaneAnswer:
-        choice = asked.choice
+    def _search_turns(self, search: _Search) -> _LaneAnswer:
+        choice = search.choice
         silent_times: list[str] = []
-        found = self.turns.recall(
+        recalled = self.turns.recall(
             None,
-            asked.text,
-            top_k=_WIDER * asked.top_k if asked.own else asked.top_k,
+            search.text,
+            top_k=_WIDER * search.top_k if search.own else search.top_k,
             budget=1 << 40,
             exclude=choice.exclude,
             choice=TurnChoice(
-                choice.since, choice.until, choice.speaker, conversations=asked.sessions
+                choice.since, choice.until, choice.speaker, conversations=search.sessions
             ),
-            min_confidence=asked.floor,
-            read=asked.read,
+            min_confidence=search.floor,
+            read=search.read,
             silent_times=silent_times,
         )
-        places = self.places.all()
+        folders = self.places.all()
 
         def convert(hit: TurnHit) -> SearchHit:
-            place = places.get(hit.conversation_id)
-            project = "" if place is None else place.repository or place.directory
-            return _of_turn(hit, asked, self._title_of(hit), project)
+            folder = folders.get(hit.conversation_id)
+            project = "" if folder is None else folder.repository or folder.directory
+            # The title of its conversation, if that is among what the turn was found by.
+            titled = "title" in hit.factors
+            title = self.turns.title_of(hit.conversation_id) if titled else ""
+            return _make_turn_hit(hit, search, title, project)
 
-        return replace(_answer(found, convert), silent_times=tuple(silent_times))
+        return replace(_convert_answer(recalled, convert), silent_times=tuple(silent_times))
 
-    def _title_of(self, hit: TurnHit) -> str:
-        """What the conversation is called that a turn was found by."""
-        return self.turns.title_of(hit.conversation_id) if "title" in hit.factors else ""
+    def _search_memories(self, search: _Search) -> _LaneAnswer:
+        choice = search.choice
+        recalled = self._search_records(self.memories, search)
 
-    def _memories(self, asked: _Asked) -> _LaneAnswer:
-        choice = asked.choice
-        found = self._records(self.memories, asked)
-        answer = _answer(found, lambda hit: _of_memory(hit, asked))
-        coming = tuple(notice for notice in found.notices if notice.startswith(COMING))
+        def convert(hit: MemoryHit) -> SearchHit:
+            return _make_record_hit(
+                "note" if hit.type in NOTE_KINDS else "memory",
+                hit,
+                hit.path or next(iter(hit.sources), hit.type),
+                search,
+                current=hit.current,
+                versions=tuple(version_lines(hit)),
+                older_than="" if hit.older_than is None else hit.older_than.id,
+            )
+
+        answer = _convert_answer(recalled, convert)
+        coming = tuple(notice for notice in recalled.notices if notice.startswith(COMING))
         answer = replace(answer, silent_times=coming)
-        kept = replace(
+        chosen = replace(
             answer,
-            hits=tuple(one for one in answer.hits if choice.has(one.hit.kind)),
-            nearest=tuple(one for one in answer.nearest if choice.has(one.hit.kind)),
+            hits=tuple(lane_hit for lane_hit in answer.hits if choice.has(lane_hit.hit.kind)),
+            nearest=tuple(lane_hit for lane_hit in answer.nearest if choice.has(lane_hit.hit.kind)),
         )
-        return kept if asked.sessions is None else self._within(kept, asked)
+        return chosen if search.sessions is None else self._keep_project(chosen, search)
 
-    def _with_origins(self, lanes: Sequence[_LaneAnswer]) -> list[_LaneAnswer]:
-        """The same, each memory whose words another hit has with where it was said."""
-        every = [one for lane in lanes for one in (*lane.hits, *lane.nearest)]
-        count = Counter(_said(one.hit.text) for one in every if one.hit.kind in _SAID)
-        told = {
-            one.hit.id
-            for one in every
-            if one.hit.kind in _KEPT_WORDS and count[_said(one.hit.text)] > 1
+    def _add_origins(self, lanes: Sequence[_LaneAnswer]) -> list[_LaneAnswer]:
+        """The lanes, with its origin for each memory that says the same as another hit."""
+        every = [lane_hit for lane in lanes for lane_hit in (*lane.hits, *lane.nearest)]
+        count = Counter(
+            _normalise(lane_hit.hit.text) for lane_hit in every if lane_hit.hit.kind in _SAID
+        )
+        repeated = {
+            lane_hit.hit.id
+            for lane_hit in every
+            if lane_hit.hit.kind in _KEPT_WORDS and count[_normalise(lane_hit.hit.text)] > 1
         }
-        records = self.memories.many(told) if told else {}
+        records = self.memories.many(repeated) if repeated else {}
 
-        def with_origin(one: _Found) -> _Found:
-            record = records.get(one.hit.id)
-            return one if record is None else self._with_origin(one, record)
+        def with_origin(lane_hit: _LaneHit) -> _LaneHit:
+            record = records.get(lane_hit.hit.id)
+            if record is None:
+                return lane_hit
+            events = self.memories.records.events(record.id)
+            said_at = [(record.conversation_id, record.turn_index)]
+            said_at += [(event.conversation_id, event.turn_index) for event in events]
+            # If the turn is not known, any turn of the conversation with this text may be it.
+            turns = {chat if at is None else f"{chat}#{at}" for chat, at in said_at if chat}
+            project = str((record.payload or {}).get("project", ""))
+            by = (record.path or "", record.conversation_id or "", project, *record.sources)
+            return replace(lane_hit, by=by, places=frozenset(turns))
 
         return [
             replace(
@@ -338,27 +364,17 @@ class EverythingRecall:
             for lane in lanes
         ]
 
-    def _with_origin(self, found: _Found, record: MemoryRecord) -> _Found:
-        events = self.memories.records.events(record.id)
-        said_at = [(record.conversation_id, record.turn_index)]
-        said_at += [(one.conversation_id, one.turn_index) for one in events]
-        # Where the turn is not known, any turn of the conversation in these words may be it.
-        places = {chat if at is None else f"{chat}#{at}" for chat, at in said_at if chat}
-        project = str((record.payload or {}).get("project", ""))
-        by = (record.path or "", record.conversation_id or "", project, *record.sources)
-        return replace(found, by=by, places=frozenset(places))
-
-    def _within(self, answer: _LaneAnswer, asked: _Asked) -> _LaneAnswer:
+    def _keep_project(self, answer: _LaneAnswer, search: _Search) -> _LaneAnswer:
         """What of memories and notes is about the project that was named."""
-        sessions, name = asked.sessions or frozenset(), asked.choice.project or ""
+        sessions, name = search.sessions or frozenset(), search.choice.project or ""
         everywhere = self.places.all()
-        named = {place.repository for i in sessions if (place := everywhere.get(i))} | {name}
+        named = {folder.repository for i in sessions if (folder := everywhere.get(i))} | {name}
         named |= self._project_ids(name)
-        ids = [one.hit.id for one in (*answer.hits, *answer.nearest)]
+        ids = [lane_hit.hit.id for lane_hit in (*answer.hits, *answer.nearest)]
         records = self.memories.many(ids)
 
-        def about(found: _Found) -> bool:
-            record = records.get(found.hit.id)
+        def about(lane_hit: _LaneHit) -> bool:
+            record = records.get(lane_hit.hit.id)
             if record is None:
                 return False
             origins = {record.conversation_id or ""} & sessions
@@ -371,59 +387,65 @@ class EverythingRecall:
             nearest=tuple(filter(about, answer.nearest)),
         )
 
-    def _files(self, asked: _Asked) -> _LaneAnswer:
+    def _search_files(self, search: _Search) -> _LaneAnswer:
         lane = self.context()
         if lane is None:
             return _LaneAnswer()
         try:
-            package = lane.recall(asked.text, project=asked.choice.project, budget=_FILES_BUDGET)
+            package = lane.recall(search.text, project=search.choice.project, budget=_FILES_BUDGET)
         except NotFound:
             # Sessions are known of it, files are not.
             return _LaneAnswer()
         sure = FILES[package.quality]
-        hits = tuple(_Found(hit, hit.score) for hit in _of_files(package, asked, sure))
-        if sure < asked.fact_floor:
+        hits = tuple(_LaneHit(hit, hit.score) for hit in _make_file_hits(package, search, sure))
+        if sure < search.fact_floor:
             return _LaneAnswer((), hits, None, package.degraded)
         return _LaneAnswer(hits, (), sure, package.degraded)
 
-    def _documents(self, asked: _Asked) -> _LaneAnswer:
+    def _search_documents(self, search: _Search) -> _LaneAnswer:
         lane = self.documents()
-        if lane is None or asked.choice.project is not None:
+        if lane is None or search.choice.project is not None:
             # A document belongs to no project.
             return _LaneAnswer()
-        found = self._records(lane, asked)
-        records = lane.many(hit.id for hit in (*found.hits, *found.nearest))
-        return _answer(found, lambda hit: _of_document(hit, records.get(hit.id), asked))
+        recalled = self._search_records(lane, search)
+        records = lane.many(hit.id for hit in (*recalled.hits, *recalled.nearest))
 
-    def _records(self, lane: MemoryRecall, asked: _Asked) -> Recall[MemoryHit]:
+        def convert(hit: MemoryHit) -> SearchHit:
+            record = records.get(hit.id)
+            title = "" if record is None else section_title(record)
+            return _make_record_hit("document", hit, title, search)
+
+        return _convert_answer(recalled, convert)
+
+    def _search_records(self, lane: MemoryRecall, search: _Search) -> Recall[MemoryHit]:
         """What a lane of records answers, as silent as the others."""
-        found = lane.recall(
-            asked.text,
-            top_k=asked.top_k,
-            filters=_filters(asked.choice),
+        recalled = lane.recall(
+            search.text,
+            top_k=search.top_k,
+            filters=_make_filters(search.choice),
             min_score=None,
-            min_confidence=asked.floor,
-            read=asked.read,
+            min_confidence=search.floor,
+            read=search.read,
         )
-        if found.confidence is not None and found.confidence < asked.fact_floor:
+        if recalled.confidence is not None and recalled.confidence < search.fact_floor:
             # With filters the lane gives all that they let through, however far.
-            return replace(found, hits=(), nearest=found.hits or found.nearest)
-        return found
+            return replace(recalled, hits=(), nearest=recalled.hits or recalled.nearest)
+        return recalled
 
-    def _calls(self, asked: _Asked) -> _LaneAnswer:
-        choice = TurnChoice(asked.choice.since, asked.choice.until)
-        found = self.calls.recall(
-            asked.text, top_k=asked.top_k, choice=choice, conversations=asked.sessions
+    def _search_calls(self, search: _Search) -> _LaneAnswer:
+        choice = TurnChoice(search.choice.since, search.choice.until)
+        calls = self.calls.recall(
+            search.text, top_k=search.top_k, choice=choice, conversations=search.sessions
         )
         hits = []
-        for hit in found:
-            shown, matches = asked.snippet(hit.text)
+        for hit in calls:
+            excerpt, matches = search.snippet(hit.text)
             hits.append(
                 SearchHit(
                     "tool_call",
                     hit.id,
                     hit.text,
-                    shown,
+                    excerpt,
                     CALLS * hit.score,
                     matches,
                     hit.ts,
@@ -431,97 +453,81 @@ class EverythingRecall:
                     index=hit.index,
                 )
             )
-        return _LaneAnswer(tuple(_Found(hit, hit.score) for hit in hits))
+        return _LaneAnswer(tuple(_LaneHit(hit, hit.score) for hit in hits))
 
 
-def _in_time(part: str, ask: Callable[[], _LaneAnswer]) -> _LaneAnswer:
-    """What a lane answers; nothing, and a word of it, where it had no time to read anything."""
-    try:
-        return ask()
-    except TimedOut as error:
-        return _LaneAnswer(degraded=(Degraded(part, str(error)),))
-
-
-def _check_kinds(kinds: Iterable[str]) -> None:
-    for kind in kinds:
-        if kind not in KINDS:
-            raise InvalidInput("kind", kind, f"expected one of {', '.join(KINDS)}")
-
-
-def _filters(choice: SearchChoice) -> dict[str, Any] | None:
-    asked: list[dict[str, Any]] = [{"tags": {"contains": tag}} for tag in choice.tags]
+def _make_filters(choice: SearchChoice) -> dict[str, Any] | None:
+    conditions: list[dict[str, Any]] = [{"tags": {"contains": tag}} for tag in choice.tags]
     if choice.since is not None:
-        asked.append({"created_at": {"gte": choice.since.isoformat()}})
+        conditions.append({"created_at": {"gte": choice.since.isoformat()}})
     if choice.until is not None:
-        asked.append({"created_at": {"lt": choice.until.isoformat()}})
-    return {"AND": asked} if asked else None
+        conditions.append({"created_at": {"lt": choice.until.isoformat()}})
+    return {"AND": conditions} if conditions else None
 
 
-def _answer(found: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAnswer:
+def _convert_answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAnswer:
     """A lane's hits in its order."""
 
-    def each(hits: Sequence[Any]) -> Iterator[_Found]:
+    def each(hits: Sequence[Any]) -> Iterator[_LaneHit]:
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
             score = UNKNOWN * max(hit.score, 0.0) / best
-            yield _Found(convert(hit), score, *_origin_of(hit))
+            yield _LaneHit(convert(hit), score, *_find_origin(hit))
 
     return _LaneAnswer(
-        tuple(each(found.hits)),
-        tuple(each(found.nearest)),
-        found.confidence,
-        found.degraded,
-        found.notices,
+        tuple(each(recalled.hits)),
+        tuple(each(recalled.nearest)),
+        recalled.confidence,
+        recalled.degraded,
+        recalled.notices,
     )
 
 
-def _origin_of(hit: object) -> tuple[tuple[str, ...], frozenset[str]]:
-    """By whom a turn was said, and where, with the conversations themselves."""
+def _find_origin(hit: object) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The role and speaker of a turn, and the turns and conversations that it was said in."""
     if not isinstance(hit, TurnHit):
         return (), frozenset()
-    said: tuple[TurnHit | RelatedTurn, ...] = (hit, *hit.occurrences)
-    places = {f"{one.conversation_id}#{one.index}" for one in said}
-    places |= {one.conversation_id for one in said}
-    return (hit.role, hit.speaker or ""), frozenset(places)
+    turns: tuple[TurnHit | RelatedTurn, ...] = (hit, *hit.occurrences)
+    keys = {f"{turn.conversation_id}#{turn.index}" for turn in turns}
+    keys |= {turn.conversation_id for turn in turns}
+    return (hit.role, hit.speaker or ""), frozenset(keys)
 
 
-def _valued(found: Sequence[_Found], asked: _Asked) -> Iterator[_Found]:
+def _set_scores(lane_hits: Sequence[_LaneHit], search: _Search) -> Iterator[_LaneHit]:
     """A lane's hits with the scores by which they are put among those of other lanes.
 
     All of a group have the value of its likeliest, and never more than the group before: a lane
     knows more of its own order than a probability says.
     """
-    groups, rest = [], list(found)
-    while rest:
-        place = max(range(len(rest)), key=lambda at: (rest[at].hit.score, -at))
-        groups.append(rest[: place + 1])
-        rest = rest[place + 1 :]
-    values = [max(one.value for one in group) for group in groups]
-    if any(one.hit.read is not None for one in found):
+    groups, remaining = [], list(lane_hits)
+    while remaining:
+        end = max(range(len(remaining)), key=lambda at: (remaining[at].hit.score, -at))
+        groups.append(remaining[: end + 1])
+        remaining = remaining[end + 1 :]
+    likelihoods = [max(lane_hit.value for lane_hit in group) for group in groups]
+    if any(lane_hit.hit.read is not None for lane_hit in lane_hits):
         # A reader may put groups in another order than their probabilities: these go to the places.
-        values.sort(reverse=True)
+        likelihoods.sort(reverse=True)
     last = 1.0
-    for group, value in zip(groups, values, strict=True):
-        last = min(last, value)
-        for one in group:
-            score = round(last * _nearness(one.hit.conversation_id, asked), 6)
-            yield replace(one, hit=replace(one.hit, score=score))
+    for group, likelihood in zip(groups, likelihoods, strict=True):
+        last = min(last, likelihood)
+        for lane_hit in group:
+            elsewhere = (
+                search.own
+                and lane_hit.hit.conversation_id not in search.own
+                and lane_hit.hit.conversation_id in search.placed
+            )
+            score = round(last * (ELSEWHERE if elsewhere else 1.0), 6)
+            yield replace(lane_hit, hit=replace(lane_hit.hit, score=score))
 
 
-def _nearness(conversation_id: str, asked: _Asked) -> float:
-    """Less for sessions of which it is known that they are of another project."""
-    if not asked.own or conversation_id in asked.own or conversation_id not in asked.placed:
-        return 1.0
-    return ELSEWHERE
-
-
-def _of_turn(hit: TurnHit, asked: _Asked, title: str, project: str) -> SearchHit:
-    shown, matches = asked.snippet(hit.text)
+def _make_turn_hit(hit: TurnHit, search: _Search, title: str, project: str) -> SearchHit:
+    excerpt, matches = search.snippet(hit.text)
     return SearchHit(
         "turn",
         _turn_id(hit),
         hit.text,
-        shown,
+        excerpt,
         hit.score,
         matches,
         hit.ts,
@@ -543,33 +549,15 @@ def _turn_id(turn: TurnHit | RelatedTurn) -> str:
     return f"{turn.conversation_id}#{turn.index}"
 
 
-def _of_memory(hit: MemoryHit, asked: _Asked) -> SearchHit:
-    kind: SearchKind = "note" if hit.type in NOTE_KINDS else "memory"
-    title = hit.path or next(iter(hit.sources), hit.type)
-    return _of_record(
-        kind,
-        hit,
-        title,
-        asked,
-        current=hit.current,
-        versions=tuple(version_lines(hit)),
-        older_than="" if hit.older_than is None else hit.older_than.id,
-    )
-
-
-def _of_document(hit: MemoryHit, record: MemoryRecord | None, asked: _Asked) -> SearchHit:
-    return _of_record("document", hit, section_title(record) if record is not None else "", asked)
-
-
-def _of_record(
-    kind: SearchKind, hit: MemoryHit, title: str, asked: _Asked, **more: Any
+def _make_record_hit(
+    kind: SearchKind, hit: MemoryHit, title: str, search: _Search, **more: Any
 ) -> SearchHit:
-    shown, matches = asked.snippet(hit.text)
+    excerpt, matches = search.snippet(hit.text)
     return SearchHit(
         kind,
         hit.id,
         hit.text,
-        shown,
+        excerpt,
         hit.score,
         matches,
         hit.created_at,
@@ -582,20 +570,24 @@ def _of_record(
     )
 
 
-def _of_files(package: RecallPackage, asked: _Asked, sure: float) -> Iterator[SearchHit]:
-    texts = {(one.project, one.path): one.text for one in reversed(package.memories) if one.path}
+def _make_file_hits(package: RecallPackage, search: _Search, sure: float) -> Iterator[SearchHit]:
+    texts = {
+        (memory.project, memory.path): memory.text
+        for memory in reversed(package.memories)
+        if memory.path
+    }
     best = max((target.score for target in package.primary_targets), default=0.0) or 1.0
-    for target in package.primary_targets[: asked.top_k]:
+    for target in package.primary_targets[: search.top_k]:
         if not target.path:
             # A note: the lane of memories has it.
             continue
         text = texts.get((target.project, target.path), "")
-        shown, matches = asked.snippet(text or target.title)
+        excerpt, matches = search.snippet(text or target.title)
         yield SearchHit(
             "file",
             target.path,
             text,
-            shown,
+            excerpt,
             round(sure * max(target.score, 0.0) / best, 6),
             matches,
             title=target.reason or target.title,
@@ -604,50 +596,54 @@ def _of_files(package: RecallPackage, asked: _Asked, sure: float) -> Iterator[Se
         )
 
 
-def _merged(asked: _Asked, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[SearchHit]:
+def _merge(search: _Search, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[SearchHit]:
     """One list of what the lanes found; where all are silent, what came nearest."""
-    known = [lane.confidence for lane in lanes if lane.confidence is not None]
-    hits = _ordered(hit for lane in lanes for hit in _valued(lane.hits, asked))
-    if asked.floor != 0:
+    confidences = [lane.confidence for lane in lanes if lane.confidence is not None]
+    hits = _order(hit for lane in lanes for hit in _set_scores(lane.hits, search))
+    if search.floor != 0:
         hits = tuple(without_tail(hits))
-    nearest = _ordered(hit for lane in lanes for hit in _valued(lane.nearest, asked))
-    told = ((lane.silent_times if hits else lane.notices) for lane in lanes)
-    notices = tuple(dict.fromkeys(notice for lane in told for notice in lane))
+    nearest = _order(hit for lane in lanes for hit in _set_scores(lane.nearest, search))
+    lane_notices = ((lane.silent_times if hits else lane.notices) for lane in lanes)
+    notices = tuple(dict.fromkeys(notice for lane in lane_notices for notice in lane))
     return Recall(
-        tuple(_within_budget(hits, asked.top_k, budget)),
+        tuple(_fit_budget(hits, search.top_k, budget)),
         tuple(dict.fromkeys(part for lane in lanes for part in lane.degraded)),
-        confidence=max(known) if known else None,
-        nearest=() if hits else tuple(_within_budget(nearest, asked.top_k, budget)),
+        confidence=max(confidences) if confidences else None,
+        nearest=() if hits else tuple(_fit_budget(nearest, search.top_k, budget)),
         notices=notices,
     )
 
 
-def _ordered(hits: Iterable[_Found]) -> tuple[SearchHit, ...]:
-    """Best first; a memory and the turn that it came from come once, as does what one speaker has
-    said several times. The same words of several people are several hits."""
-    ordered: list[_Found] = []
-    alike: dict[str, list[int]] = {}
+def _order(hits: Iterable[_LaneHit]) -> tuple[SearchHit, ...]:
+    """Best first; a memory and the turn that it came from come once, as do repetitions by one
+    speaker. The same text of several people is several hits."""
+    ordered: list[_LaneHit] = []
+    by_text: dict[str, list[int]] = {}
     # Equal ones stay as their lane has them: what holds now before what it replaced.
-    for one in sorted(hits, key=lambda one: -one.hit.score):
-        places = alike.setdefault(_said(one.hit.text), []) if one.hit.kind in _SAID else []
-        first = next((at for at in places if one.repeats(ordered[at])), None)
+    for lane_hit in sorted(hits, key=lambda lane_hit: -lane_hit.hit.score):
+        indexes = (
+            by_text.setdefault(_normalise(lane_hit.hit.text), [])
+            if lane_hit.hit.kind in _SAID
+            else []
+        )
+        first = next((at for at in indexes if lane_hit.repeats(ordered[at])), None)
         if first is None:
-            places.append(len(ordered))
-            ordered.append(one)
-        elif one.hit.kind == "turn" and ordered[first].hit.kind != "turn":
-            ordered[first] = ordered[first].said_in(one)
-    return tuple(one.hit for one in ordered)
+            indexes.append(len(ordered))
+            ordered.append(lane_hit)
+        elif lane_hit.hit.kind == "turn" and ordered[first].hit.kind != "turn":
+            ordered[first] = ordered[first].said_in(lane_hit)
+    return tuple(lane_hit.hit for lane_hit in ordered)
 
 
-def _said(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _within_budget(hits: Iterable[SearchHit], top_k: int, budget: int) -> Iterator[SearchHit]:
-    """At most `top_k` hits whose snippets fit; the first one in any case."""
-    left, count = budget, 0
+def _fit_budget(hits: Iterable[SearchHit], top_k: int, budget: int) -> Iterator[SearchHit]:
+    """At most `top_k` hits with snippets that fit; the first one in any case."""
+    remaining, count = budget, 0
     for hit in hits:
         cost = token_cost(hit.snippet)
-        if count < top_k and (cost <= left or not count):
+        if count < top_k and (cost <= remaining or not count):
             yield hit
-            left, count = left - cost, count + 1
+            remaining, count = remaining - cost, count + 1

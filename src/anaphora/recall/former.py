@@ -1,6 +1,7 @@
 """The former values of a path: what a hit replaced, and which of them a question asks for.
 
-Truth knows what each value of a path superseded, so nothing is judged here: a question for the past
+The database has what each value of a path superseded, so nothing is judged here: a question for
+the past
 ("my previous number", "in October") means the version that held then.
 """
 
@@ -22,7 +23,7 @@ REASON: Final = "its path has a newer value"
 SHOWN: Final = 3
 """Former values that a hit names where the past is asked for; else the last one."""
 _LOOKED_AT: Final = 16
-"""Versions that are gone back where the past is asked for: each takes a look at truth."""
+"""Versions that are gone back where the past is asked for: each takes a read of the database."""
 
 Read: TypeAlias = Callable[[Iterable[str]], Mapping[str, MemoryRecord]]
 Chain: TypeAlias = tuple[MemoryRecord, ...]
@@ -43,7 +44,7 @@ class PastAsked:
         cues = read_cues(question)
         # "What is it now?" may name a day, too, and asks for no other value.
         times = () if cues.now else read_times(question, now)
-        spans = tuple((one.start, one.end) for one in times)
+        spans = tuple((span.start, span.end) for span in times)
         return cls(cues.past >= 2, cues.first, spans)
 
     def __bool__(self) -> bool:
@@ -59,16 +60,16 @@ class PastAsked:
         if not chain:
             return None
         for start, end in self.spans:
-            held = (one for one in (current, *chain) if _held(one, start, end))
-            if (last := next(held, None)) is not None:
+            versions = (
+                record
+                for record in (current, *chain)
+                if record.valid_from < end and (record.valid_to is None or record.valid_to > start)
+            )
+            if (last := next(versions, None)) is not None:
                 return last
         if self.spans or not self.by_words:
             return None
         return chain[-1] if self.first else chain[0]
-
-
-def _held(record: MemoryRecord, start: datetime, end: datetime) -> bool:
-    return record.valid_from < end and (record.valid_to is None or record.valid_to > start)
 
 
 def read_chains(records: Sequence[MemoryRecord], read: Read, depth: int) -> dict[str, Chain]:
@@ -76,29 +77,29 @@ def read_chains(records: Sequence[MemoryRecord], read: Read, depth: int) -> dict
     chains: dict[str, Chain] = {record.id: () for record in records}
     ends = {record.id: record for record in records if record.path is not None}
     for _ in range(depth):
-        wanted = [one.supersedes for one in ends.values() if one.supersedes is not None]
-        if not wanted:
+        former_ids = [
+            record.supersedes for record in ends.values() if record.supersedes is not None
+        ]
+        if not former_ids:
             break
-        known = read(wanted)
+        formers = read(former_ids)
         further: dict[str, MemoryRecord] = {}
-        for own, end in ends.items():
-            former = known.get(end.supersedes or "")
-            if former is None or not _same_path(former, end):
+        for record_id, end in ends.items():
+            former = formers.get(end.supersedes or "")
+            if former is None or former.path is None:
                 continue
-            further[own] = former
+            if composed(former.path) != composed(end.path or ""):
+                continue
+            further[record_id] = former
             never_held = former.valid_to is not None and former.valid_to <= former.valid_from
             if not former.forgotten and not never_held:
-                chains[own] += (former,)
+                chains[record_id] += (former,)
         ends = further
     return chains
 
 
-def _same_path(one: MemoryRecord, other: MemoryRecord) -> bool:
-    return one.path is not None and composed(one.path) == composed(other.path or "")
-
-
 def with_chain(previous: Iterable[RelatedMemory], chain: Chain) -> tuple[RelatedMemory, ...]:
     """What a hit replaced: the former values of its path, then what its words tell."""
-    former = [RelatedMemory(one.id, one.text, one.created_at) for one in chain[:SHOWN]]
-    known = {one.id for one in former}
-    return (*former, *(one for one in previous if one.id not in known))
+    former = [RelatedMemory(memory.id, memory.text, memory.created_at) for memory in chain[:SHOWN]]
+    former_ids = {memory.id for memory in former}
+    return (*former, *(memory for memory in previous if memory.id not in former_ids))

@@ -43,7 +43,7 @@ _APART = r"[\s().,\-/_]{0,3}"
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """Something that tells who or what: `words` to look it up by, what a text has that holds it.
+    """What identifies a person or a thing: `words` to look it up by, `pattern` of texts with it.
 
     Any one of the words may stand in such a text: a number that is grouped otherwise has others.
     """
@@ -53,7 +53,7 @@ class Identifier:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The words as they are in what was analysed whatever its language."""
+        """The words as they are analysed in any language."""
         return tuple(word.tokens[0] for word in self.words)
 
     def held_by(self, text: str) -> bool:
@@ -63,43 +63,47 @@ class Identifier:
 
 def identifiers_of(texts: Iterable[str]) -> tuple[Identifier, ...]:
     """The identifiers of texts, each once."""
-    found: dict[str, Identifier] = {}
+    identifiers: dict[str, Identifier] = {}
     for text in texts:
-        for written, pattern, parts in _found(text):
-            if pattern not in found:
+        for written, pattern, parts in _scan(text):
+            if pattern not in identifiers:
                 words = (*query_words(written), *(QueryWord((part,)) for part in parts))
                 compiled = re.compile(pattern, re.IGNORECASE)
-                found[pattern] = Identifier(tuple(dict.fromkeys(words)), compiled)
-    return tuple(found.values())
+                identifiers[pattern] = Identifier(tuple(dict.fromkeys(words)), compiled)
+    return tuple(identifiers.values())
 
 
-def _found(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+def _scan(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
     """Each identifier as written, its pattern, and terms that it may be written with elsewhere."""
     for kind in (_LINK, _MAIL, _HANDLE):
         for match in kind.finditer(text):
             plain = match[0].rstrip(".,;:!?")
             yield plain, rf"(?<![\w.+-]){re.escape(plain)}(?![\w-])", ()
     # What lies in a link or an address of mail is part of it.
-    rest = _MAIL.sub(" ", _LINK.sub(" ", text))
-    for match in _STREET.finditer(rest):
-        yield match[0], _spaced(match[0].split(), r"[\s,]+"), ()
-    yield from _codes(rest)
-    yield from _numbers(rest)
-    yield from _names(rest)
+    plain_text = _MAIL.sub(" ", _LINK.sub(" ", text))
+    for match in _STREET.finditer(plain_text):
+        yield match[0], _join_words(match[0].split(), r"[\s,]+"), ()
+    yield from _find_codes(plain_text)
+    yield from _find_numbers(plain_text)
+    yield from _find_names(plain_text)
 
 
-def _codes(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+def _find_codes(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
     for match in _CODE.finditer(text):
         plain = re.sub(r"[^A-Za-z0-9]", "", match[0])
         digits = sum(c.isdigit() for c in plain)
         if len(plain) < _LEAST_CODE or digits < _LEAST_IN_CODE or digits == len(plain):
             continue
         runs = re.findall(r"\d+|[a-z]+", plain.lower())
-        parts = [plain.lower(), *runs, *(p for run in runs if run.isdigit() for p in _pieces(run))]
-        yield match[0], rf"(?<![^\W_]){_apart(plain)}(?![^\W_])", parts
+        parts = [
+            plain.lower(),
+            *runs,
+            *(p for run in runs if run.isdigit() for p in _split_digits(run)),
+        ]
+        yield match[0], rf"(?<![^\W_]){_allow_gaps(plain)}(?![^\W_])", parts
 
 
-def _numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+def _find_numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
     for match in _NUMBER.finditer(text):
         written = match[0]
         groups = re.findall(r"\d+", written)
@@ -107,30 +111,30 @@ def _numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
         if len(groups) > 1:
             for group in groups:
                 if len(group) >= _LEAST_OF_A_GROUP:
-                    yield group, rf"(?<!\d){_apart(group)}(?!\d)", _pieces(group)
+                    yield group, rf"(?<!\d){_allow_gaps(group)}(?!\d)", _split_digits(group)
         if not (len(digits) == _LEAST_DIGITS and _YEAR.fullmatch(digits)):
             yield (
                 written,
-                rf"(?<!\d)(?:{'|'.join(_dialled(written, digits))})(?!\d)",
-                _pieces(digits),
+                rf"(?<!\d)(?:{'|'.join(_list_dialled(written, digits))})(?!\d)",
+                _split_digits(digits),
             )
 
 
-def _dialled(written: str, digits: str) -> Iterator[str]:
+def _list_dialled(written: str, digits: str) -> Iterator[str]:
     """The ways in which the digits of a number are dialled, from here and from abroad."""
-    yield _apart(digits)
+    yield _allow_gaps(digits)
     abroad = written.startswith(("+", "00"))
-    own = digits.removeprefix("00") if abroad else digits
+    national = digits.removeprefix("00") if abroad else digits
     if abroad:
-        yield _apart(own)
+        yield _allow_gaps(national)
         for country in (1, 2, 3):
-            if len(own) - country >= _LEAST_NATIONAL:
-                yield rf"\(?0\)?{_APART}{_apart(own[country:])}"
-    elif own.startswith("0") and len(own) > _LEAST_NATIONAL:
-        yield rf"(?:\+|00)\d{{1,3}}{_APART}(?:\(0\))?{_APART}{_apart(own[1:])}"
+            if len(national) - country >= _LEAST_NATIONAL:
+                yield rf"\(?0\)?{_APART}{_allow_gaps(national[country:])}"
+    elif national.startswith("0") and len(national) > _LEAST_NATIONAL:
+        yield rf"(?:\+|00)\d{{1,3}}{_APART}(?:\(0\))?{_APART}{_allow_gaps(national[1:])}"
 
 
-def _names(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
+def _find_names(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
     """Words that begin with a capital, two or more in a row: the row, and two beside each other."""
     row: list[str] = []
     end = 0
@@ -138,37 +142,37 @@ def _names(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
         word = match[0]
         named = len(word) > 1 and word[0].isupper() and not word.isupper()
         if row and not (named and _BETWEEN.match(text[end : match.start()])):
-            yield from _row(row)
+            yield from _split_row(row)
             row = []
         # "The", "My", "When" begin a sentence and no name.
         if named and (row or analyse(word, keep_stop_words=False)):
             row.append(word.removesuffix("'s").removesuffix("\u2019s"))
         end = match.end()
-    yield from _row(row)
+    yield from _split_row(row)
 
 
-def _row(words: list[str]) -> Iterator[tuple[str, str, Iterable[str]]]:
+def _split_row(words: list[str]) -> Iterator[tuple[str, str, Iterable[str]]]:
     if len(words) > 1:
-        yield _name(words)
+        yield _make_name(words)
     if len(words) > 2:
         # The first may be what begins the sentence: "Call Noor Haddad".
-        yield from (_name(words[at : at + 2]) for at in range(1, len(words) - 1))
+        yield from (_make_name(words[at : at + 2]) for at in range(1, len(words) - 1))
 
 
-def _name(words: list[str]) -> tuple[str, str, Iterable[str]]:
+def _make_name(words: list[str]) -> tuple[str, str, Iterable[str]]:
     ways = (words, [words[-1], *words[:-1]])
-    return " ".join(words), "|".join(_spaced(way, r"[\s,.]+") for way in ways), ()
+    return " ".join(words), "|".join(_join_words(way, r"[\s,.]+") for way in ways), ()
 
 
-def _spaced(words: Iterable[str], between: str) -> str:
+def _join_words(words: Iterable[str], between: str) -> str:
     return rf"(?<!\w){between.join(map(re.escape, words))}(?!\w)"
 
 
-def _apart(characters: str) -> str:
+def _allow_gaps(characters: str) -> str:
     return _APART.join(characters)
 
 
-def _pieces(digits: str) -> Iterator[str]:
+def _split_digits(digits: str) -> Iterator[str]:
     """What the groups of these digits may be elsewhere."""
     if len(digits) <= _MOST // 2:
         for start in range(len(digits)):

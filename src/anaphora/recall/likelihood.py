@@ -27,7 +27,13 @@ from anaphora.rank.silence import (
     scarcity,
     word_share,
 )
-from anaphora.rank.sought import Sought, bearing_parts, held_in_title, held_terms, read_sought
+from anaphora.rank.sought import (
+    Sought,
+    bearing_parts,
+    find_held_terms,
+    find_terms_in_title,
+    read_sought,
+)
 from anaphora.rank.statements import read_cues, read_statement
 
 if TYPE_CHECKING:
@@ -88,10 +94,10 @@ class Likelihood:
         if not calibrated and (not odds or math.isnan(head[0].read)):
             return None
         sought, cues = read_sought(subject), read_cues(question)
-        held = frozenset().union(*(_held(candidate, subject) for candidate in head))
-        unseen = word_share(len(sought.terms - held), len(sought.terms))
+        present = frozenset().union(*(_terms_in(candidate, subject) for candidate in head))
+        unseen = word_share(len(sought.terms - present), len(sought.terms))
         # What only asks, or does not know, is no answer however near it is.
-        telling = [one for one in head if not answer_loss(one.said, 1.0, cues)]
+        telling = [candidate for candidate in head if not answer_loss(candidate.said, 1.0, cues)]
         meaning = max(map(_meaning, telling or head), default=0.0)
         ranked = sorted(head, key=_meaning, reverse=True)
         first, second = (*map(_meaning, ranked[:2]), 0.0, 0.0)[:2]
@@ -109,36 +115,36 @@ class Likelihood:
         What stands first in a group answers as probably as its likeliest: it was put before that
         because it holds now.
         """
-        for place, group in enumerate(groups):
-            chances = [self.probability(candidate, place) for candidate in group]
+        for index, group in enumerate(groups):
+            chances = [self.probability(candidate, index) for candidate in group]
             chances[0] = max(chances)
             for candidate, chance in zip(group, chances, strict=True):
                 yield replace(candidate, answers=chance)
 
-    def probability(self, candidate: Candidate, place: int) -> float:
+    def probability(self, candidate: Candidate, index: int) -> float:
         """The probability, 0 to 1, that a candidate at `place`, from 0, answers."""
-        evidence = self.evidence(candidate, place)
+        evidence = self.evidence(candidate, index)
         return hit_probability(self.answered, evidence, self.lane, calibrated=self.calibrated)
 
     def evidence(self, candidate: Candidate, place: int) -> HitEvidence:
         """What tells whether a candidate at `place`, from 0, answers."""
-        sought, held = read_sought(self.subject), _held(candidate, self.subject)
-        missing = len(sought.terms) - len(held)
-        others = self.cosines[1 if candidate.place == self.best else 0]
+        sought, present = read_sought(self.subject), _terms_in(candidate, self.subject)
+        missing = len(sought.terms) - len(present)
+        best_other = self.cosines[1 if candidate.place == self.best else 0]
         return HitEvidence(
             meaning=_meaning(candidate) if self.calibrated else 0.0,
             missing=word_share(missing, len(sought.terms)),
             place=place,
             asks=read_statement(candidate.said).asks,
-            lead=_meaning(candidate) - others if self.calibrated else 0.0,
+            lead=_meaning(candidate) - best_other if self.calibrated else 0.0,
             few=self.few,
             many=self.many,
             named=self.many > 0.0 and self._is_named(candidate),
             read=None if math.isnan(candidate.read) else candidate.read,
-            sought=self._is_sought(candidate, sought, held),
+            sought=self._is_sought(candidate, sought, present),
         )
 
-    def _is_sought(self, candidate: Candidate, sought: Sought, held: frozenset[str]) -> bool:
+    def _is_sought(self, candidate: Candidate, sought: Sought, present: frozenset[str]) -> bool:
         """Whether a candidate is all that was asked for by a name, a time or an identifier."""
         within = candidate.timely or any(start <= candidate.at < end for start, end in self.spans)
         if sought.bare:
@@ -146,36 +152,33 @@ class Likelihood:
             return within
         if self.spans and not within:
             return False
-        if sought.identifiers and sought.identifiers <= held:
+        if sought.identifiers and sought.identifiers <= present:
             return True
-        if not sought.framed or held != sought.terms:
+        if not sought.framed or present != sought.terms:
             return False
         if not self.many:
-            return len(held) == 1 or candidate.asked_for
+            return len(present) == 1 or candidate.asked_for
         # Among many statements neither a single word nor "I" singles anything out, but a name does.
-        return self._is_named(candidate) or (len(held) == 1 and _has_name(self.subject))
+        # A name: a word that is written as one, within the sentence.
+        names = (word for word in self.subject.split()[1:] if word[:1].isupper())
+        tokens = (token for name in names for token in analyse(name))
+        return self._is_named(candidate) or (
+            len(present) == 1 and not sought.terms.isdisjoint(tokens)
+        )
 
     def _is_named(self, candidate: Candidate) -> bool:
-        """Whether a candidate is by a speaker whose name stands in the question."""
-        return candidate.asked_for and bool(held_terms(self.subject, candidate.speaker))
+        """Whether a candidate is by a speaker that the question names."""
+        return candidate.asked_for and bool(find_held_terms(self.subject, candidate.speaker))
 
 
-def _has_name(question: str) -> bool:
-    """Whether a word that a question asks for is written as a name, within the sentence."""
-    names = (word for word in question.split()[1:] if word[:1].isupper())
-    return not read_sought(question).terms.isdisjoint(
-        token for name in names for token in analyse(name)
-    )
-
-
-def _held(candidate: Candidate, question: str) -> frozenset[str]:
+def _terms_in(candidate: Candidate, question: str) -> frozenset[str]:
     """The words of a question that a candidate holds: its text, its speaker's name or its title."""
-    held = held_terms(question, bearing_parts(question, candidate.text))
+    terms = find_held_terms(question, bearing_parts(question, candidate.text))
     if candidate.asked_for:
-        held |= held_terms(question, candidate.speaker)
+        terms |= find_held_terms(question, candidate.speaker)
     if candidate.title:
-        held |= held_in_title(candidate.title, read_sought(question).terms)
-    return held
+        terms |= find_terms_in_title(candidate.title, read_sought(question).terms)
+    return terms
 
 
 def _meaning(candidate: Candidate) -> float:

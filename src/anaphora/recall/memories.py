@@ -1,7 +1,7 @@
 """The memory lane: from a question to the memories that answer it.
 
-It never changes truth, and a failing embedder never makes it raise: words answer alone, and the
-result says so.
+It never changes a record, and a failing embedder never makes it raise: words answer alone, and the
+answer says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -22,7 +22,7 @@ from anaphora.core.arguments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
-from anaphora.rank.memories import UNREAD, MemoryCandidates, MemoryScores, rank_memories
+from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import asked_words, words_of
@@ -33,9 +33,9 @@ from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     asks_for_a_time_alone,
     days_of,
+    drop_times,
     names_of,
     tell_coming,
-    without_times,
 )
 from anaphora.recall.passages import FAR
 from anaphora.recall.query import (
@@ -96,7 +96,7 @@ _ONE_VIEW: Final = 0
 
 _SAME = "same"
 _SHARED = sorted(
-    {one.name for one in fields(MemoryRecord)} & {one.name for one in fields(MemoryHit)}
+    {part.name for part in fields(MemoryRecord)} & {part.name for part in fields(MemoryHit)}
 )
 """What a hit says as its memory does."""
 _shared_of = attrgetter(*_SHARED)
@@ -194,7 +194,7 @@ class MemoryRecall:
         if as_of is not None:
             checked_moment("as_of", as_of)
         keep = self.records.resolved(parse(filters))
-        # Who names what counts, or a score of nothing, is not asking whether there is anything.
+        # Naming what counts, or a least score of 0, does not ask whether there is anything.
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
             return Recall((), (BLANK,))
@@ -206,7 +206,7 @@ class MemoryRecall:
         times = _TimesAsked.of(query, as_of or self.clock())
         vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
         bare = mode == "vector" and vector is not None
-        wanted = MemoryQuery(
+        lookup = MemoryQuery(
             moment=times.now,
             past=as_of is not None,
             keep=keep,
@@ -218,8 +218,8 @@ class MemoryRecall:
             times=times.looked_up,
             within=times.alone,
         )
-        wanted, parts = self._searched(wanted, every, degraded)
-        found = _joined(*parts)
+        lookup, parts = self._search(lookup, every, degraded)
+        candidates = _join(*parts)
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least = -math.inf if min_score is None else min_score
@@ -227,55 +227,55 @@ class MemoryRecall:
         key = (query, mode, top_k, least, keep, as_of, window, lowest)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected: tuple[Rejected, ...] = ()
-        if answer is None or not answer.holds(parts, wanted.moment):
+        if answer is None or not answer.holds(parts, lookup.moment):
             work = _AnswerBuilder(
                 self,
                 query,
-                wanted,
+                lookup,
                 not bare,
                 explain,
                 window,
-                found,
+                candidates,
                 times.seconds,
-                without_times(query, times.spans),
+                drop_times(query, times.spans),
             )
             hits = work.hits(top_k, least, lowest)
             unread = tuple(work.unread)
-            answer = _Answer(parts, wanted.moment, hits, work.answered, unread)
+            answer = _Answer(parts, lookup.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
-        degraded += (*answer.unread, *self._damaged())
-        told = Recall(answer.hits, tuple(degraded), rejected, notices=found.notices)
-        if times.alone and not wanted.within and found.columns.ids:
-            told = times.unmet(told, shown=every or floor == 0)
-        elif vector is not None and not found.pending and mode == "hybrid":
-            told = with_floor(told, answer.answered, lowest)
-        return times.with_coming(told)
+        degraded += (*answer.unread, *self._report_damaged())
+        recalled = Recall(answer.hits, tuple(degraded), rejected, notices=candidates.notices)
+        if times.alone and not lookup.within and candidates.columns.ids:
+            recalled = times.unmet(recalled, shown=every or floor == 0)
+        elif vector is not None and not candidates.pending and mode == "hybrid":
+            recalled = with_floor(recalled, answer.answered, lowest)
+        return times.with_coming(recalled)
 
-    def _searched(
-        self, wanted: MemoryQuery, every: bool, degraded: list[Degraded]
+    def _search(
+        self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
     ) -> tuple[MemoryQuery, tuple[Candidates, ...]]:
         """What was looked for in the end, and what each index found; `degraded` gets what lacked.
 
         Where nothing is of the times alone that a question asks for, all is looked for: what comes
         closest is told.
         """
-        parts = self._candidates(wanted)
-        if wanted.within and not any(part.columns.ids for part in parts):
-            wanted = replace(wanted, within=False, every=every)
-            parts = self._candidates(wanted)
-        if _pending(parts) and wanted.vector is not None and self.fill is not None:
-            degraded.extend(_filled(self.fill))
-            parts = self._candidates(wanted)
-            if _pending(parts) and self.later is not None:
+        parts = self._find_candidates(lookup)
+        if lookup.within and not any(part.columns.ids for part in parts):
+            lookup = replace(lookup, within=False, every=every)
+            parts = self._find_candidates(lookup)
+        if _count_pending(parts) and lookup.vector is not None and self.fill is not None:
+            degraded.extend(_embed_a_few(self.fill))
+            parts = self._find_candidates(lookup)
+            if _count_pending(parts) and self.later is not None:
                 self.later()
-        degraded.extend(_joined(*parts).degraded)
-        if pending := _pending(parts):
+        degraded.extend(_join(*parts).degraded)
+        if pending := _count_pending(parts):
             reason = f"{pending} memories have no vector yet and are found by words only"
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
-        return wanted, parts
+        return lookup, parts
 
-    def _damaged(self) -> tuple[Degraded, ...]:
+    def _report_damaged(self) -> tuple[Degraded, ...]:
         damaged = self.records.unreadable()
         if not damaged:
             return ()
@@ -289,35 +289,43 @@ class MemoryRecall:
         return self.reads.many(self.records.version(), record_ids, self.read_records)
 
     def read_records(self, ids: list[str]) -> dict[str, MemoryRecord]:
-        """The same, from truth."""
-        found = self.records.many(ids)
-        if self.notes is not None and len(found) < len(ids):
-            found |= self.notes.records.many(one for one in ids if one not in found)
-        return found
+        """The same, from the database."""
+        records = self.records.many(ids)
+        if self.notes is not None and len(records) < len(ids):
+            records |= self.notes.records.many(
+                record_id for record_id in ids if record_id not in records
+            )
+        return records
 
-    def excluded(self, wanted: MemoryQuery) -> Candidates:
+    def excluded(self, lookup: MemoryQuery) -> Candidates:
         """The candidates there would be if all might be shown, each with why it may not."""
-        found = self.index.excluded(wanted)
-        return found if self.notes is None else _joined(found, self.notes.index.excluded(wanted))
+        candidates = self.index.excluded(lookup)
+        return (
+            candidates
+            if self.notes is None
+            else _join(candidates, self.notes.index.excluded(lookup))
+        )
 
-    def related(self, wanted: MemoryQuery, text: str, to: str) -> Related:
+    def related(self, lookup: MemoryQuery, text: str, to: str) -> Related:
         """What the indexes hold in the words of `text`, which is of the memory `to`."""
         from anaphora.index.memories.state import Related
 
-        wanted, words = replace(wanted, limit=RELATED), _words_of(text)
-        found = self.index.related(wanted, words, to)
+        lookup, words = replace(lookup, limit=RELATED), _split_words(text)
+        related = self.index.related(lookup, words, to)
         if self.notes is None or not len(self.notes.index):
-            return found
-        notes = self.notes.index.related(wanted, words, to)
+            return related
+        notes = self.notes.index.related(lookup, words, to)
         return Related(
-            _joined(found.candidates, notes.candidates),
-            np.concatenate((found.closeness, notes.closeness)),
+            _join(related.candidates, notes.candidates),
+            np.concatenate((related.closeness, notes.closeness)),
         )
 
-    def _candidates(self, wanted: MemoryQuery) -> tuple[Candidates, ...]:
+    def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
         """Those of each index: the very same ones while nothing changed and nothing expired."""
-        found = self.index.candidates(wanted)
-        return (found,) if self.notes is None else (found, self.notes.index.candidates(wanted))
+        memories = self.index.candidates(lookup)
+        return (
+            (memories,) if self.notes is None else (memories, self.notes.index.candidates(lookup))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,47 +358,32 @@ class _TimesAsked:
             for span, names in named
         )
 
-    def unmet(self, told: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
+    def unmet(self, recalled: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
         """An answer where nothing is of these times: hits that speak of one of them in the words of
         the question, or where they are `shown` all."""
         notices = tuple(f"nothing is noted {days_of(span)} ({span.text})" for span in self.spans)
-        hits = tuple(hit for hit in told.hits if shown or self._named_by(hit.text))
-        nearest = () if hits else told.hits
-        return replace(told, hits=hits, nearest=nearest, notices=(*told.notices, *notices))
+        hits = tuple(
+            hit
+            for hit in recalled.hits
+            if shown or any(words_of(span.text) <= words_of(hit.text) for span in self.spans)
+        )
+        nearest = () if hits else recalled.hits
+        return replace(recalled, hits=hits, nearest=nearest, notices=(*recalled.notices, *notices))
 
-    def _named_by(self, text: str) -> bool:
-        return any(words_of(span.text) <= words_of(text) for span in self.spans)
-
-    def with_coming(self, told: Recall[MemoryHit]) -> Recall[MemoryHit]:
+    def with_coming(self, recalled: Recall[MemoryHit]) -> Recall[MemoryHit]:
         """An answer that tells which of its hits are dated in the future."""
-        dated = ((hit.text, hit.created_at) for hit in (*told.hits, *told.nearest))
+        dated = ((hit.text, hit.created_at) for hit in (*recalled.hits, *recalled.nearest))
         coming = tell_coming(dated, self.spans, self.now)
-        return replace(told, notices=(*told.notices, *coming)) if coming else told
-
-
-def _told(question: str, candidates: Sequence[Candidate]) -> list[str]:
-    """Memories as the reader reads them with a question."""
-    return [
-        statement_text(titled_text(one, question=question), day=day_of(one.at))
-        for one in candidates
-    ]
+        return replace(recalled, notices=(*recalled.notices, *coming)) if coming else recalled
 
 
 @lru_cache(maxsize=1024)
-def _words_of(text: str) -> tuple[QueryWord, ...]:
+def _split_words(text: str) -> tuple[QueryWord, ...]:
     """What a memory is looked up by: for a question asked again, the same ones."""
     return query_words(text)
 
 
-def _taken(found: Candidates, rows: Sequence[int]) -> MemoryCandidates:
-    """The columns of some rows."""
-    columns = found.columns
-    arrays = {name: getattr(columns, name)[rows] for name in _ARRAYS}
-    cosine = None if columns.cosine is None else columns.cosine[rows]
-    return replace(columns, ids=tuple(columns.ids[row] for row in rows), cosine=cosine, **arrays)
-
-
-def _filled(fill: Fill) -> tuple[Degraded, ...]:
+def _embed_a_few(fill: Fill) -> tuple[Degraded, ...]:
     """Make a few of the vectors that are lacking; why they could not be kept, if they could not.
 
     A full or read-only disk hinders no answer: what has a vector is found by it, the rest by words.
@@ -405,38 +398,41 @@ def _filled(fill: Fill) -> tuple[Degraded, ...]:
     return ()
 
 
-def _pending(parts: Sequence[Candidates]) -> int:
+def _count_pending(parts: Sequence[Candidates]) -> int:
     """How many memories that could be shown have no vector yet."""
     return sum(part.pending for part in parts)
 
 
-def _joined(one: Candidates, other: Candidates | None = None) -> Candidates:
+def _join(first: Candidates, second: Candidates | None = None) -> Candidates:
     """The candidates of one or two indexes. Where one has no cosines, both are judged by words."""
-    if other is None:
-        return one
-    first, second = one.columns, other.columns
-    if len(first.ids) and len(second.ids):
+    if second is None:
+        return first
+    first_columns, second_columns = first.columns, second.columns
+    if len(first_columns.ids) and len(second_columns.ids):
         arrays = {
-            name: np.concatenate((getattr(first, name), getattr(second, name))) for name in _ARRAYS
+            name: np.concatenate((getattr(first_columns, name), getattr(second_columns, name)))
+            for name in _ARRAYS
         }
         cosine = None
-        if first.cosine is not None and second.cosine is not None:
-            cosine = np.concatenate((first.cosine, second.cosine))
-        columns = replace(first, ids=(*first.ids, *second.ids), cosine=cosine, **arrays)
+        if first_columns.cosine is not None and second_columns.cosine is not None:
+            cosine = np.concatenate((first_columns.cosine, second_columns.cosine))
+        columns = replace(
+            first_columns, ids=(*first_columns.ids, *second_columns.ids), cosine=cosine, **arrays
+        )
     else:
-        columns = first if len(first.ids) else second
+        columns = first_columns if len(first_columns.ids) else second_columns
     return replace(
-        one,
+        first,
         columns=columns,
         # What is read after this is at least as new as either.
-        version=max(one.version, other.version),
-        excluded=one.excluded + other.excluded,
-        degraded=tuple(dict.fromkeys(one.degraded + other.degraded)),
-        pending=one.pending + other.pending,
-        searched=one.searched + other.searched,
+        version=max(first.version, second.version),
+        excluded=first.excluded + second.excluded,
+        degraded=tuple(dict.fromkeys(first.degraded + second.degraded)),
+        pending=first.pending + second.pending,
+        searched=first.searched + second.searched,
         # A word that the other index holds was not read as another one.
         notices=tuple(
-            told for told in one.notices if told in other.notices or not other.columns.ids
+            notice for notice in first.notices if notice in second.notices or not second.columns.ids
         ),
     )
 
@@ -463,210 +459,232 @@ class _AnswerBuilder:
 
     def __post_init__(self) -> None:
         self._scores = self._rank(self._found)
-        self._places = {one: place for place, one in enumerate(self._found.columns.ids)}
+        self._places = {record_id: index for index, record_id in enumerate(self._found.columns.ids)}
 
     def hits(self, top_k: int, least: float, floor: float) -> tuple[MemoryHit, ...]:
         """The best `top_k` of at least this score, restatements shown once.
 
         Where anything answers as probably as `floor`, without those that hardly do (0: with them).
         """
-        taken: list[Candidate] = []
+        picks: list[Candidate] = []
         found_ids = self._found.columns.ids
         best_first = [found_ids[p] for p in self._scores.order.tolist()]
         version = self._found.version
         links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, version)
         same: dict[str, list[str]] = {}
-        for candidate in self._ordered(0.0 if self._explain else floor):
-            own = self._id_of(candidate.place)
-            shown = (self._id_of(other.place) for other in taken)
-            if candidate.standing < least or len(taken) == top_k:
+        for candidate in self._order(0.0 if self._explain else floor):
+            record_id = self._get_id(candidate.place)
+            shown_ids = (self._get_id(pick.place) for pick in picks)
+            if candidate.standing < least or len(picks) == top_k:
                 if not self._explain:
                     break
                 reason = "below_min_score" if candidate.standing < least else "beyond_top_k"
                 self._rejected.append((candidate.place, reason))
-            elif twin := self._hybrid and links.shown_twin(own, shown):
-                same.setdefault(twin, []).append(own)
+            elif twin := self._hybrid and links.shown_twin(record_id, shown_ids):
+                same.setdefault(twin, []).append(record_id)
                 self._rejected.append((candidate.place, f"same_as {twin}"))
             else:
-                taken.append(candidate)
-        records = self._records(self._mentioned(taken))
-        ids, scores = self._found.columns.ids, self._scores
-        related = self._standing(links, [ids[candidate.place] for candidate in taken])
-        versions = _versions(records, ids, taken)
+                picks.append(candidate)
+        versions = self._read_versions(picks)
+        records, ids, scores = self._read, self._found.columns.ids, self._scores
+        related = self._filter_visible(links, [ids[candidate.place] for candidate in picks])
         hits = []
-        for candidate in taken:
+        for candidate in picks:
             record = records.get(ids[candidate.place])
             # Forgotten between the search and now: it must not come back.
             if record is not None and not record.forgotten:
-                others = tuple(i for i in links.others(record.id, "related") if i in related)
-                twins = [i for i in links.others(record.id, _SAME) if i in related]
+                related_ids = tuple(
+                    i for i in links.linked_ids(record.id, "related") if i in related
+                )
+                twins = [i for i in links.linked_ids(record.id, _SAME) if i in related]
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
-                standing = _Standing(candidate, versions, others, shown_once)
-                hits.append(_hit(record, scores, candidate.place, standing))
-        return self._with_former(hits, top_k, least)
+                context = _HitContext(candidate, versions, related_ids, shown_once)
+                hits.append(_make_hit(record, scores, candidate.place, context))
+        return self._add_former(hits, top_k, least)
 
-    def _with_former(
-        self, hits: list[MemoryHit], top_k: int, least: float
-    ) -> tuple[MemoryHit, ...]:
+    def _add_former(self, hits: list[MemoryHit], top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The hits with the former values of their paths; first the one that is asked for."""
         if not self._lane.by_currency or all(hit.path is None for hit in hits):
             return tuple(hits)
-        asked = PastAsked.read(self._question, self._wanted.moment)
+        past = PastAsked.read(self._question, self._wanted.moment)
         records = [self._read[hit.id] for hit in hits]
-        chains = read_chains(records, self._records, asked.depth)
-        told = [replace(hit, previous=with_chain(hit.previous, chains[hit.id])) for hit in hits]
-        best = max(hit.score for hit in told)
+        chains = read_chains(records, self._records, past.depth)
+        updated = [replace(hit, previous=with_chain(hit.previous, chains[hit.id])) for hit in hits]
+        best = max(hit.score for hit in updated)
         # Where several are as good, the first.
-        for hit in sorted(told, key=lambda hit: -hit.score):
-            version = asked.version(self._read[hit.id], chains[hit.id])
+        for hit in sorted(updated, key=lambda hit: -hit.score):
+            version = past.version(self._read[hit.id], chains[hit.id])
             if version is None or not self._hybrid or hit.score < COMPARABLE * best:
                 continue
-            former = None if version.id == hit.id else self._former_hit(version, hit)
-            shown = [hit] if former is None or former.score < least else [former, hit]
-            others = [one for one in told if one not in shown]
-            place = 0 if hit.score == best else told.index(hit)
-            return (*others[:place], *shown, *others[place:])[:top_k]
-        return tuple(told)
+            former = None if version.id == hit.id else self._make_former_hit(version, hit)
+            front = [hit] if former is None or former.score < least else [former, hit]
+            remaining = [other_hit for other_hit in updated if other_hit not in front]
+            index = 0 if hit.score == best else updated.index(hit)
+            return (*remaining[:index], *front, *remaining[index:])[:top_k]
+        return tuple(updated)
 
-    def _former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
+    def _make_former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
         """A value that a newer one of its path replaced, with its own score; None without one."""
         every = self._lane.excluded(self._wanted)
         allowed = self._wanted.keep.matches(as_mapping(version))
         if version.id not in every.columns.ids or not allowed:
             return None
-        hit = _hit(version, self._rank(every), every.columns.ids.index(version.id))
+        hit = _make_hit(version, self._rank(every), every.columns.ids.index(version.id))
         by = RelatedMemory(newer.id, newer.text, newer.created_at)
         return replace(hit, current=False, older_than=by, reason=REASON, answers=newer.answers)
 
-    @property
-    def _is_rated(self) -> bool:
-        """Whether all memories that may be shown have a cosine."""
-        return self._wanted.vector is not None and not self._found.pending
+    def _get_id(self, index: int) -> str:
+        return self._found.columns.ids[index]
 
-    def _id_of(self, place: int) -> str:
-        return self._found.columns.ids[place]
-
-    def _ordered(self, floor: float) -> Iterator[Candidate]:
+    def _order(self, floor: float) -> Iterator[Candidate]:
         """What has anything in common with the question, what holds now before what it replaced."""
         scores = self._scores
-        places: list[int] = scores.order.tolist()
+        indexes: list[int] = scores.order.tolist()
         if self._hybrid and not self._wanted.every:
             silent = set(np.flatnonzero(scores.similarity <= 0.0).tolist())
-            self._rejected += [(place, "nothing_in_common") for place in places if place in silent]
-            places = [place for place in places if place not in silent]
+            self._rejected += [(index, "nothing_in_common") for index in indexes if index in silent]
+            indexes = [index for index in indexes if index not in silent]
         if not self._hybrid:
-            return (self._candidate(place) for place in places)
-        lane, told = self._lane, partial(_told, self._question)
-        window = Window(self._question, self._window, "facts", lane.reader, told, self.unread)
+            return (self._make_candidate(index) for index in indexes)
+        lane = self._lane
+
+        def reader_texts(candidates: Sequence[Candidate]) -> list[str]:
+            return [
+                statement_text(
+                    titled_text(candidate, question=self._question), day=day_of(candidate.at)
+                )
+                for candidate in candidates
+            ]
+
+        window = Window(
+            self._question, self._window, "facts", lane.reader, reader_texts, self.unread
+        )
         ordered = order_memories(
-            window.ordered(self._candidates(places)),
+            window.ordered(self._find_candidates(indexes)),
             self._question,
-            lambda candidate: map(window.as_read, self._related(candidate)),
+            lambda candidate: map(window.as_read, self._find_related(candidate)),
             self._spans,
             statements=self._found.searched,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
-            calibrated=lane.calibrated and self._is_rated,
+            # Whether all memories that may be shown have a cosine.
+            calibrated=lane.calibrated
+            and self._wanted.vector is not None
+            and not self._found.pending,
             subject=self._subject,
         )
         self.answered = ordered.confidence
         return ordered.without_tail(floor)
 
-    def _candidates(self, places: Sequence[int]) -> Iterator[Candidate]:
+    def _find_candidates(self, indexes: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
         ids = self._found.columns.ids
         done, size = 0, max(_READ_FIRST, self._window + 1)
-        while some := places[done : done + size]:
-            read = self._records(ids[place] for place in some)
-            for place in some:
-                if (record := read.get(ids[place])) is not None:
-                    yield self._candidate(place, record)
+        while chunk := indexes[done : done + size]:
+            read = self._records(ids[index] for index in chunk)
+            for index in chunk:
+                if (record := read.get(ids[index])) is not None:
+                    yield self._make_candidate(index, record)
             done, size = done + size, 2 * size
 
-    def _candidate(
-        self, place: int, record: MemoryRecord | None = None, closeness: float = math.nan
+    def _make_candidate(
+        self, index: int, record: MemoryRecord | None = None, closeness: float = math.nan
     ) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning = scores.factors.get("meaning")
-        now, said = to_micros(self._wanted.moment), int(columns.reinforced_at[place])
-        if said > now:
+        now, noted_at = to_micros(self._wanted.moment), int(columns.reinforced_at[index])
+        if noted_at > now:
             # Said again at a time to come: what was noted first is sure.
-            said = int(columns.created[place])
+            noted_at = int(columns.created[index])
         return Candidate(
-            place,
+            index,
             "" if record is None else record.text,
-            float(scores.score[place]),
-            0.0 if meaning is None else float(meaning[place]),
+            float(scores.score[index]),
+            0.0 if meaning is None else float(meaning[index]),
             # What was said again holds from then on.
-            said / 1e6 if self._lane.by_currency else 0.0,
-            restated=int(columns.count[place]),
+            noted_at / 1e6 if self._lane.by_currency else 0.0,
+            restated=int(columns.count[index]),
             closeness=closeness,
             title="" if record is None else self._lane.title_of(record),
-            titled=scores.explain(place).get("title", 0.0),
-            coming=said > now,
-            timely=columns.timely is not None and bool(columns.timely[place]),
+            titled=scores.explain(index).get("title", 0.0),
+            coming=noted_at > now,
+            timely=columns.timely is not None and bool(columns.timely[index]),
         )
 
-    def _related(self, candidate: Candidate) -> Iterator[Candidate]:
+    def _find_related(self, candidate: Candidate) -> Iterator[Candidate]:
         """The memories in the words of a candidate; those that were no candidates become ones."""
-        of = self._id_of(candidate.place)
+        of = self._get_id(candidate.place)
         related = self._lane.related(self._wanted, candidate.text[:FAR], of)
-        found, ids = related.candidates, related.candidates.columns.ids
-        new = [at for at, one in enumerate(ids) if one not in self._places]
+        candidates, ids = related.candidates, related.candidates.columns.ids
+        new = [at for at, record_id in enumerate(ids) if record_id not in self._places]
         if new:
-            self._found = _joined(self._found, replace(found, columns=_taken(found, new)))
+            columns = candidates.columns
+            arrays = {name: getattr(columns, name)[new] for name in _ARRAYS}
+            cosine = None if columns.cosine is None else columns.cosine[new]
+            new_ids = tuple(ids[at] for at in new)
+            columns = replace(columns, ids=new_ids, cosine=cosine, **arrays)
+            self._found = _join(self._found, replace(candidates, columns=columns))
             self._scores = self._rank(self._found)
             for at in new:
                 self._places[ids[at]] = len(self._places)
         records = self._records(ids)
         alike = self._lane.embedder.calibration.alike
         least, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for one, close in zip(ids, related.closeness.tolist(), strict=True):
-            place, record = self._places[one], records.get(one)
-            if record is not None and scores[place] >= least:
-                yield self._candidate(place, record, alike.applied_to(close))
+        for record_id, close in zip(ids, related.closeness.tolist(), strict=True):
+            index, record = self._places[record_id], records.get(record_id)
+            if record is not None and scores[index] >= least:
+                yield self._make_candidate(index, record, alike.applied_to(close))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
-        unread = [one for one in ids if one not in self._read]
+        unread = [record_id for record_id in ids if record_id not in self._read]
         if unread:
             lane = self._lane
             self._read |= lane.reads.many(self._found.version, unread, lane.read_records)
         return self._read
 
-    def _mentioned(self, taken: Sequence[Candidate]) -> set[str]:
-        """The ids of the hits, and of what they replace or are replaced by."""
+    def _read_versions(self, picks: Sequence[Candidate]) -> dict[int, RelatedMemory]:
+        """Read the hits with what they replace or are replaced by, and return the latter.
+
+        By their places; none that was forgotten since.
+        """
         ids = self._found.columns.ids
-        places = {place for one in taken for place in (one.place, *one.previous)}
-        places |= {one.older_than for one in taken if one.older_than is not None}
-        return {ids[place] for place in places}
+        indexes = {index for pick in picks for index in pick.previous}
+        indexes |= {pick.older_than for pick in picks if pick.older_than is not None}
+        records = self._records({ids[index] for index in (*indexes, *(p.place for p in picks))})
+        related = ((index, records.get(ids[index])) for index in sorted(indexes))
+        return {
+            index: RelatedMemory(record.id, record.text, record.created_at)
+            for index, record in related
+            if record is not None and not record.forgotten
+        }
 
     def rejected(self) -> tuple[Rejected, ...]:
         """Candidates that were not shown, best first: of what could be shown, then of the rest."""
-        found = self._found
-        rank = {place: at for at, place in enumerate(self._scores.order.tolist())}
-        self._rejected.sort(key=lambda one: rank[one[0]])
-        out = self._described(found, self._scores, self._rejected)
+        candidates = self._found
+        rank = {index: at for at, index in enumerate(self._scores.order.tolist())}
+        self._rejected.sort(key=lambda pair: rank[pair[0]])
+        out = self._describe(candidates, self._scores, self._rejected)
         every = self._lane.excluded(self._wanted)
-        known = set(found.columns.ids)
+        found_ids = set(candidates.columns.ids)
         scores = self._rank(every)
-        others = [
-            (place, every.excluded[place])
-            for place in scores.order.tolist()
-            if every.excluded[place] and every.columns.ids[place] not in known
+        excluded = [
+            (index, every.excluded[index])
+            for index in scores.order.tolist()
+            if every.excluded[index] and every.columns.ids[index] not in found_ids
         ]
-        return (*out, *self._described(every, scores, others))
+        return (*out, *self._describe(every, scores, excluded))
 
-    def _described(
-        self, found: Candidates, scores: MemoryScores, places: Sequence[tuple[int, str]]
+    def _describe(
+        self, candidates: Candidates, scores: MemoryScores, reasons: Sequence[tuple[int, str]]
     ) -> Iterator[Rejected]:
-        records = self._lane.many(found.columns.ids[place] for place, _ in places)
-        for place, reason in places:
-            record = records.get(found.columns.ids[place])
+        records = self._lane.many(candidates.columns.ids[index] for index, _ in reasons)
+        for index, reason in reasons:
+            record = records.get(candidates.columns.ids[index])
             if record is not None:
-                yield Rejected(_hit(record, scores, place), reason)
+                yield Rejected(_make_hit(record, scores, index), reason)
 
-    def _rank(self, found: Candidates) -> MemoryScores:
-        now, columns = to_micros(self._wanted.moment), found.columns
+    def _rank(self, candidates: Candidates) -> MemoryScores:
+        now, columns = to_micros(self._wanted.moment), candidates.columns
         if self._hybrid and columns.cosine is not None:
             cosine = self._lane.embedder.calibration.asked.applied(columns.cosine)
             if not traits_of(self._lane.embedder.name).understands(self._question):
@@ -674,9 +692,9 @@ class _AnswerBuilder:
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
 
-    def _standing(self, links: _Links, taken: list[str]) -> set[str]:
+    def _filter_visible(self, links: _Links, ids: list[str]) -> set[str]:
         """Which of the linked memories may be shown: those that are past stay out of sight."""
-        linked = [other for one in taken for other in links.others(one)]
+        linked = [linked_id for record_id in ids for linked_id in links.linked_ids(record_id)]
         if not linked:
             return set()
         return self._lane.index.visible(linked, self._wanted.moment, past=self._wanted.past)
@@ -699,17 +717,8 @@ class _Links:
         self._version = version
         self._known: dict[str, Neighbours] = {}
 
-    def others(self, record_id: str, kind: str = "") -> list[str]:
+    def linked_ids(self, record_id: str, kind: str = "") -> list[str]:
         """Ids that are linked with this one, the closest first; of one kind, or of any."""
-        ends = self._neighbours(record_id)
-        return [other for other, of_kind in ends if kind in ("", of_kind)]
-
-    def shown_twin(self, record_id: str, shown: Iterable[str]) -> str:
-        """The hit that says the same as this candidate, "" where there is none."""
-        same = set(self.others(record_id, _SAME))
-        return next((one for one in shown if one in same), "")
-
-    def _neighbours(self, record_id: str) -> Neighbours:
         ends = self._known.get(record_id)
         if ends is None:
             ends = self._cache.get(self._version, record_id)
@@ -717,27 +726,32 @@ class _Links:
             self._read(record_id)
             ends = self._known.get(record_id, ())
         self._known[record_id] = ends
-        return ends
+        return [linked_id for linked_id, of_kind in ends if kind in ("", of_kind)]
+
+    def shown_twin(self, record_id: str, shown: Iterable[str]) -> str:
+        """The hit that says the same as this candidate, "" where there is none."""
+        same = set(self.linked_ids(record_id, _SAME))
+        return next((hit_id for hit_id in shown if hit_id in same), "")
 
     def _read(self, record_id: str) -> None:
         while record_id not in self._known and self._waiting:
-            some, self._waiting = self._waiting[: self._STEP], self._waiting[self._STEP :]
-            ends: dict[str, dict[tuple[str, str], None]] = {one: {} for one in some}
-            for link in self._records.links(some):
+            chunk, self._waiting = self._waiting[: self._STEP], self._waiting[self._STEP :]
+            ends: dict[str, dict[tuple[str, str], None]] = {source: {} for source in chunk}
+            for link in self._records.links(chunk):
                 kind = _SAME if link.kind == _SAME else "related"
-                for one, other in (
+                for source, target in (
                     (link.record_id, link.other_id),
                     (link.other_id, link.record_id),
                 ):
-                    if one in ends:
-                        ends[one][other, kind] = None
-            for one, own in ends.items():
-                self._known[one] = tuple(own)
-                self._cache.put(self._version, one, self._known[one])
+                    if source in ends:
+                        ends[source][target, kind] = None
+            for source, targets in ends.items():
+                self._known[source] = tuple(targets)
+                self._cache.put(self._version, source, self._known[source])
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
+class _HitContext:
     """Where a hit stands among the others: what it was ordered by, and what it is linked with."""
 
     candidate: Candidate
@@ -746,55 +760,38 @@ class _Standing:
     same_as: tuple[str, ...]
 
     def fields(self, score: float) -> dict[str, Any]:
-        """Those of a hit whose own score is `score`."""
-        one, versions = self.candidate, self.versions
-        replacing = None if one.older_than is None else versions.get(one.older_than)
+        """The fields of a hit with `score` as its own score."""
+        candidate, versions = self.candidate, self.versions
+        replacing = None if candidate.older_than is None else versions.get(candidate.older_than)
+        # What the candidate's changes did to that score: of the reader a part, else a factor.
+        changes = candidate.changes
+        read = changes.get(PART, 0.0)
+        factors = {PART: read} if PART in changes else {}
+        if "unanswered" in changes and score + read:
+            factors["unanswered"] = candidate.score / (score + read)
         return {
             "related": self.related,
             "same_as": self.same_as,
             "current": replacing is None,
             "older_than": replacing,
-            "reason": one.reason if replacing is not None else "",
-            "previous": tuple(versions[at] for at in one.previous if at in versions),
-            "score": one.score,
-            "factors": self._factors(score),
-            "answers": one.answers,
-            "read": one.read_probability,
+            "reason": candidate.reason if replacing is not None else "",
+            "previous": tuple(versions[at] for at in candidate.previous if at in versions),
+            "score": candidate.score,
+            "factors": factors,
+            "answers": candidate.answers,
+            "read": candidate.read_probability,
         }
 
-    def _factors(self, score: float) -> dict[str, float]:
-        """What the candidate's changes did to that score: of the reader a part, else a factor."""
-        changes = self.candidate.changes
-        read = changes.get(PART, 0.0)
-        factors = {PART: read} if PART in changes else {}
-        if "unanswered" in changes and score + read:
-            factors["unanswered"] = self.candidate.score / (score + read)
-        return factors
 
-
-def _hit(
-    record: MemoryRecord, scores: MemoryScores, place: int, standing: _Standing | None = None
+def _make_hit(
+    record: MemoryRecord, scores: MemoryScores, index: int, context: _HitContext | None = None
 ) -> MemoryHit:
-    score, factors = float(scores.score[place]), scores.explain(place)
-    found = {} if standing is None else standing.fields(score)
+    score, factors = float(scores.score[index]), scores.explain(index)
+    details = {} if context is None else context.fields(score)
     return MemoryHit(
         **dict(zip(_SHARED, _shared_of(record), strict=True)),
-        similarity=float(scores.similarity[place]),
-        decay=float(scores.decay[place]),
-        reinforcement=float(scores.reinforcement[place]),
-        **{"score": score, **found, "factors": factors | found.get("factors", {})},
+        similarity=float(scores.similarity[index]),
+        decay=float(scores.decay[index]),
+        reinforcement=float(scores.reinforcement[index]),
+        **{"score": score, **details, "factors": factors | details.get("factors", {})},
     )
-
-
-def _versions(
-    records: Mapping[str, MemoryRecord], ids: Sequence[str], taken: Sequence[Candidate]
-) -> dict[int, RelatedMemory]:
-    """The memories that hits replace or are replaced by, by their places; none forgotten since."""
-    places = {place for one in taken for place in one.previous}
-    places |= {one.older_than for one in taken if one.older_than is not None}
-    found = ((place, records.get(ids[place])) for place in sorted(places))
-    return {
-        place: RelatedMemory(record.id, record.text, record.created_at)
-        for place, record in found
-        if record is not None and not record.forgotten
-    }

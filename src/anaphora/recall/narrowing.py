@@ -1,13 +1,14 @@
 """Which turns a question is about: what the caller chose, before anything is ranked.
 
 In: a table of turns and rows of it. Out: the rows that are left, and what a reader should know of
-the choice: a speaker whom nobody knows, a time in which nothing was said. A turn is of the time at
+the choice: an unknown speaker, a time in which nothing was said. A turn is of the time at
 which it was said, and of the days that its text names.
 """
 
 from __future__ import annotations
 
 from calendar import monthrange
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -65,39 +66,42 @@ def names_of(span: TimeSpan) -> SpanNames:
         return SpanNames()
     days = [first + timedelta(days=number) for number in range(length)]
     months = dict.fromkeys((day.year, day.month) for day in days)
-    held = set(days)
-    whole = [one for one in months if all(day in held for day in _days_of_month(*one))]
-    tokens = [month_token(*one) for one in whole]
-    tokens += [str(year) for year in dict(months) if sum(one[0] == year for one in whole) == 12]
+    day_set = set(days)
+    whole_months = [
+        (year, month)
+        for year, month in months
+        if all(
+            date(year, month, day) in day_set for day in range(1, monthrange(year, month)[1] + 1)
+        )
+    ]
+    tokens = [month_token(*month) for month in whole_months]
+    whole_years = Counter(year for year, _ in whole_months)
+    tokens += [str(year) for year in dict(months) if whole_years[year] == 12]
     yearless: list[str] = []
     if length <= _BY_DAYS:
         named = [day_tokens(day.year, day.month, day.day) for day in days]
         tokens += [dated for dated, _ in named]
         yearless += [bare for _, bare in named]
-    if len(whole) == 1 and len(days) <= 31:
-        yearless += _name_tokens(span.text, whole[0][1])
+    if len(whole_months) == 1 and len(days) <= 31:
+        yearless += _list_name_tokens(span.text, whole_months[0][1])
     return SpanNames(tuple(tokens), tuple(yearless))
 
 
-def _name_tokens(text: str, month: int) -> Iterator[str]:
+def _list_name_tokens(text: str, month: int) -> Iterator[str]:
     """The tokens of a month's name in a question, as texts of any language have them.
 
     Not "may", which is a verb as often.
     """
-    codes = [one.code for one in languages().values() if one.stemmer]
+    codes = [language.code for language in languages().values() if language.stemmer]
     for word in query_words(text):
         if word.form != "may" and month_named(word.form) == month:
             yield from word.tokens_in(codes)
 
 
-def _days_of_month(year: int, month: int) -> Iterator[date]:
-    return (date(year, month, day) for day in range(1, monthrange(year, month)[1] + 1))
-
-
 def turns_naming(
     table: TurnTable, spans: Sequence[TimeSpan], look_up: Callable[[Sequence[str]], Mask]
 ) -> tuple[Mask, ...]:
-    """For each span, the turns of `table` whose text names a day in it.
+    """For each span, the turns of `table` with a text that names a day in it.
 
     `look_up` gives the turns that hold any of some tokens.
     """
@@ -112,12 +116,12 @@ def turns_naming(
     return tuple(masks)
 
 
-def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows, tuple[str, ...]]:
+def choose_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows, tuple[str, ...]]:
     """The rows that `choice` leaves, and notices. Raises `InvalidInput` naming the argument.
 
     A speaker is known by the name or its first word.
     """
-    _check(choice)
+    _check_choice(choice)
     keep = np.ones(len(rows), dtype=np.bool_)
     ts = table.ts[rows]
     if choice.since is not None:
@@ -127,19 +131,23 @@ def chosen_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows,
     if choice.role is not None:
         keep &= table.role[rows] == _ROLES[choice.role]
     if choice.conversations is not None:
-        wanted = [n for n, one in enumerate(table.conversations) if one in choice.conversations]
-        keep &= np.isin(table.conversation[rows], wanted)
+        conversation_codes = [
+            n
+            for n, conversation in enumerate(table.conversations)
+            if conversation in choice.conversations
+        ]
+        keep &= np.isin(table.conversation[rows], conversation_codes)
     notices: tuple[str, ...] = ()
     if choice.speaker is not None:
-        codes, notices = _speakers(table, rows, choice.speaker)
+        codes, notices = _find_speakers(table, rows, choice.speaker)
         keep &= np.isin(table.speaker[rows], codes)
-    left = rows if keep.all() else rows[keep]
-    if len(rows) and not len(left) and not notices:
-        notices = (f"nothing was said {_worded(choice)}",)
-    return left, notices
+    remaining = rows if keep.all() else rows[keep]
+    if len(rows) and not len(remaining) and not notices:
+        notices = (f"nothing was said {_describe_choice(choice)}",)
+    return remaining, notices
 
 
-def _check(choice: TurnChoice) -> None:
+def _check_choice(choice: TurnChoice) -> None:
     for name, moment in (("since", choice.since), ("until", choice.until)):
         if moment is not None:
             checked_moment(name, moment)
@@ -151,20 +159,20 @@ def _check(choice: TurnChoice) -> None:
         raise InvalidInput("speaker", choice.speaker, "expected a name")
 
 
-def _worded(choice: TurnChoice) -> str:
+def _describe_choice(choice: TurnChoice) -> str:
     parts = []
     if choice.role is not None:
         parts.append(f"in the role {choice.role}")
     if choice.speaker is not None:
         parts.append(f"by {choice.speaker}")
     if choice.since is not None or choice.until is not None:
-        parts.append(_bounds(choice.since, choice.until))
+        parts.append(_describe_bounds(choice.since, choice.until))
     if choice.conversations is not None:
         parts.append("in the sessions asked about")
     return " ".join(parts)
 
 
-def _bounds(since: datetime | None, until: datetime | None) -> str:
+def _describe_bounds(since: datetime | None, until: datetime | None) -> str:
     """The time between two moments in words; whole days of the user by their days."""
     first, last = shown_day(since), shown_day(until and until - timedelta(seconds=1))
     if (since and not first) or (until and not last):
@@ -188,17 +196,17 @@ def _days_between(first: str, last: str) -> str:
     return f"on {first}" if first == last else f"from {first} to {last}"
 
 
-def _speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
-    wanted = fold(name)
+def _find_speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
+    folded = fold(name)
     present = speakers_present(table, rows)
-    whole = [code for code, known in present.items() if fold(known) == wanted]
-    first = [code for code, known in present.items() if fold(known).split(" ")[0] == wanted]
-    if whole or first:
-        return whole or first, ()
-    known = sorted(present.values())
-    listed = ", ".join(known[:_NAMED]) + (", …" if len(known) > _NAMED else "")
-    others = f"; known are {listed}" if known else "; no speakers are known here"
-    return [], (f"no turn is by {name}{others}",)
+    exact = [code for code, speaker in present.items() if fold(speaker) == folded]
+    first = [code for code, speaker in present.items() if fold(speaker).split(" ")[0] == folded]
+    if exact or first:
+        return exact or first, ()
+    names = sorted(present.values())
+    listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    hint = f"; known are {listed}" if names else "; no speakers are known here"
+    return [], (f"no turn is by {name}{hint}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,32 +247,32 @@ def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
     """Whether a question asks what was said or happened in spans that it names, and no more."""
     if not spans:
         return False
-    rest = without_times(question, spans)
-    known = languages().get(language_of(question))
-    if known is not None and not known.spaced:
-        return set(analyse(rest, keep_stop_words=False)) <= _happening()
-    return set(query_terms(rest)) <= _happening()
+    remaining = drop_times(question, spans)
+    language = languages().get(language_of(question))
+    if language is not None and not language.spaced:
+        return set(analyse(remaining, keep_stop_words=False)) <= _happening()
+    return set(query_terms(remaining)) <= _happening()
 
 
-def without_times(question: str, spans: Sequence[TimeSpan]) -> str:
+def drop_times(question: str, spans: Sequence[TimeSpan]) -> str:
     """What is left of a question without the words that name `spans`."""
-    rest = question
-    for span in sorted(spans, key=lambda one: -one.start_char):
-        rest = rest[: span.start_char] + rest[span.end_char :]
-    return rest
+    remaining = question
+    for span in sorted(spans, key=lambda named: -named.start_char):
+        remaining = remaining[: span.start_char] + remaining[span.end_char :]
+    return remaining
 
 
 @lru_cache(maxsize=1)
 def _happening() -> frozenset[str]:
     """What a question may hold beside a time and still ask for nothing else, in any language."""
-    found = (one.cues.get("happening", "") for one in languages().values())
-    return frozenset(token for words in found for word in words.split() for token in analyse(word))
+    cues = (language.cues.get("happening", "") for language in languages().values())
+    return frozenset(token for words in cues for word in words.split() for token in analyse(word))
 
 
 def rows_within(
     table: TurnTable, rows: Rows, spans: Sequence[TimeSpan], named: Sequence[Mask]
 ) -> Rows:
-    """Those of the rows whose turns lie in any of the spans, or name a day in it."""
+    """The rows with turns that lie in any of the spans, or name a day in it."""
     ts = table.ts[rows]
     keep = np.zeros(len(rows), dtype=np.bool_)
     for span, naming in zip(spans, named, strict=True):
@@ -301,11 +309,11 @@ _SHOWN: Final = 60
 
 
 def tell_coming(
-    said: Iterable[tuple[str, datetime]], spans: Sequence[TimeSpan], now: datetime
+    texts: Iterable[tuple[str, datetime]], spans: Sequence[TimeSpan], now: datetime
 ) -> tuple[str, ...]:
-    """A notice for each text whose time lies ahead, unless the question names that time."""
+    """A notice for each text with a time that lies ahead, unless the question names that time."""
     notices = []
-    for text, at in said:
+    for text, at in texts:
         if at > now and not any(span.start <= at < span.end for span in spans):
             short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
             day = at.astimezone(now.tzinfo)

@@ -45,7 +45,7 @@ OpposedPairs: TypeAlias = tuple[_Pair, ...]
 
 
 def mark_opposed(
-    found: Recall[SearchHit],
+    recall: Recall[SearchHit],
     near: Iterable[SearchHit],
     records: Records,
     reads: ViewCache[OpposedPairs],
@@ -56,14 +56,14 @@ def mark_opposed(
     """
     ids = tuple(sorted({hit.id for hit in near if hit.kind == "memory"}))
     if not ids:
-        return found
-    pairs = reads.of(records.version(), ids, lambda: tuple(_pairs(records, ids)))
+        return recall
+    pairs = reads.of(records.version(), ids, lambda: tuple(_find_pairs(records, ids)))
     if not pairs:
-        return found
+        return recall
     return replace(
-        found,
-        hits=tuple(_marked(hit, pairs) for hit in found.hits),
-        nearest=tuple(_marked(hit, pairs) for hit in found.nearest),
+        recall,
+        hits=tuple(_mark(hit, pairs) for hit in recall.hits),
+        nearest=tuple(_mark(hit, pairs) for hit in recall.nearest),
     )
 
 
@@ -72,74 +72,76 @@ def open_contradictions(
 ) -> Iterator[tuple[MemoryRecord, MemoryRecord]]:
     """The (older, newer) pairs that hold both, of which one has one of these ids."""
     links = records.links(ids, (OPEN,))
-    known = records.many({end for link in links for end in (link.record_id, link.other_id)})
+    by_id = records.many({end for link in links for end in (link.record_id, link.other_id)})
     for link in links:
-        one, other = known.get(link.record_id), known.get(link.other_id)
-        if one is not None and other is not None and _holds(one) and _holds(other):
-            older, newer = sorted((one, other), key=lambda record: (record.created_at, record.id))
+        first, second = by_id.get(link.record_id), by_id.get(link.other_id)
+        if first is not None and second is not None and _is_current(first) and _is_current(second):
+            older, newer = sorted(
+                (first, second), key=lambda record: (record.created_at, record.id)
+            )
             yield older, newer
 
 
-def opposing(
+def find_opposing(
     records: Records,
     held: Iterable[MemoryRecord],
     is_left_out: Callable[[MemoryRecord], bool] = lambda _: False,
 ) -> dict[str, tuple[RelatedMemory, ...]]:
     """By the id of a held memory what openly contradicts it, the newest first, at most two."""
     ids = {record.id for record in held}
-    found: dict[str, list[MemoryRecord]] = {}
+    opponents: dict[str, list[MemoryRecord]] = {}
     for older, newer in open_contradictions(records, ids):
-        for one, other in ((older, newer), (newer, older)):
-            if one.id in ids and not is_left_out(other):
-                found.setdefault(one.id, []).append(other)
+        for memory, opponent in ((older, newer), (newer, older)):
+            if memory.id in ids and not is_left_out(opponent):
+                opponents.setdefault(memory.id, []).append(opponent)
     return {
-        one: tuple(
-            RelatedMemory(other.id, cut(other.text, _SHOWN), other.created_at)
-            for other in sorted(others, key=lambda record: record.created_at, reverse=True)
+        record_id: tuple(
+            RelatedMemory(opponent.id, cut(opponent.text, _SHOWN), opponent.created_at)
+            for opponent in sorted(memories, key=lambda record: record.created_at, reverse=True)
         )[:_MOST_LINES]
-        for one, others in found.items()
+        for record_id, memories in opponents.items()
     }
 
 
-def opposing_lines(others: Iterable[RelatedMemory], since: datetime) -> str:
+def render_opposing(memories: Iterable[RelatedMemory], since: datetime) -> str:
     """What stands under a memory of `since` about those that contradict it; "" for none."""
     return "".join(
-        f"\n(contradict{'ed' if one.created_at > since else 's'}, not settled: "
-        f"{quoted_line(one.text, one.created_at)})"
-        for one in others
+        f"\n(contradict{'ed' if memory.created_at > since else 's'}, not settled: "
+        f"{quoted_line(memory.text, memory.created_at)})"
+        for memory in memories
     )
 
 
-def _pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
+def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
     for older, newer in open_contradictions(records, ids):
         yield _Pair(older, newer, ended=False)
     links = records.links(ids, CONTRADICTION)
-    known = records.many(
+    by_id = records.many(
         {*ids, *(end for link in links for end in (link.record_id, link.other_id))}
     )
     for name in ("superseded_by", "supersedes"):
         for _ in range(_CHAIN):
-            named = {getattr(record, name) for record in known.values()} - known.keys() - {None}
+            named = {getattr(record, name) for record in by_id.values()} - by_id.keys() - {None}
             if not named:
                 break
-            known |= records.many(named)
-    for record in known.values():
+            by_id |= records.many(named)
+    for record in by_id.values():
         newest = record
         for _ in range(_CHAIN):
-            newest = known.get(newest.superseded_by or "", newest)
-        if record.valid_to is not None and newest is not record and _holds(newest):
+            newest = by_id.get(newest.superseded_by or "", newest)
+        if record.valid_to is not None and newest is not record and _is_current(newest):
             yield _Pair(record, newest, ended=True)
 
 
-def _holds(record: MemoryRecord) -> bool:
+def _is_current(record: MemoryRecord) -> bool:
     return record.valid_to is None and not record.forgotten
 
 
-def _marked(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
+def _mark(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
     lines: list[str] = []
     against: list[str] = []
     for pair in pairs:
-        opposed = _opposed(hit, pair)
+        opposed = _find_opposed(hit, pair)
         if opposed is None:
             continue
         line = quoted_line(opposed.text, opposed.created_at)
@@ -158,7 +160,7 @@ def _marked(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
     return replace(hit, versions=(*new, *hit.versions), contradicts=tuple(dict.fromkeys(against)))
 
 
-def _opposed(hit: SearchHit, pair: _Pair) -> MemoryRecord | None:
+def _find_opposed(hit: SearchHit, pair: _Pair) -> MemoryRecord | None:
     """The memory of a pair that speaks against a hit; None where none does."""
     if hit.kind == "memory":
         if pair.ended:
@@ -167,21 +169,20 @@ def _opposed(hit: SearchHit, pair: _Pair) -> MemoryRecord | None:
         return {pair.one.id: pair.other, pair.other.id: pair.one}.get(hit.id)
     if hit.kind != "turn":
         return None
-    if _says(hit, pair.one, pair.other) and not _is_later(hit.ts, pair.other.created_at):
+    later = hit.ts is not None and hit.ts > pair.other.created_at
+    if _repeats(hit, pair.one, pair.other) and not later:
         return pair.other
-    if not pair.ended and _says(hit, pair.other, pair.one):
+    if not pair.ended and _repeats(hit, pair.other, pair.one):
         return pair.one
     return None
 
 
-def _is_later(ts: datetime | None, other: datetime) -> bool:
-    return ts is not None and ts > other
-
-
-def _says(hit: SearchHit, memory: MemoryRecord, other: MemoryRecord) -> bool:
+def _repeats(hit: SearchHit, memory: MemoryRecord, other: MemoryRecord) -> bool:
     """Whether a turn says what a memory says, and not what the other one does."""
-    said, words, others = words_of(hit.text), words_of(memory.text), words_of(other.text)
-    own, foreign = words - others, others - words
-    if not own or len(said & words) < _SAYS * len(words):
+    turn_words, words, other_words = words_of(hit.text), words_of(memory.text), words_of(other.text)
+    own_words, foreign = words - other_words, other_words - words
+    if not own_words or len(turn_words & words) < _SAYS * len(words):
         return False
-    return 2 * len(said & own) >= len(own) and 2 * len(said & foreign) <= len(foreign)
+    return 2 * len(turn_words & own_words) >= len(own_words) and 2 * len(
+        turn_words & foreign
+    ) <= len(foreign)

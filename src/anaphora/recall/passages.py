@@ -67,26 +67,26 @@ class PassageFinder:
         """The turn of `row` with its best passage of at most `room` tokens; None: as it is."""
         if room is None:
             return turn
-        start, end = self.cut(turn.text, *self._place(turn.text, row, room))
-        place = Excerpt(start, end, len(turn.text))
-        return replace(turn, text=turn.text[start:end], excerpt=place)
+        start, end = self.cut(turn.text, *self._find_span(turn.text, row, room))
+        excerpt = Excerpt(start, end, len(turn.text))
+        return replace(turn, text=turn.text[start:end], excerpt=excerpt)
 
     def compared(self, text: str, row: int) -> str | None:
         """The passage by which a very long turn is compared with others; None: by its text."""
         if len(text) <= FAR:
             return None
-        start, end = self._place(text, row, COMPARED)
+        start, end = self._find_span(text, row, COMPARED)
         return text[start:end]
 
-    def _place(self, text: str, row: int, room: int) -> tuple[int, int]:
+    def _find_span(self, text: str, row: int, room: int) -> tuple[int, int]:
         near = [] if self._vector is None else self.view.chunks(self._vector, row).tolist()
-        told, weights = text, self._weights
+        blanked, weights = text, self._weights
         blocks = list(recalled_blocks(text))
         for begin, end in blocks:
             # What was recalled was not said by this turn: nothing in it is looked for.
-            told = f"{told[:begin]}{' ' * (end - begin)}{told[end:]}"
-        near = over_whole(near, told)
-        start, end = passage(told, tuple(weights), 4 * room, weights=weights, near=near)
+            blanked = f"{blanked[:begin]}{' ' * (end - begin)}{blanked[end:]}"
+        near = over_whole(near, blanked)
+        start, end = passage(blanked, tuple(weights), 4 * room, weights=weights, near=near)
         for first, last in blocks:
             if first <= start < last:
                 start = min(last, len(text) - 1)

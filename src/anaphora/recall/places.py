@@ -28,7 +28,7 @@ class SessionPlaces:
     _known: dict[str, SessionPlace] = field(default_factory=dict)
 
     def all(self) -> dict[str, SessionPlace]:
-        """Every session whose place is known, by conversation id."""
+        """Every session with a known place, by conversation id."""
         version = self.sidecar.places_version()
         if version != self._version:
             self._known, self._version = self.sidecar.places(), version
@@ -36,16 +36,20 @@ class SessionPlaces:
 
     def around(self, directory: str) -> frozenset[str]:
         """The sessions of the project that a folder lies in; of the folder, if it is in none."""
-        known = self.all()
+        locations = self.all()
         repository = self.find_repository(directory)
         if repository:
-            return frozenset(i for i, place in known.items() if place.repository == repository)
-        return frozenset(i for i, place in known.items() if _lies_in(place.directory, directory))
+            return frozenset(
+                i for i, location in locations.items() if location.repository == repository
+            )
+        return frozenset(
+            i for i, location in locations.items() if _lies_in(location.directory, directory)
+        )
 
     def of_project(self, project: str) -> frozenset[str]:
         """The sessions of a project by its folder, its repository, or the last part of either."""
-        found = {i for i, place in self.all().items() if _is_named(place, project)}
-        return frozenset(found or self.around(project) if "/" in project else found)
+        sessions = {i for i, location in self.all().items() if _is_named(location, project)}
+        return frozenset(sessions or self.around(project) if "/" in project else sessions)
 
 
 def _lies_in(directory: str, folder: str) -> bool:
@@ -55,10 +59,10 @@ def _lies_in(directory: str, folder: str) -> bool:
     return inner == outer or outer in inner.parents
 
 
-def _is_named(place: SessionPlace, project: str) -> bool:
-    wanted = composed(project.casefold()).rstrip("/\\")
-    for one in (place.repository, place.directory):
-        full = composed(one.casefold()).rstrip("/\\")
-        if full and (full == wanted or _SEPARATOR.split(full)[-1] == wanted):
+def _is_named(location: SessionPlace, project: str) -> bool:
+    name = composed(project.casefold()).rstrip("/\\")
+    for part in (location.repository, location.directory):
+        full = composed(part.casefold()).rstrip("/\\")
+        if full and (full == name or _SEPARATOR.split(full)[-1] == name):
             return True
-    return _lies_in(place.directory, project)
+    return _lies_in(location.directory, project)

@@ -1,13 +1,12 @@
 """A project as a picture can show it: its folders, or the files of one, and what imports what.
 
-It comes from the graph in truth; imports between files are counted up to their folders.
+It comes from the stored graph; imports between files are counted up to their folders.
 """
 
 from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from anaphora.errors import NotFound
@@ -16,7 +15,6 @@ from anaphora.values.projects import EntityType, MapLink, MapNode, Project, Proj
 
 if TYPE_CHECKING:
     from anaphora.store.projects.graph import Graph
-    from anaphora.store.projects.graph_rows import EntityRow
 
 SHOWN: Final = 150
 """Nodes that a map shows at most: more cannot be told apart in a picture."""
@@ -39,51 +37,43 @@ def project_map(
         raise NotFound("folder", within)
     paths = {row.id: row.name for row in entities}
     kinds = {row.id: row.kind for row in entities}
-    place = _place_of(within)
     links: Counter[tuple[str, str]] = Counter()
     for subject, target in graph.links_of_project(project.id, "imports"):
         if subject not in paths or target not in paths:
             continue
-        one, other = (place(paths[end], kinds[end]) for end in (subject, target))
-        if one is not None and other is not None and one != other:
-            links[one, other] += 1
+        source, destination = (
+            _find_node(paths[end], kinds[end], within) for end in (subject, target)
+        )
+        if source is not None and destination is not None and source != destination:
+            links[source, destination] += 1
     if within is None:
-        nodes = _folders(files.values(), modules)
+        counted = Counter(_folder(row.name) for row in files.values())
+        nodes = [
+            MapNode(path, "module", row.summary, counted[path])
+            for path, row in modules.items()
+            if counted[path]
+        ]
     else:
         nodes = [
             MapNode(row.name, row.kind, row.summary)
             for row in files.values()
             if _folder(row.name) == within
         ]
-    return _bounded(project, within, nodes, links, shown)
+    return _bound(project, within, nodes, links, shown)
 
 
-def _place_of(within: str | None) -> Callable[[str, EntityType], str | None]:
-    """Which node of the map an entity belongs to, by its path and kind."""
-
-    def folder(path: str, kind: EntityType) -> str | None:
+def _find_node(path: str, kind: EntityType, within: str | None) -> str | None:
+    """The node of the map that an entity belongs to, by its path and kind."""
+    if within is None:
         return path if kind == "module" else _folder(path)
-
-    def file(path: str, kind: EntityType) -> str | None:
-        return path if kind != "module" and _folder(path) == within else None
-
-    return folder if within is None else file
+    return path if kind != "module" and _folder(path) == within else None
 
 
 def _folder(path: str) -> str:
     return posixpath.dirname(path) or "."
 
 
-def _folders(files: Iterable[EntityRow], modules: Mapping[str, EntityRow]) -> list[MapNode]:
-    counted = Counter(_folder(row.name) for row in files)
-    return [
-        MapNode(path, "module", row.summary, counted[path])
-        for path, row in modules.items()
-        if counted[path]
-    ]
-
-
-def _bounded(
+def _bound(
     project: Project,
     within: str | None,
     nodes: list[MapNode],
@@ -95,15 +85,15 @@ def _bounded(
         weight[subject] += count
         weight[target] += count
     nodes.sort(key=lambda node: (-weight[node.path], -node.files, node.path))
-    kept = sorted(nodes[:shown], key=lambda node: node.path)
-    names = {node.path for node in kept}
+    nodes_shown = sorted(nodes[:shown], key=lambda node: node.path)
+    names = {node.path for node in nodes_shown}
     degraded: tuple[Degraded, ...] = ()
     if len(nodes) > shown:
         degraded = (Degraded("map", f"the {shown} most linked of {len(nodes)} are shown"),)
     return ProjectMap(
         project=project,
         within=within,
-        nodes=tuple(kept),
+        nodes=tuple(nodes_shown),
         links=tuple(
             MapLink(subject, target, count)
             for (subject, target), count in sorted(links.items())

@@ -26,7 +26,7 @@ MODEL_PATIENCE: Final = 10.0
 Loading takes under a second; a machine that needs longer is better served by words now."""
 
 MOST_BYTES: Final = 4_096
-"""Bytes of UTF-8 that are read of a question in somebody's own words: some four windows of the
+"""Bytes of UTF-8 that are read of a question in its asker's own words: some four windows of the
 bundled model, at most 16. The longest bug report of the test sets has 3,951 bytes."""
 
 BRIEF: Final = 600
@@ -74,11 +74,11 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     fits = _fits(text, most)
     if fits and (len(text) <= BRIEF or not has_pasted(text)):
         return text, ()
-    # In a text that could be read whole, the words around a block are somebody's own.
+    # In a text that could be read whole, the words around a block are the asker's own.
     apart = tell_apart(text, most if fits else ASKING)
     read = first_bytes(apart.text, most)
     if not read.strip():
-        return (text, ()) if fits else _two_ends(text, min(most, ASKING))
+        return (text, ()) if fits else _cut_to_ends(text, min(most, ASKING))
     if len(read) >= len(text):
         return text, ()
     words = "the words that ask" if apart.asks else "its two ends"
@@ -96,14 +96,14 @@ def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[De
     """
     read: list[str] = []
     degraded: dict[Degraded, None] = {}
-    left = MOST_BYTES
+    remaining = MOST_BYTES
     for number, text in enumerate(texts):
         # What a short one leaves is for those that follow.
-        most = max(1, left // (len(texts) - number))
-        kept, told = (text, ()) if _fits(text, most) else truncated_question(text, most)
-        left -= len(kept.encode("utf-8", "surrogatepass"))
-        read.append(kept)
-        degraded.update(dict.fromkeys(told))
+        most = max(1, remaining // (len(texts) - number))
+        part, reasons = (text, ()) if _fits(text, most) else truncated_question(text, most)
+        remaining -= len(part.encode("utf-8", "surrogatepass"))
+        read.append(part)
+        degraded.update(dict.fromkeys(reasons))
     return tuple(read), tuple(degraded)
 
 
@@ -112,13 +112,13 @@ def _fits(text: str, most: int) -> bool:
     return len(text) <= most and len(text.encode("utf-8", "surrogatepass")) <= most
 
 
-def _two_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
+def _cut_to_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
     """The first and the last half of `most` bytes, cut between words where there are any."""
     half = (most - len(_BREAK)) // 2
-    head = _whole_words(first_bytes(text, half), text)
+    head = _trim_torn_word(first_bytes(text, half), text)
     # Only what is looked at is turned round.
     back = text[: -half - 2 : -1]
-    tail = _whole_words(first_bytes(back[:half], half), back)[::-1]
+    tail = _trim_torn_word(first_bytes(back[:half], half), back)[::-1]
     reason = (
         f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} characters "
         "are read"
@@ -128,16 +128,16 @@ def _two_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
 
 def first_bytes(text: str, most: int) -> str:
     """The first characters of `text` that take no more bytes than `most`."""
-    some = text[:most].encode("utf-8", "surrogatepass")
-    if len(some) <= most:
+    encoded = text[:most].encode("utf-8", "surrogatepass")
+    if len(encoded) <= most:
         return text[:most]
     # Half a character at the end goes; lone surrogates are whole characters here.
-    while most and (some[most] & 0xC0) == 0x80:
+    while most and (encoded[most] & 0xC0) == 0x80:
         most -= 1
-    return some[:most].decode("utf-8", "surrogatepass")
+    return encoded[:most].decode("utf-8", "surrogatepass")
 
 
-def _whole_words(part: str, text: str) -> str:
+def _trim_torn_word(part: str, text: str) -> str:
     """The part without a word that the cut has torn, unless that is much of it."""
     if len(part) >= len(text) or text[len(part)].isspace():
         return part

@@ -27,7 +27,7 @@ from anaphora.rank.replacement import (
     judge_pairs,
     worded_probability,
 )
-from anaphora.rank.sought import held_in_title, read_sought
+from anaphora.rank.sought import find_terms_in_title, read_sought
 from anaphora.recall.currency import Candidate
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
@@ -75,16 +75,16 @@ class Window:
     One that is longer than `CUT` is not read: what was not seen of it may be the answer. Nor is one
     in a language that the reader was not trained in.
 
-    `told` gives their texts as the reader reads them, in their order. `degraded` gets why they
-    could not be read. `_read` has those that were, by their places: who looks one up again finds it
-    as it stands here.
+    `texts_of` gives their texts as the reader reads them, in their order. `degraded` gets why they
+    could not be read. `_read` has those that were, by their places: one that is looked up again is
+    found as it stands here.
     """
 
     question: str
     size: int
     lane: Lane
     reader: ReaderService | None
-    told: Callable[[Sequence[Candidate]], Sequence[str]]
+    texts_of: Callable[[Sequence[Candidate]], Sequence[str]]
     degraded: list[Degraded] = field(default_factory=list)
     _read: dict[int, Candidate] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class Window:
             return iter(candidates)
         stream = iter(candidates)
         first = list(islice(stream, self.size))
-        odds = self._judged(first, self.reader)
+        odds = self._judge(first, self.reader)
         if not odds:
             return chain(first, stream)
         totals = [candidate.score for candidate in first]
@@ -109,29 +109,27 @@ class Window:
 
     def as_read(self, candidate: Candidate) -> Candidate:
         """A candidate that was looked up, with the score of the window where it is in that."""
-        known = self._read.get(candidate.place)
-        if known is None:
+        judged = self._read.get(candidate.place)
+        if judged is None:
             return candidate
-        return replace(candidate, score=known.score, read=known.read, changes=known.changes)
+        return replace(candidate, score=judged.score, read=judged.read, changes=judged.changes)
 
-    def _judged(self, first: Sequence[Candidate], reader: ReaderService) -> list[float]:
+    def _judge(self, first: Sequence[Candidate], reader: ReaderService) -> list[float]:
         if not first:
             return []
         try:
-            places = [
-                place for place, candidate in enumerate(first) if _is_readable(candidate.text)
+            indexes = [
+                index
+                for index, candidate in enumerate(first)
+                if len(candidate.text) <= CUT and READER.understands(candidate.text)
             ]
-            texts = self.told([first[place] for place in places])
+            texts = self.texts_of([first[index] for index in indexes])
             judged = reader.judge_answers(self.question, texts, self.lane)
-            odds = dict(zip(places, judged, strict=True))
+            odds = dict(zip(indexes, judged, strict=True))
             return [odds.get(at, math.nan) for at in range(len(first))]
         except (ReaderError, TimedOut) as error:
             self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
             return []
-
-
-def _is_readable(text: str) -> bool:
-    return len(text) <= CUT and READER.understands(text)
 
 
 def titled_text(candidate: Candidate, text: str | None = None, question: str = "") -> str:
@@ -141,15 +139,15 @@ def titled_text(candidate: Candidate, text: str | None = None, question: str = "
     """
     text = candidate.text if text is None else text
     name = spaced_name(candidate.title)
-    called = ", ".join(filter(None, (name, *_asked_properties(candidate.title, question))))
+    called = ", ".join(filter(None, (name, *_list_properties(candidate.title, question))))
     return f"{called}: {text}" if called else text
 
 
-def _asked_properties(title: str, question: str) -> Iterator[str]:
+def _list_properties(title: str, question: str) -> Iterator[str]:
     lines = [line for line in title.split("\n")[1:] if ": " in line] if question else []
     terms = read_sought(question).terms if lines else frozenset()
-    told = (_LINKED.sub(r"\1", line) for line in lines if held_in_title(line, terms))
-    return (line[:_NAME] for line in told)
+    properties = (_LINKED.sub(r"\1", line) for line in lines if find_terms_in_title(line, terms))
+    return (line[:_NAME] for line in properties)
 
 
 def spaced_name(title: str) -> str:
@@ -182,7 +180,7 @@ def pair_judge(reader: ReaderService | None, judge: PairJudge, lane: Lane) -> Pa
 
 @dataclass(frozen=True)
 class _SharedJudge:
-    """A judge of pairs whose probability is partly the reader's."""
+    """A judge of pairs with a probability that is partly the reader's."""
 
     reader: ReaderService
     lane: Lane
@@ -190,20 +188,22 @@ class _SharedJudge:
     def __call__(self, pairs: Sequence[StatementPair]) -> list[float]:
         from anaphora.reading.model import probability
 
-        own = judge_pairs(pairs)
+        probabilities = judge_pairs(pairs)
         worded = [worded_probability(pair.older, pair.newer) for pair in pairs]
-        unsure = [place for place, told in enumerate(worded) if told is None]
-        changes = [("", _told(pairs[at].older), _told(pairs[at].newer)) for at in unsure]
+        unsure = [index for index, worded_odds in enumerate(worded) if worded_odds is None]
+        changes = [
+            ("", _reader_text(pairs[at].older), _reader_text(pairs[at].newer)) for at in unsure
+        ]
         try:
             odds = self.reader.judge_changes(changes, self.lane)
         except (ReaderError, TimedOut):
-            return own
-        for place, read in zip(unsure, probability(np.asarray(odds)).tolist(), strict=True):
-            own[place] = shared_probability(own[place], read, REPLACES_SHARE)
-        return own
+            return probabilities
+        for index, read in zip(unsure, probability(np.asarray(odds)).tolist(), strict=True):
+            probabilities[index] = shared_probability(probabilities[index], read, REPLACES_SHARE)
+        return probabilities
 
 
-def _told(statement: Statement) -> str:
+def _reader_text(statement: Statement) -> str:
     from anaphora.reading.inputs import statement_text
 
     return statement_text(

@@ -1,4 +1,4 @@
-"""What was read of records at one number of truth: a question asked again need not read it anew."""
+"""What was read of records at one version of the database: a question asked again reads nothing."""
 
 from __future__ import annotations
 
@@ -20,26 +20,24 @@ MOST_LINKS: Final = 100_000
 _OVERHEAD: Final = 500
 
 
-def _size_of(record: MemoryRecord) -> int:
+def _weigh_record(record: MemoryRecord) -> int:
     payload = 0 if record.payload is None else len(repr(record.payload))
     return _OVERHEAD + len(record.text) + payload
 
 
-def _count_of(ends: Neighbours) -> int:
-    return 1 + len(ends)
-
-
 @dataclass(frozen=True, slots=True)
 class RecordReads:
-    """Records and links of one namespace, as they were at the last number of truth asked about.
+    """Records and links of one namespace, as they were at the last version asked about.
 
-    `version` is a number that truth had before anything was read: what was read under it is at
-    least as new, and whoever sees that number later may have it.
+    `version` is one that the database had before anything was read: what was read under it is at
+    least as new, and may be given to a later reader at that version.
     """
 
-    records: ViewCache[MemoryRecord] = field(default_factory=lambda: ViewCache(MOST_TEXT, _size_of))
+    records: ViewCache[MemoryRecord] = field(
+        default_factory=lambda: ViewCache(MOST_TEXT, _weigh_record)
+    )
     neighbours: ViewCache[Neighbours] = field(
-        default_factory=lambda: ViewCache(MOST_LINKS, _count_of)
+        default_factory=lambda: ViewCache(MOST_LINKS, lambda ends: 1 + len(ends))
     )
 
     def many(
@@ -50,10 +48,10 @@ class RecordReads:
     ) -> dict[str, MemoryRecord]:
         """The records of these ids that exist, by id; `read` gives those that are not held."""
         ids = list(dict.fromkeys(record_ids))
-        held = {one: self.records.get(version, one) for one in ids}
-        missing = [record_id for record_id, record in held.items() if record is None]
-        fresh = read(missing) if missing else {}
-        for one in fresh.values():
-            self.records.put(version, one.id, one)
-        found = ((one, held[one] or fresh.get(one)) for one in ids)
-        return {record_id: record for record_id, record in found if record is not None}
+        cached = {record_id: self.records.get(version, record_id) for record_id in ids}
+        missing = [record_id for record_id, record in cached.items() if record is None]
+        loaded = read(missing) if missing else {}
+        for record in loaded.values():
+            self.records.put(version, record.id, record)
+        pairs = ((record_id, cached[record_id] or loaded.get(record_id)) for record_id in ids)
+        return {record_id: record for record_id, record in pairs if record is not None}

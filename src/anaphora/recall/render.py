@@ -23,7 +23,7 @@ HEADER: Final = (
     "Relevant earlier in this conversation "
     "(the live exchange below is more current — it wins on any conflict):"
 )
-# The same over turns of other conversations: where each is from stands beside who said it.
+# The same over turns of other conversations: each names its conversation beside its speaker.
 HEADER_ACROSS: Final = (
     "Relevant in earlier conversations "
     "(the live exchange below is more current — it wins on any conflict):"
@@ -59,18 +59,20 @@ def render_recall(
 ) -> str:
     """The block of `anaphora.render_recall`, which describes its arguments, with nothing masked."""
     names = {"user": "User", "assistant": "Assistant", **(labels or {})}
-    given = tuple(hits)
+    turns = tuple(hits)
     if across is None:
-        across = len({hit.conversation_id for hit in given}) > 1
+        across = len({hit.conversation_id for hit in turns}) > 1
     if days is None:
         days = bool(notice)
     items = []
-    for hit in given:
+    for hit in turns:
         label = one_line(hit.speaker or names.get(hit.role, hit.role), _LABEL)
         text = visible(cut_text(hit.excerpt, strip_recalled(hit.text))).replace("\n", "\n  ")
         day = shown_day(hit.ts) if days else ""
-        place = _place(hit, day) if across else day
-        items.append(f"- {label}{f' ({place})' if place else ''}: {text}")
+        origin = day
+        if across:
+            origin = f"{one_line(hit.conversation_id)} #{hit.index}{f', {day}' if day else ''}"
+        items.append(f"- {label}{f' ({origin})' if origin else ''}: {text}")
         items += [f"  ({line})" for line in version_lines(hit, days=days)]
     if header is None:
         header = HEADER_ACROSS if across else HEADER
@@ -87,14 +89,14 @@ def render_hits(hits: Iterable[SearchHit], *, budget: int = 600, header: str = H
     """
     lines: list[str] = []
     for hit in hits:
-        shown = [*lines, *hit_lines(hit)]
-        if token_cost(enclose_recalled("\n".join([header, *shown]))) <= budget:
-            lines = shown
+        longer = [*lines, *hit_lines(hit)]
+        if token_cost(enclose_recalled("\n".join([header, *longer]))) <= budget:
+            lines = longer
     return enclose_recalled("\n".join([header, *lines])) if lines else ""
 
 
 def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
-    """A hit in one line: its day, who said it or what it is, its snippet; then its versions."""
+    """A hit in one line: its day, its speaker or what it is, its snippet; then its versions."""
     who = one_line(hit.speaker or _title(hit) or hit.kind, _LABEL)
     label = who if hit.kind in {"turn", who} else f"{hit.kind} {who}".strip()
     day = shown_day(hit.ts)
@@ -110,7 +112,7 @@ def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
 
 
 def _title(hit: SearchHit) -> str:
-    """What tells something beside the words: of a memory neither its type nor a folder does."""
+    """What names a hit beside its words: of a memory neither its type nor a folder does."""
     if hit.kind == "memory" and ("/" in hit.title or "\\" in hit.title or hit.title in _TYPES):
         return ""
     return hit.title
@@ -124,7 +126,8 @@ def version_lines(hit: TurnHit | MemoryHit, *, days: bool = True) -> list[str]:
     """
     lines = []
     if isinstance(hit, TurnHit) and hit.excerpt is not None:
-        lines.append(f"excerpt: {excerpt_place(hit.excerpt)}; all of it is {_turn(hit)}")
+        turn = f"turn {hit.index} of {one_line(hit.conversation_id)}"
+        lines.append(f"excerpt: {excerpt_place(hit.excerpt)}; all of it is {turn}")
     if hit.older_than is not None:
         lines.append(f"older: {_quoted(hit.older_than, days=days)}")
     if hit.previous:
@@ -135,9 +138,11 @@ def version_lines(hit: TurnHit | MemoryHit, *, days: bool = True) -> list[str]:
     if isinstance(hit, TurnHit) and hit.quotes_recalled:
         lines.append("it also quotes recalled text")
     if isinstance(hit, TurnHit) and hit.occurrences:
-        said = dict.fromkeys(day for one in hit.occurrences if (day := shown_day(one.ts)))
-        shown = list(said)[-_MOST_DAYS:]
-        also = f", also on {', '.join(shown)}" if shown and days else ""
+        dates = dict.fromkeys(
+            day for occurrence in hit.occurrences if (day := shown_day(occurrence.ts))
+        )
+        last_dates = list(dates)[-_MOST_DAYS:]
+        also = f", also on {', '.join(last_dates)}" if last_dates and days else ""
         lines.append(f"said {len(hit.occurrences) + 1} times{also}")
     return lines
 
@@ -155,10 +160,6 @@ def excerpt_place(part: Excerpt) -> str:
     return f"characters {part.start + 1:,} to {part.end:,} of {part.length:,}"
 
 
-def _turn(hit: TurnHit) -> str:
-    return f"turn {hit.index} of {one_line(hit.conversation_id)}"
-
-
 def _quoted(other: RelatedTurn | RelatedMemory, *, days: bool) -> str:
     return quoted_line(other.text, _moment(other) if days else None)
 
@@ -169,9 +170,5 @@ def quoted_line(text: str, when: datetime | None) -> str:
     return f'{f"on {day} " if day else ""}"{one_line(text, _RELATED)}"'
 
 
-def _moment(one: TurnHit | MemoryHit | RelatedTurn | RelatedMemory) -> datetime:
-    return one.ts if isinstance(one, TurnHit | RelatedTurn) else one.created_at
-
-
-def _place(hit: TurnHit, day: str) -> str:
-    return f"{one_line(hit.conversation_id)} #{hit.index}{f', {day}' if day else ''}"
+def _moment(hit: TurnHit | MemoryHit | RelatedTurn | RelatedMemory) -> datetime:
+    return hit.ts if isinstance(hit, TurnHit | RelatedTurn) else hit.created_at

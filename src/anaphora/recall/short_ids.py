@@ -32,51 +32,53 @@ class ShortIds:
 
     def resolve(self, short: str, kind: IdKind = "any") -> str:
         """The whole id, of a `kind`. `NotFound`, and `InvalidInput` where several end so."""
-        wanted = short.strip()
-        if not wanted:
+        ending = short.strip()
+        if not ending:
             noun = "conversation id" if kind == "conversation" else "id"
             raise InvalidInput(noun, short, "must not be blank")
         if kind == "any":
-            conversation, mark, index = wanted.rpartition("#")
+            conversation, mark, index = ending.rpartition("#")
             if mark:
-                return f"{self._one(conversation, 'place')}#{index}"
-        return self._one(wanted, kind)
+                return f"{self._find(conversation, 'place')}#{index}"
+        return self._find(ending, kind)
 
-    def _one(self, wanted: str, kind: IdKind | Literal["place"]) -> str:
+    def _find(self, ending: str, kind: IdKind | Literal["place"]) -> str:
         # A "place" is in a conversation, or in a document.
         ids = chain(
-            self._ids((self.memories, self.notes)) if kind in {"any", "memory"} else (),
-            self._ids((self.documents,)) if kind != "conversation" else (),
-            self._threads() if kind != "memory" else (),
+            self._list_ids((self.memories, self.notes)) if kind in {"any", "memory"} else (),
+            self._list_ids((self.documents,)) if kind != "conversation" else (),
+            self._list_thread_ids() if kind != "memory" else (),
         )
         ends: set[str] = set()
-        alike = ""
-        hidden, name = is_hidden(wanted), composed(wanted)
-        for one in ids:
-            if one == wanted or (hidden and hidden_id(one) == wanted):
-                return one
-            if composed(one) == name:
+        lookalike = ""
+        hidden, name = is_hidden(ending), composed(ending)
+        for record_id in ids:
+            if record_id == ending or (hidden and hidden_id(record_id) == ending):
+                return record_id
+            if composed(record_id) == name:
                 # The same to the eye: an id that is it to the letter may follow.
-                alike = one
-            if len(wanted) >= LEAST and (composed(one).endswith(name) or short_id(one) == wanted):
-                ends.add(one)
-        if alike:
-            return alike
+                lookalike = record_id
+            if len(ending) >= LEAST and (
+                composed(record_id).endswith(name) or short_id(record_id) == ending
+            ):
+                ends.add(record_id)
+        if lookalike:
+            return lookalike
         if len(ends) > 1:
             several = ", ".join(sorted(ends)[:_SHOWN])
-            raise InvalidInput("id", wanted, f"several end so: {several}")
+            raise InvalidInput("id", ending, f"several end so: {several}")
         if not ends:
             raise NotFound(
-                "memory or conversation" if kind == "any" else _CALLED.get(kind, kind), wanted
+                "memory or conversation" if kind == "any" else _CALLED.get(kind, kind), ending
             )
         return ends.pop()
 
     @staticmethod
-    def _ids(several: Sequence[Records]) -> Iterator[str]:
+    def _list_ids(several: Sequence[Records]) -> Iterator[str]:
         for records in several:
             for rows in records.short_rows():
                 yield from (row[0] for row in rows)
 
-    def _threads(self) -> Iterator[str]:
+    def _list_thread_ids(self) -> Iterator[str]:
         for conversation_id, _ in self.conversations().files():
             yield conversation_id

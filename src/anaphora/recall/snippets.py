@@ -1,4 +1,4 @@
-"""The part of a text that bears on a question, and the places in it that matched.
+"""The part of a text that is most about a question, and where in it words match.
 
 A snippet is one line to look at; a passage is what stands for a text that is too long to come
 whole. Both are verbatim parts of the text, found where most different words of the question are.
@@ -45,16 +45,16 @@ def snippet(
     And where in it words match. A text that is short enough comes whole; "…" stands for the rest.
     """
     flat = " ".join(text.split())
-    found = _matching(flat, frozenset(terms))
+    matches = _find_matches(flat, frozenset(terms))
     if len(flat) <= most:
         start, end = 0, len(flat)
     else:
-        start, end = _window(flat, found, most)
+        start, end = _place_window(flat, matches, most)
     before = "…" if start else ""
     after = "…" if end < len(flat) else ""
     shift = len(before) - start
-    places = tuple((a + shift, b + shift) for a, b, _ in found if start <= a and b <= end)
-    return f"{before}{flat[start:end]}{after}", places
+    spans = tuple((a + shift, b + shift) for a, b, _ in matches if start <= a and b <= end)
+    return f"{before}{flat[start:end]}{after}", spans
 
 
 def passage(
@@ -71,15 +71,15 @@ def passage(
     the text's chunks, in their order: where the words of the question do not stand, its meaning
     tells. Begins and ends between lines or sentences where there are some near.
     """
-    found = _matching(text, frozenset(terms))
+    matches = _find_matches(text, frozenset(terms))
     # A character has one to four bytes: the part is measured in characters of the usual size.
     size = max(1, most * len(text) // max(1, len(text.encode("utf-8", "surrogatepass"))))
-    begin = _best_start(text, found, size, weights or {}, near)
-    start = _sentence_before(text, begin, size)
+    begin = _find_start(text, matches, size, weights or {}, near)
+    start = _find_sentence(text, begin, size)
     end = min(len(text), start + size)
     while end > start and len(text[start:end].encode("utf-8", "surrogatepass")) > most:
         end -= max(1, (len(text[start:end].encode("utf-8", "surrogatepass")) - most) // 4)
-    return start, _whole_end(text, start, end)
+    return start, _find_end(text, start, end)
 
 
 def best_part(text: str, terms: Sequence[str], most: int) -> str:
@@ -90,21 +90,21 @@ def best_part(text: str, terms: Sequence[str], most: int) -> str:
     return text[start:end]
 
 
-def _matching(text: str, wanted: frozenset[str]) -> list[Match]:
+def _find_matches(text: str, asked_terms: frozenset[str]) -> list[Match]:
     """The words that hold wanted terms, in order."""
-    found = []
-    for start, end in _likely(text, wanted) if wanted else ():
+    matches = []
+    for start, end in _find_likely(text, asked_terms) if asked_terms else ():
         word = text[start:end]
-        if terms := _terms_of(word) & wanted:
+        if terms := _analyse_word(word) & asked_terms:
             inner = word.strip(_EDGES)
             first = start + word.find(inner) if inner else start
-            found.append(Match(first, first + len(inner or word), terms))
-    return found
+            matches.append(Match(first, first + len(inner or word), terms))
+    return matches
 
 
-def _likely(text: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
+def _find_likely(text: str, asked_terms: frozenset[str]) -> Iterator[tuple[int, int]]:
     """Where the words stand that may hold a wanted term: to analyse them all takes too long."""
-    needles = _needles(wanted)
+    needles = _compile_needles(asked_terms)
     if not text.isascii():
         for word in _WORD.finditer(text):
             if not word[0].isascii() or needles.search(word[0]):
@@ -123,24 +123,24 @@ def _likely(text: str, wanted: frozenset[str]) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=256)
-def _needles(wanted: frozenset[str]) -> re.Pattern[str]:
+def _compile_needles(asked_terms: frozenset[str]) -> re.Pattern[str]:
     """Matches somewhere in every word of ASCII that holds one of the terms.
 
     A stem begins like its word, but for its last letter ("happi"); the digits of a number may be
     parted by commas in the text.
     """
-    heads = {term[:-1] if len(term) > 2 and term.isalpha() else term for term in wanted}
+    heads = {term[:-1] if len(term) > 2 and term.isalpha() else term for term in asked_terms}
     parts = (_DIGITS.sub(r"\1,?", re.escape(head)) for head in sorted(heads))
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
 @lru_cache(maxsize=65_536)
-def _terms_of(word: str) -> frozenset[str]:
+def _analyse_word(word: str) -> frozenset[str]:
     return frozenset(analyse(word))
 
 
-def _window(flat: str, found: Sequence[Match], most: int) -> tuple[int, int]:
-    start = _densest(found, most - _BACK, {})[0]
+def _place_window(flat: str, matches: Sequence[Match], most: int) -> tuple[int, int]:
+    start = _find_densest(matches, most - _BACK, {})[0]
     # A sentence's beginning close before it reads better than the middle of one.
     begins = [match.end() for match in _STARTS.finditer(flat, max(0, start - _BACK), start + 1)]
     if start <= _BACK:
@@ -156,50 +156,54 @@ def _window(flat: str, found: Sequence[Match], most: int) -> tuple[int, int]:
     return start, end
 
 
-def _densest(found: Sequence[Match], size: int, weights: Mapping[str, float]) -> tuple[int, float]:
+def _find_densest(
+    matches: Sequence[Match], size: int, weights: Mapping[str, float]
+) -> tuple[int, float]:
     """Where a window of `size` characters begins that holds the most different terms by weight.
 
     And what they weigh. The first of equals; 0 where nothing matched.
     """
-    held: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     best, start, weight, last = 0.0, 0, 0.0, 0
-    for first, match in enumerate(found):
+    for first, match in enumerate(matches):
         if first:
-            for term in found[first - 1].terms:
-                held[term] -= 1
-                weight -= weights.get(term, 1.0) if not held[term] else 0.0
+            for term in matches[first - 1].terms:
+                counts[term] -= 1
+                weight -= weights.get(term, 1.0) if not counts[term] else 0.0
         # A word counts where it begins, even if it is longer than the window.
-        while last < len(found) and (last <= first or found[last].end <= match.start + size):
-            for term in found[last].terms:
-                weight += weights.get(term, 1.0) if not held[term] else 0.0
-                held[term] += 1
+        while last < len(matches) and (last <= first or matches[last].end <= match.start + size):
+            for term in matches[last].terms:
+                weight += weights.get(term, 1.0) if not counts[term] else 0.0
+                counts[term] += 1
             last += 1
         if weight > best + 1e-9:
             best, start = weight, match.start
     return start, best
 
 
-def _best_start(
+def _find_start(
     text: str,
-    found: Sequence[Match],
+    matches: Sequence[Match],
     size: int,
     weights: Mapping[str, float],
     near: Sequence[float],
 ) -> int:
     """Where the best window of `size` characters begins: words by their weights, and meaning."""
-    counts = Counter(term for match in found for term in match.terms)
+    counts = Counter(term for match in matches for term in match.terms)
     # A term that the whole text is about tells its parts not apart.
-    own = {term: weights.get(term, 1.0) / (1.0 + math.log(n)) for term, n in counts.items()}
+    term_weights = {
+        term: weights.get(term, 1.0) / (1.0 + math.log(n)) for term, n in counts.items()
+    }
     all_words = sum(weights.get(term, 1.0) for term in counts) or 1.0
     spread = (max(near) - min(near)) if near else 0.0
-    starts = [match.start for match in found]
+    starts = [match.start for match in matches]
     # So much of a window is sure to be shown, once it begins and ends with a sentence.
     reach = 2 * size // 3
     best, chosen = -1.0, 0
-    for begin in _candidates(text, starts, size, near):
+    for begin in _list_starts(text, starts, size, near):
         low, high = bisect_left(starts, begin), bisect_left(starts, begin + reach)
-        terms = {term for match in found[low:high] for term in match.terms}
-        score = sum(own[term] for term in terms) / all_words
+        terms = {term for match in matches[low:high] for term in match.terms}
+        score = sum(term_weights[term] for term in terms) / all_words
         if spread > 0.0:
             middle = min(len(near) - 1, (begin + size // 2) * len(near) // max(1, len(text)))
             score += _MEANING * (near[middle] - min(near))
@@ -208,7 +212,7 @@ def _best_start(
     return chosen
 
 
-def _candidates(
+def _list_starts(
     text: str, starts: Sequence[int], size: int, near: Sequence[float]
 ) -> Iterator[int]:
     """Where a window may begin: a little before a match, or around a chunk. Bounded."""
@@ -219,13 +223,13 @@ def _candidates(
         if start >= last + step:
             last = start
             yield max(0, start - lead)
-    for place in range(len(near)):
-        middle = (2 * place + 1) * len(text) // (2 * len(near))
+    for chunk in range(len(near)):
+        middle = (2 * chunk + 1) * len(text) // (2 * len(near))
         yield max(0, middle - size // 2)
     yield 0
 
 
-def _sentence_before(text: str, begin: int, size: int) -> int:
+def _find_sentence(text: str, begin: int, size: int) -> int:
     """The nearest beginning of a line or sentence at `begin` or a little before it, else a word."""
     last = max(0, len(text) - size)
     if begin >= last:
@@ -245,7 +249,7 @@ def _sentence_before(text: str, begin: int, size: int) -> int:
     return space + 1 if space >= 0 else begin
 
 
-def _whole_end(text: str, start: int, end: int) -> int:
+def _find_end(text: str, start: int, end: int) -> int:
     """An end of a line, sentence or word at `end` or a little before it."""
     if end >= len(text):
         return len(text)

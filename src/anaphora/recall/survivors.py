@@ -1,6 +1,6 @@
 """Finds what still holds the words, or an identifying token, of something that was forgotten.
 
-The indexes say where to look, the texts in truth decide. Nothing is changed: a thread is the user's
+The indexes say where to look, the stored texts decide. Nothing is changed: a thread is the user's
 own record, and only the user takes words out of it.
 """
 
@@ -62,102 +62,104 @@ class Survivors:
 
         Of all texts `LOOKED_FOR` characters are looked for.
         """
-        texts = _outer(texts)
+        texts = _bound_texts(texts)
         _, view = self.turns.synced_view(embed="none")
         for text in texts:
-            yield from self._saying(view, text)
+            yield from self._find_repetitions(view, text)
         identifiers = identifiers_of(texts)
         if not identifiers:
             return
         sections, calls, documents = self.sections(), self.calls(), self.documents()
         for identifier in identifiers:
-            yield from self._turns(view, identifier)
-            for record in _held(identifier, self.records, self.memories):
+            yield from self._find_turns(view, identifier)
+            for record in _find_records(identifier, self.records, self.memories):
                 yield SurvivingSource("memory", record.id)
-            for record in _held(identifier, *calls) if calls is not None else ():
+            for record in _find_records(identifier, *calls) if calls is not None else ():
                 yield SurvivingSource("tool_call", record.conversation_id or record.id)
-            for record in _held(identifier, *documents) if documents is not None else ():
+            for record in _find_records(identifier, *documents) if documents is not None else ():
                 yield SurvivingSource("document", record.id)
             if sections is not None:
-                yield from self._sections(identifier, *sections)
-        yield from self._payloads(identifiers)
+                yield from self._find_sections(identifier, *sections)
+        yield from self._find_payloads(identifiers)
         yield from self.others(identifiers)
 
-    def _saying(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
+    def _find_repetitions(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
         """Turns that hold nearly all words of a text."""
-        asked = query_words(text)
-        if not asked:
+        query = query_words(text)
+        if not query:
             return
-        found = np.flatnonzero(view.words(asked, limit=_LOOK_AT))
-        terms = [word.tokens[0] for word in asked]
-        worth = dict(zip(terms, view.idf(asked).tolist(), strict=True))
+        rows = np.flatnonzero(view.words(query, limit=_LOOK_AT))
+        terms = [word.tokens[0] for word in query]
+        worth = dict(zip(terms, view.idf(query).tolist(), strict=True))
         # What no turn holds counts as much as what is rarest here.
         rarest = max(worth.values()) or 1.0
-        worth = {term: value or rarest for term, value in worth.items()}
-        enough = _MOST_OF_IT * sum(worth.values())
-        for row, said in zip(found.tolist(), self.turns.texts_of(view, found), strict=True):
-            words = set(analyse(said))
-            if sum(value for term, value in worth.items() if term in words) >= enough:
-                yield _turn(view, row)
+        worth = {term: weight or rarest for term, weight in worth.items()}
+        least = _MOST_OF_IT * sum(worth.values())
+        for row, turn_text in zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True):
+            words = set(analyse(turn_text))
+            if sum(weight for term, weight in worth.items() if term in words) >= least:
+                yield _make_source(view, row)
 
-    def _turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
+    def _find_turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
         for most in _STEPS:
             rows = np.flatnonzero(view.words(identifier.words, limit=most))
             pairs = zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True)
-            held = [row for row, text in pairs if identifier.held_by(text)]
-            if len(held) < most // 2:
+            matching = [row for row, text in pairs if identifier.held_by(text)]
+            if len(matching) < most // 2:
                 break
-        yield from (_turn(view, row) for row in held)
+        yield from (_make_source(view, row) for row in matching)
 
-    def _sections(
+    def _find_sections(
         self, identifier: Identifier, index: SectionIndex, notes: Notes
     ) -> Iterator[SurvivingSource]:
         """Sections of files, and notes: past ones too."""
         now = round(self.clock().timestamp() * 1e6)
         for past in (False, True):
             weights = dict.fromkeys(identifier.terms, 1.0)
-            wanted = SectionQuery(weights, _STEPS[1], now, terms=len(weights), past=past)
-            found = index.candidates(wanted)
-            ids = [found.table.ids[row] for row in found.rows.tolist()]
-            for one, section in index.texts(ids).items():
+            query = SectionQuery(weights, _STEPS[1], now, terms=len(weights), past=past)
+            candidates = index.candidates(query)
+            ids = [candidates.table.ids[row] for row in candidates.rows.tolist()]
+            for section_id, section in index.texts(ids).items():
                 if identifier.held_by(section.text):
-                    yield SurvivingSource("section", one)
-            for one, note in notes.many(ids).items():
+                    yield SurvivingSource("section", section_id)
+            for note_id, note in notes.many(ids).items():
                 if identifier.held_by(note.record.text):
-                    yield SurvivingSource(note.kind, one)
+                    yield SurvivingSource(note.kind, note_id)
 
-    def _payloads(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
-        """Memories whose payload holds one: no index has its words."""
+    def _find_payloads(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
+        """Memories with a payload that holds one: no index has its words."""
         for record_id, payload in self.records.payloads():
             if any(identifier.held_by(payload) for identifier in identifiers):
                 yield SurvivingSource("memory", record_id)
 
 
-def _outer(texts: Sequence[str]) -> list[str]:
+def _bound_texts(texts: Sequence[str]) -> list[str]:
     """The texts, as far as they are looked for: of a long one the beginning and the end."""
-    outer, left = [], LOOKED_FOR
+    outer, remaining = [], LOOKED_FOR
     for text in texts:
-        if not left:
+        if not remaining:
             break
-        if len(text) > left:
+        if len(text) > remaining:
             # Each stands for itself: the words at the seam are not one after the other.
-            outer += [text[: left - left // 2], text[len(text) - left // 2 :]]
+            outer += [text[: remaining - remaining // 2], text[len(text) - remaining // 2 :]]
         else:
             outer.append(text)
-        left = max(0, left - len(text))
+        remaining = max(0, remaining - len(text))
     return outer
 
 
-def _turn(view: TurnView, row: int) -> SurvivingSource:
+def _make_source(view: TurnView, row: int) -> SurvivingSource:
     code = int(view.table.conversation[row])
     return SurvivingSource("turn", view.table.conversations[code], int(view.table.position[row]))
 
 
-def _held(identifier: Identifier, records: Records, index: MemoryIndex) -> list[MemoryRecord]:
-    """The records whose words hold an identifier; not all of very many."""
+def _find_records(
+    identifier: Identifier, records: Records, index: MemoryIndex
+) -> list[MemoryRecord]:
+    """The records with a text that holds an identifier; not all of very many."""
     for most in _STEPS:
-        found = records.many(index.matching(identifier.words, most)).values()
-        held = [record for record in found if identifier.held_by(record.text)]
-        if len(held) < most // 2:
+        candidates = records.many(index.matching(identifier.words, most)).values()
+        matching = [record for record in candidates if identifier.held_by(record.text)]
+        if len(matching) < most // 2:
             break
-    return held
+    return matching

@@ -1,6 +1,6 @@
 """Of hits that are put in unasked: each fact once, what holds now, and nothing that says nothing.
 
-- Small talk, plain commands and mere questions are no news, whoever said them.
+- Small talk, plain commands and mere questions are no news.
 - What something newer replaced gives way to that; where that is not worth it, it says so itself.
 - Of two that openly contradict each other the newer comes, with the older in its mark.
 - The user's words, the agent's "Noted: …" and the memory that was made of both are one fact.
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -44,11 +44,13 @@ def tells_something(hit: SearchHit) -> bool:
 
 def present_hits(chosen: Sequence[SearchHit]) -> list[SearchHit]:
     """The chosen hits, best first, without what one of them replaced."""
-    places = {hit.id: place for place, hit in enumerate(chosen)}
+    ranks = {hit.id: rank for rank, hit in enumerate(chosen)}
     return [
         hit
         for hit in chosen
-        if not _is_replaced(hit, places) and not any(_gives_way(hit, other) for other in chosen)
+        # What replaced a hit stands before it; behind it, where the past is asked for.
+        if (hit.current or ranks.get(hit.older_than, len(ranks)) >= ranks[hit.id])
+        and not any(_gives_way(hit, rival) for rival in chosen)
     ]
 
 
@@ -56,14 +58,18 @@ def tell_once(hits: Sequence[SearchHit]) -> list[list[SearchHit]]:
     """The hits in groups that say one fact, in order; the first of each is the one to show."""
     groups: list[list[SearchHit]] = []
     for hit in hits:
-        own = next(
-            (group for group in groups if any(say_the_same(hit, one) for one in group)), None
+        fact = next(
+            (group for group in groups if any(say_the_same(hit, member) for member in group)), None
         )
-        if own is None:
+        if fact is None:
             groups.append([hit])
         else:
-            own.append(hit)
-    return [sorted(group, key=_place) for group in groups]
+            fact.append(hit)
+    # A memory before a turn, and the user's before the agent's.
+    return [
+        sorted(group, key=lambda hit: (hit.kind == "turn", hit.speaker == "assistant"))
+        for group in groups
+    ]
 
 
 def mark_earlier(hits: Sequence[SearchHit]) -> list[SearchHit]:
@@ -72,16 +78,21 @@ def mark_earlier(hits: Sequence[SearchHit]) -> list[SearchHit]:
     Whether the later one replaces it nothing has told; two values side by side need a word all the
     same. Of memories so few come that any two may be; with a turn they share a word at least.
     """
-    return [_marked_earlier(hit, hits) for hit in hits]
+    return [_mark_if_earlier(hit, hits) for hit in hits]
 
 
-def _marked_earlier(hit: SearchHit, hits: Sequence[SearchHit]) -> SearchHit:
+def _mark_if_earlier(hit: SearchHit, hits: Sequence[SearchHit]) -> SearchHit:
     if not hit.current or hit.contradicts or hit.ts is None:
         return hit
     later = [
-        other.ts
-        for other in hits
-        if other.ts is not None and other.ts > hit.ts and _may_be_of_one(hit, other)
+        later_hit.ts
+        for later_hit in hits
+        if later_hit.ts is not None
+        and later_hit.ts > hit.ts
+        and (
+            "turn" not in (hit.kind, later_hit.kind)
+            or words_of(hit.text) & words_of(later_hit.text)
+        )
     ]
     if not later:
         return hit
@@ -89,25 +100,26 @@ def _marked_earlier(hit: SearchHit, hits: Sequence[SearchHit]) -> SearchHit:
     return replace(hit, versions=(line, *hit.versions))
 
 
-def _may_be_of_one(hit: SearchHit, other: SearchHit) -> bool:
-    return "turn" not in (hit.kind, other.kind) or bool(words_of(hit.text) & words_of(other.text))
-
-
-def say_the_same(one: SearchHit, other: SearchHit) -> bool:
+def say_the_same(first: SearchHit, second: SearchHit) -> bool:
     """Whether two hits tell one fact, as far as their words say: all of the shorter one's words
     stand in the other, with the same numbers, and both deny or neither does."""
-    if one.current != other.current:
+    if first.current != second.current:
         return False
-    left, right = _told(one.text), _told(other.text)
-    if _is_made_of(one, other, left, right) or _is_made_of(other, one, right, left):
+    first_words, second_words = _fact_words(first.text), _fact_words(second.text)
+    if _is_made_of(first, second, first_words, second_words) or _is_made_of(
+        second, first, second_words, first_words
+    ):
         return True
-    shorter, longer = sorted((left, right), key=len)
+    shorter, longer = sorted((first_words, second_words), key=len)
     if len(shorter) < _LEAST or not shorter <= longer or len(shorter) < _ALIKE * len(longer):
         return False
-    if _numbers(left) != _numbers(right):
+    if _keep_numbers(first_words) != _keep_numbers(second_words):
         return False
-    first, second = read_statement(one.text), read_statement(other.text)
-    return first.negated == second.negated and first.asks == second.asks
+    first_reading, second_reading = read_statement(first.text), read_statement(second.text)
+    return (
+        first_reading.negated == second_reading.negated
+        and first_reading.asks == second_reading.asks
+    )
 
 
 def restated(prompt: str, hit: SearchHit) -> bool:
@@ -117,40 +129,37 @@ def restated(prompt: str, hit: SearchHit) -> bool:
 
 
 def _is_made_of(
-    memory: SearchHit, turn: SearchHit, kept: frozenset[str], said: frozenset[str]
+    memory: SearchHit, turn: SearchHit, memory_words: frozenset[str], turn_words: frozenset[str]
 ) -> bool:
     """Whether a memory was stored for what a turn says: minutes after it, without other numbers."""
     if (memory.kind, turn.kind) != ("memory", "turn") or memory.ts is None or turn.ts is None:
         return False
     if not timedelta(0) <= memory.ts - turn.ts <= _STORED_WITHIN:
         return False
-    least = max(_LEAST, _MADE * min(len(kept), len(said)))
-    return len(kept & said) >= least and _numbers(kept) <= _numbers(said)
+    least = max(_LEAST, _MADE * min(len(memory_words), len(turn_words)))
+    return len(memory_words & turn_words) >= least and _keep_numbers(memory_words) <= _keep_numbers(
+        turn_words
+    )
 
 
-def stands_in(text: str, said: Iterable[str]) -> bool:
+def stands_in(text: str, texts: Iterable[str]) -> bool:
     """Whether one of the texts, in small letters, holds what a text tells, in `_NEAR` characters.
 
     Words are looked for by their stems, so that no text that was said need be analysed.
     """
-    told = _told(text)
-    numbers = _numbers(told)
-    least = max(_LEAST, _SAID * len(told))
+    words = _fact_words(text)
+    numbers = _keep_numbers(words)
+    least = max(_LEAST, _SAID * len(words))
 
     def holds(part: str) -> bool:
-        return all(n in part for n in numbers) and sum(word in part for word in told) >= least
+        return all(n in part for n in numbers) and sum(word in part for word in words) >= least
 
     return any(
         holds(part[at : at + _NEAR])
-        for part in said
+        for part in texts
         if holds(part)
         for at in range(0, len(part), _NEAR // 2)
     )
-
-
-def _is_replaced(hit: SearchHit, places: Mapping[str, int]) -> bool:
-    """Whether what replaced a hit stands before it; behind it, where the past is asked for."""
-    return not hit.current and places.get(hit.older_than, len(places)) < places[hit.id]
 
 
 def _only_asks(hit: SearchHit) -> bool:
@@ -161,25 +170,20 @@ def _only_asks(hit: SearchHit) -> bool:
     return read.asks and len(read.told) < _LEAST and begins_as_question(hit.text)
 
 
-def _gives_way(hit: SearchHit, other: SearchHit) -> bool:
+def _gives_way(hit: SearchHit, rival: SearchHit) -> bool:
     """Whether the other one is the newer of two that contradict each other."""
-    if hit is other or not (hit.contradicts and other.contradicts):
+    if hit is rival or not (hit.contradicts and rival.contradicts):
         return False
-    if other.id in hit.contradicts or hit.id in other.contradicts:
-        return (hit.ts or _ANCIENT, hit.id) < (other.ts or _ANCIENT, other.id)
+    if rival.id in hit.contradicts or hit.id in rival.contradicts:
+        return (hit.ts or _ANCIENT, hit.id) < (rival.ts or _ANCIENT, rival.id)
     return False
 
 
-def _place(hit: SearchHit) -> tuple[bool, bool]:
-    """A memory before a turn, and the user's before the agent's."""
-    return hit.kind == "turn", hit.speaker == "assistant"
-
-
-def _told(text: str) -> frozenset[str]:
+def _fact_words(text: str) -> frozenset[str]:
     return words_of(_LABEL.sub("", text, count=1)) - _FRAME_WORDS
 
 
-def _numbers(words: Iterable[str]) -> frozenset[str]:
+def _keep_numbers(words: Iterable[str]) -> frozenset[str]:
     return frozenset(word for word in words if _DIGITS.search(word))
 
 

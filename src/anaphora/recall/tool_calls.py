@@ -50,37 +50,37 @@ class ToolCallRecall:
         terms = query_words(query)
         if not terms:
             return ()
-        wanted = MemoryQuery(self.clock(), _OVERFETCH * top_k, terms=terms, all_words=True)
-        found = self.index.candidates(wanted)
-        columns = found.columns
-        held = {
+        lookup = MemoryQuery(self.clock(), _OVERFETCH * top_k, terms=terms, all_words=True)
+        candidates = self.index.candidates(lookup)
+        columns = candidates.columns
+        shares = {
             record_id: share
             for record_id, share in zip(columns.ids, columns.words.tolist(), strict=True)
             if share >= least
         }
         hits = []
         self.records.check()
-        for record in self.reads.many(found.version, held, self.records.many).values():
+        for record in self.reads.many(candidates.version, shares, self.records.many).values():
             session = record.conversation_id or ""
             if conversations is not None and session not in conversations:
                 continue
-            if not _within(record.created_at, choice):
+            when = record.created_at
+            early = choice.since is not None and when < choice.since
+            if early or (choice.until is not None and when >= choice.until):
                 continue
-            hits.append(_hit(record, held[record.id]))
+            hits.append(_make_hit(record, shares[record.id]))
         hits.sort(key=lambda hit: (-hit.score, -hit.ts.timestamp(), hit.id))
         return tuple(hits[:top_k])
 
     def of(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """All calls of a session, in the order in which they were made."""
-        found = [_hit(one, 1.0) for one in self.records.with_same_key(session_key(conversation_id))]
-        return tuple(sorted(found, key=lambda hit: (hit.index, hit.ts, hit.id)))
+        calls = [
+            _make_hit(record, 1.0)
+            for record in self.records.with_same_key(session_key(conversation_id))
+        ]
+        return tuple(sorted(calls, key=lambda hit: (hit.index, hit.ts, hit.id)))
 
 
-def _hit(record: MemoryRecord, score: float) -> ToolCallHit:
+def _make_hit(record: MemoryRecord, score: float) -> ToolCallHit:
     session, index = record.conversation_id or "", record.turn_index or 0
     return ToolCallHit(record.id, record.text, record.created_at, score, session, index)
-
-
-def _within(when: datetime, choice: TurnChoice) -> bool:
-    after = choice.since is None or when >= choice.since
-    return after and (choice.until is None or when < choice.until)

@@ -1,4 +1,4 @@
-"""Which hits of a search are worth showing to somebody who did not ask: few, or none."""
+"""Which hits of a search are worth showing unasked: few, or none."""
 
 from __future__ import annotations
 
@@ -23,25 +23,22 @@ _READ: Final = 4_000
 def turn_evidence(prompt: str, hit: SearchHit) -> TurnEvidence:
     """What is looked at of a turn that was found for a prompt."""
     terms = set(query_terms(prompt))
-    held = len(terms & set(analyse(best_part(hit.text, tuple(terms), _READ))))
+    shared = len(terms & set(analyse(best_part(hit.text, tuple(terms), _READ))))
     evidence = sum(hit.factors.get(name, 0.0) for name in EVIDENCE)
-    return TurnEvidence(hit.score, evidence, held / max(1, len(terms)), hit.read)
+    return TurnEvidence(hit.score, evidence, shared / max(1, len(terms)), hit.read)
 
 
 def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """Of the hits of a search, in their order, those that are likely to bear on the prompt."""
+    """Of the hits of a search, in their order, those that are likely to be relevant to a prompt."""
     turns = [hit for hit in hits if hit.kind == "turn"]
-    seen = [turn_evidence(prompt, hit) for hit in turns]
-    worth = {hit.id for n, hit in enumerate(turns) if is_worth_it(seen, n)}
+    turn_signals = [turn_evidence(prompt, hit) for hit in turns]
+    worth = {hit.id for n, hit in enumerate(turns) if is_worth_it(turn_signals, n)}
     memories = [hit for hit in hits if hit.kind in {"memory", "note"}]
     evidence: dict[float, float] = {}
     for hit in memories:
         # All of a group have one score: what holds is worth as much as what it replaced.
-        evidence[hit.score] = max(evidence.get(hit.score, 0.0), _own_evidence(hit))
+        match = hit.factors.get("meaning", 0.0) + hit.factors.get("words", 0.0) / 2
+        evidence[hit.score] = max(evidence.get(hit.score, 0.0), match)
     memories = [hit for hit in memories if evidence[hit.score] >= MEMORY_EVIDENCE]
     likely = [hit.id for hit in memories if hit.score >= MEMORY_THRESHOLD][:MOST_MEMORIES]
     return [hit for hit in hits if hit.id in worth or hit.id in likely]
-
-
-def _own_evidence(hit: SearchHit) -> float:
-    return hit.factors.get("meaning", 0.0) + hit.factors.get("words", 0.0) / 2

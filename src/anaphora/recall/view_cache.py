@@ -19,7 +19,7 @@ class ViewCache(Generic[ValueT]):
 
     def __init__(self, size: int, weigh: Callable[[ValueT], int] | None = None) -> None:
         self._size = size
-        self._weigh = weigh or _one
+        self._weigh = weigh or (lambda value: 1)
         self._view: object = None
         self._weight = 0
         self._values: OrderedDict[Hashable, tuple[ValueT, int]] = OrderedDict()
@@ -27,11 +27,11 @@ class ViewCache(Generic[ValueT]):
 
     def of(self, view: object, key: Hashable, make: Callable[[], ValueT]) -> ValueT:
         """The value that this view gave for `key`; made, and kept, where there is none."""
-        found = self.get(view, key)
-        if found is None:
-            found = make()
-            self.put(view, key, found)
-        return found
+        cached = self.get(view, key)
+        if cached is None:
+            cached = make()
+            self.put(view, key, cached)
+        return cached
 
     def get(self, view: object, key: Hashable) -> ValueT | None:
         """The value that this view gave for `key`, None where it was not asked."""
@@ -63,7 +63,3 @@ class ViewCache(Generic[ValueT]):
 def _is_same(view: object, other: object) -> bool:
     # Views of arrays have no equality of their own.
     return view is other or (isinstance(view, int | str | tuple) and view == other)
-
-
-def _one(value: object) -> int:
-    return 1

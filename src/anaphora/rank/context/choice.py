@@ -37,20 +37,20 @@ def prune(order: Iterable[int], sketches: Mapping[int, frozenset[int]]) -> list[
     *On the resemblance and containment of documents*, 1997: containment), unless the longer one is
     more than twice as long: a summary does not stand for the whole.
     """
-    kept: list[int] = []
-    for place in order:
-        mine = sketches.get(place, frozenset())
-        if not any(alike(mine, sketches.get(other, frozenset())) for other in kept):
-            kept.append(place)
-    return kept
+    chosen: list[int] = []
+    for index in order:
+        sketch = sketches.get(index, frozenset())
+        if not any(alike(sketch, sketches.get(earlier, frozenset())) for earlier in chosen):
+            chosen.append(index)
+    return chosen
 
 
-def alike(one: frozenset[int], other: frozenset[int]) -> bool:
+def alike(first: frozenset[int], second: frozenset[int]) -> bool:
     """Whether two texts are near-duplicates by their shingles; see `prune`."""
-    short, long = len(one), len(other)
+    short, long = len(first), len(second)
     if short > long:
         short, long = long, short
-    return 0 < long <= 2 * short and len(one & other) >= SAME * short
+    return 0 < long <= 2 * short and len(first & second) >= SAME * short
 
 
 def spread(
@@ -65,18 +65,18 @@ def spread(
     as None, is its own. Only where a kind has nothing more do others take its room.
     """
     ranked = list(order)
-    taken: set[int] = set()
+    chosen: set[int] = set()
     of_kind: Counter[Hashable] = Counter()
     of_owner: Counter[Hashable] = Counter()
     for most in (PER_KIND, len(ranked)):
-        for place in ranked:
-            if len(taken) >= limit:
+        for index in ranked:
+            if len(chosen) >= limit:
                 break
-            owner = owners.get(place)
+            owner = owners.get(index)
             full = owner is not None and of_owner[owner] >= PER_OWNER
-            if place in taken or full or of_kind[kinds.get(place)] >= most:
+            if index in chosen or full or of_kind[kinds.get(index)] >= most:
                 continue
-            taken.add(place)
-            of_kind[kinds.get(place)] += 1
+            chosen.add(index)
+            of_kind[kinds.get(index)] += 1
             of_owner[owner] += 1
-    return [place for place in ranked if place in taken]
+    return [index for index in ranked if index in chosen]

@@ -35,7 +35,7 @@ def edition_of(path: str) -> str:
     stem, dot, ending = name.rpartition(".")
     if not dot or f".{ending}" not in _PROSE:
         return ""
-    kept = []
+    common = []
     for folder in folders:
         if _VERSION_FOLDER.fullmatch(folder) or _LANGUAGE_FOLDER.fullmatch(folder):
             continue
@@ -44,5 +44,5 @@ def edition_of(path: str) -> str:
         versioned = _VERSIONED.fullmatch(folder)
         # Docusaurus keeps translations of `docs` in a folder of this name.
         plain = folder.removeprefix("docusaurus-plugin-content-")
-        kept.append(versioned[1] if versioned else plain)
-    return "/".join((*kept, f"{_LANGUAGE_ENDING.sub('', stem) or stem}.{ending}"))
+        common.append(versioned[1] if versioned else plain)
+    return "/".join((*common, f"{_LANGUAGE_ENDING.sub('', stem) or stem}.{ending}"))

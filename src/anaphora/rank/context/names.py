@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 AMBIGUOUS: Final = 0.5
@@ -35,72 +35,69 @@ class PathNames:
     def __init__(self, paths: Sequence[str]) -> None:
         """`paths` are relative and posix; a file's code is its place."""
         self._parts = [tuple(path.lower().split("/")) for path in paths]
-        self._modules = [_module(parts) for parts in self._parts]
+        self._modules: list[tuple[str, ...]] = []
         self._by_name: dict[str, list[int]] = {}
         self._by_module: dict[str, list[int]] = {}
         for code, parts in enumerate(self._parts):
+            stem = parts[-1].partition(".")[0] if not parts[-1].startswith(".") else parts[-1]
+            module = parts[:-1] if stem in _ENTRY else (*parts[:-1], stem)
+            self._modules.append(module)
             self._by_name.setdefault(parts[-1], []).append(code)
-            if self._modules[code]:
-                self._by_module.setdefault(self._modules[code][-1], []).append(code)
+            if module:
+                self._by_module.setdefault(module[-1], []).append(code)
 
     def named(self, names: Iterable[tuple[str, str, float]]) -> dict[int, float]:
         """The files that `names` mean: (text, kind, weight) with kind path, dotted or frame."""
-        found: dict[int, float] = {}
+        files: dict[int, float] = {}
         frames: list[tuple[list[int], float]] = []
         for text, kind, weight in names:
             if kind == "frame":
-                codes = self._path(text)
+                codes = self._find_path(text)
                 if codes:
                     frames.append((codes, weight))
             elif kind == "path":
-                _keep(found, self._path(text), weight)
+                _keep(files, self._find_path(text), weight)
             elif kind == "dotted":
-                codes, sure = self._dotted(text)
-                _keep(found, codes, weight * sure)
-        for place, (codes, weight) in enumerate(frames, 1):
-            _keep(found, codes, weight * (1.0 if place == len(frames) else NOT_LAST))
-        return found
+                codes, sure = self._find_dotted(text)
+                _keep(files, codes, weight * sure)
+        for number, (codes, weight) in enumerate(frames, 1):
+            _keep(files, codes, weight * (1.0 if number == len(frames) else NOT_LAST))
+        return files
 
-    def _path(self, text: str) -> list[int]:
+    def _find_path(self, text: str) -> list[int]:
         """The files that agree with a written path in most components from the end."""
-        asked = tuple(part for part in text.lower().replace("\\", "/").split("/") if part)
+        written = tuple(part for part in text.lower().replace("\\", "/").split("/") if part)
         best, codes = 0, list[int]()
-        for code in self._by_name.get(asked[-1], ()) if asked else ():
+        for code in self._by_name.get(written[-1], ()) if written else ():
             parts = self._parts[code]
-            common = _agree(asked, parts)
+            shorter = min(len(written), len(parts))
+            pairs = enumerate(zip(reversed(written), reversed(parts), strict=False))
+            common = next((count for count, (a, b) in pairs if a != b), shorter)
             # A foreign `core/frame.py` is not our `app/frame.py`: one of them has to fit whole,
             # or the two have to share a folder.
-            if common < 2 and common < min(len(asked), len(parts)):
+            if common < 2 and common < shorter:
                 continue
             if common >= best:
                 codes = [*codes, code] if common == best else [code]
                 best = common
         return codes
 
-    def _dotted(self, text: str) -> tuple[list[int], float]:
+    def _find_dotted(self, text: str) -> tuple[list[int], float]:
         """The modules that a dotted name begins with, the longest beginning first."""
-        asked = tuple(part for part in _SPLIT.split(text.lower()) if part)
-        for length in range(len(asked), 0, -1):
-            some = self._by_module.get(asked[length - 1], ())
-            fits = [code for code in some if self._modules[code][-length:] == asked[:length]]
+        written = tuple(part for part in _SPLIT.split(text.lower()) if part)
+        for length in range(len(written), 0, -1):
+            candidates = self._by_module.get(written[length - 1], ())
+            fits = [
+                code for code in candidates if self._modules[code][-length:] == written[:length]
+            ]
             if fits and (length > 1 or len(fits) == 1):
                 return fits, 1.0 if length > 1 else SINGLE
         return [], 0.0
 
 
-def _module(parts: tuple[str, ...]) -> tuple[str, ...]:
-    stem = parts[-1].partition(".")[0] if not parts[-1].startswith(".") else parts[-1]
-    return parts[:-1] if stem in _ENTRY else (*parts[:-1], stem)
-
-
-def _agree(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    pairs = zip(reversed(one), reversed(other), strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-
-
-def _keep(found: dict[int, float], codes: Sequence[int], weight: float) -> None:
+def _keep(files: dict[int, float], codes: Sequence[int], weight: float) -> None:
     for code in codes:
-        found[code] = max(found.get(code, 0.0), weight * len(codes) ** -AMBIGUOUS)
+        files[code] = max(files.get(code, 0.0), weight * len(codes) ** -AMBIGUOUS)
 
 
 Folder = tuple[int, str]
@@ -115,15 +112,15 @@ AMBIGUOUS_FOLDERS: Final = 3
 
 def documents(paths: Iterable[str]) -> dict[str, str]:
     """The document of each folder that has one, by the folder; "" is the root."""
-    found: dict[str, tuple[int, str]] = {}
+    ranked: dict[str, tuple[int, str]] = {}
     for path in paths:
         folder, _, name = path.rpartition("/")
         stem = name.split(".", 1)[0].lower()
         if stem in DOCUMENTS:
             rank = DOCUMENTS.index(stem)
-            if folder not in found or (rank, path) < found[folder]:
-                found[folder] = (rank, path)
-    return {folder: path for folder, (_, path) in found.items()}
+            if folder not in ranked or (rank, path) < ranked[folder]:
+                ranked[folder] = (rank, path)
+    return {folder: path for folder, (_, path) in ranked.items()}
 
 
 class Modules:
@@ -138,21 +135,24 @@ class Modules:
         of: dict[int, dict[str, int]] = {}
         for code, (path, project) in enumerate(zip(paths, projects, strict=True)):
             of.setdefault(project, {})[path] = code
-            self._files.update((project, folder) for folder in _above(path))
+            folder = path.rpartition("/")[0]
+            while folder:
+                self._files[project, folder] += 1
+                folder = folder.rpartition("/")[0]
         for project, codes in of.items():
             for folder, path in documents(codes).items():
                 if folder:
                     self._document[project, folder] = codes[path]
                     self._folder[codes[path]] = folder
-        for one in self._files:
-            self._by_name.setdefault(one[1].rpartition("/")[2].lower(), []).append(one)
+        for location in self._files:
+            self._by_name.setdefault(location[1].rpartition("/")[2].lower(), []).append(location)
 
     def document(self, folder: Folder) -> int | None:
         """The code of a folder's document."""
         return self._document.get(folder)
 
     def documented(self, code: int) -> str | None:
-        """The folder whose document a file is."""
+        """The folder that a file is the document of."""
         return self._folder.get(code)
 
     def files(self, folder: Folder) -> int:
@@ -161,23 +161,16 @@ class Modules:
 
     def named(self, names: Iterable[tuple[str, str, float]]) -> dict[Folder, float]:
         """The folders that `names` mean: (text, kind, weight) with kind path or module."""
-        found: dict[Folder, float] = {}
+        folders: dict[Folder, float] = {}
         for text, kind, weight in names:
             if kind in ("path", "module"):
-                for folder in self._fitting(text.strip("/").lower(), kind):
-                    found[folder] = max(found.get(folder, 0.0), weight)
-        return found
+                for folder in self._find_fitting(text.strip("/").lower(), kind):
+                    folders[folder] = max(folders.get(folder, 0.0), weight)
+        return folders
 
-    def _fitting(self, text: str, kind: str) -> list[Folder]:
+    def _find_fitting(self, text: str, kind: str) -> list[Folder]:
         path = text.replace(".", "/") if kind == "module" else text
-        some = self._by_name.get(path.rpartition("/")[2], [])
-        same = [one for one in some if one[1].lower() == path]
-        fits = same or [one for one in some if one[1].lower().endswith("/" + path)]
+        candidates = self._by_name.get(path.rpartition("/")[2], [])
+        same = [folder for folder in candidates if folder[1].lower() == path]
+        fits = same or [folder for folder in candidates if folder[1].lower().endswith("/" + path)]
         return fits if len(fits) <= AMBIGUOUS_FOLDERS else []
-
-
-def _above(path: str) -> Iterator[str]:
-    folder = path.rpartition("/")[0]
-    while folder:
-        yield folder
-        folder = folder.rpartition("/")[0]

@@ -129,9 +129,9 @@ class RowScores:
     match: Floats
     signals: Mapping[str, Floats]
 
-    def explain(self, place: int) -> dict[str, float]:
+    def explain(self, index: int) -> dict[str, float]:
         """The six signals of one candidate."""
-        return {name: round(float(values[place]), 4) for name, values in self.signals.items()}
+        return {name: round(float(values[index]), 4) for name, values in self.signals.items()}
 
 
 def rank_rows(
@@ -142,25 +142,28 @@ def rank_rows(
     mass = signals.whole
     match = (s.body + w.title * s.title) / mass
     file = table.file[at]
+    logs = np.zeros(len(file), np.bool_)
+    if len(table.files):
+        logs = np.where(file >= 0, table.files.log[file], False)
     named = np.array([needs.named.get(code, 0.0) for code in file.tolist()], np.float64)
     grounded = (s.held > 0.0) & np.isfinite(mass)
     cosine = signals.cosine
     meaning = np.zeros(len(at)) if cosine is None else np.nan_to_num(cosine).clip(0.0, 1.0)
-    found = {
+    values = {
         "words": match + w.row_path * s.path / mass + w.row_named * named,
         "meaning": meaning,
         "confidence": confidence(table, signals, w),
         "recency": recency((needs.now - table.changed_at[at]) / 86_400.0, w),
         "size": size(table.tokens[at]),
-        "role_fit": role_fit(table.role[at], _is_log(table, file), needs, w),
+        "role_fit": role_fit(table.role[at], logs, needs, w),
     }
-    relevance = found["words"] + w.meaning * found["meaning"]
-    factors = found["confidence"] * found["role_fit"]
-    factors = factors * (1.0 + w.recent * found["recency"]) * (1.0 - w.size * found["size"])
+    relevance = values["words"] + w.meaning * values["meaning"]
+    factors = values["confidence"] * values["role_fit"]
+    factors = factors * (1.0 + w.recent * values["recency"]) * (1.0 - w.size * values["size"])
     # Six digits: what differs behind them is the order of additions, and would decide ties.
     score = np.where(grounded, np.round(relevance * factors, 6), 0.0)
     order = np.lexsort((at, -score, ~grounded))
-    return RowScores(at, score, order, grounded, match, found)
+    return RowScores(at, score, order, grounded, match, values)
 
 
 def holdable(weights: Iterable[float]) -> float:
@@ -201,21 +204,13 @@ def role_fit(
 
     `logs` tells change logs, which give way unless the focus asks for one.
     """
-    deltas = np.array([_delta(weights.roles.get(role, {}), needs.intents) for role in ROLES])
+    deltas = []
+    for role in ROLES:
+        fits = weights.roles.get(role, {})
+        deltas.append(fits.get(None, 0.0) + sum(fits.get(intent, 0.0) for intent in needs.intents))
     log = np.where(logs, 0.0 if needs.log else weights.log, 0.0)
-    found: Floats = np.exp(deltas[roles] + log)
-    return found
-
-
-def _delta(known: Mapping[Intent | None, float], intents: tuple[Intent, ...]) -> float:
-    return known.get(None, 0.0) + sum(known.get(intent, 0.0) for intent in intents)
-
-
-def _is_log(table: SectionTable, file: NDArray[np.int32]) -> NDArray[np.bool_]:
-    if not len(table.files):
-        return np.zeros(len(file), np.bool_)
-    found: NDArray[np.bool_] = np.where(file >= 0, table.files.log[file], False)
-    return found
+    fit: Floats = np.exp(np.array(deltas)[roles] + log)
+    return fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,15 +244,15 @@ def rank_targets(
     """Files and notes with a word in common with the focus, best first; ties by row number."""
     w = weights
     file = table.file[rows.rows].astype(np.int64)
-    places = np.flatnonzero(rows.grounded)
+    indexes = np.flatnonzero(rows.grounded)
     # Each note is a target of its own.
-    owner = np.where(file >= 0, file, len(table.files) + rows.rows)[places]
+    owner = np.where(file >= 0, file, len(table.files) + rows.rows)[indexes]
     owners, where = np.unique(owner, return_inverse=True)
     mass, words = signals.whole, signals.words
-    of = _Owned(len(owners), where, places)
+    of = _Owned(len(owners), where, indexes)
     score: Floats = of.best(rows.match) + w.others * of.others(rows.match, w.decay)
     score += w.path * of.best(words.path / mass) + w.file_title * of.best(words.title / mass)
-    named = np.array([needs.named.get(int(one), 0.0) for one in owners.tolist()], np.float64)
+    named = np.array([needs.named.get(int(code), 0.0) for code in owners.tolist()], np.float64)
     of_notes = of.best(rows.signals["words"])
     # How far to trust a package is about all that was asked, not about what one section can hold.
     grounded = np.where(owners < len(table.files), score, of_notes) * signals.share
@@ -290,27 +285,27 @@ class _Owned:
 
     def best(self, values: Floats) -> Floats:
         """The greatest value of each target's rows."""
-        found = np.zeros(self.count)
-        np.maximum.at(found, self.where, values[self.places])
-        return found
+        highest = np.zeros(self.count)
+        np.maximum.at(highest, self.where, values[self.places])
+        return highest
 
     def first(self, rows: RowScores) -> Ints:
         """The place of each target's best row."""
         rank = np.empty(len(rows.order), np.int64)
         rank[rows.order] = np.arange(len(rows.order))
-        found = np.full(self.count, len(rows.order), np.int64)
-        np.minimum.at(found, self.where, rank[self.places])
-        return rows.order[found].astype(np.int64)
+        best_rank = np.full(self.count, len(rows.order), np.int64)
+        np.minimum.at(best_rank, self.where, rank[self.places])
+        return rows.order[best_rank].astype(np.int64)
 
     def others(self, values: Floats, decay: float) -> Floats:
         """The sum of each target's n-th best values times decay ** n, n from 1 (not the best)."""
-        mine = values[self.places]
-        order = np.lexsort((-mine, self.where))
-        owner, ranked = self.where[order], mine[order]
+        owned = values[self.places]
+        order = np.lexsort((-owned, self.where))
+        owner, ranked = self.where[order], owned[order]
         nth = np.arange(len(owner)) - np.searchsorted(owner, np.arange(self.count))[owner]
         parts = np.where(nth > 0, decay ** nth.astype(np.float64) * ranked, 0.0)
-        found: Floats = np.bincount(owner, parts, self.count).astype(np.float64)
-        return found
+        sums: Floats = np.bincount(owner, parts, self.count).astype(np.float64)
+        return sums
 
 
 STRONG: Final = 6.5
@@ -343,7 +338,7 @@ def support_of(targets: TargetScores, terms: int) -> float:
 
 
 def quality_of(targets: TargetScores, terms: int) -> Quality:
-    """The label of a focus of so many terms whose targets are these."""
+    """The label of the targets of a focus of so many terms."""
     support = support_of(targets, terms)
     if support >= STRONG and (targets.grounded >= SECOND).sum() > 1:
         return "strong"

@@ -26,7 +26,7 @@ class FileTable:
     """F files as columns of length F, in the order of `paths`.
 
     - `project` int16, `role` int8: codes into the table's `projects` and `ROLES`.
-    - `imports` int32 (E, 2): file codes, who imports and what is imported.
+    - `imports` int32 (E, 2): file codes, of the importing file and of the imported one.
     - `log` bool: whether it is a change log.
     """
 
@@ -47,7 +47,7 @@ class SectionTable:
     - `kind` int8, `role` int8, `project` int16: codes into `DOCUMENT_KINDS`, `ROLES`, `projects`.
     - `file` int32: code into `files.paths`, -1 for notes.
     - `tokens` int32: size; `changed_at` float64: seconds since the epoch, NaN where not known.
-    - `importance` int8: 1 to 5, 0 where nobody judged.
+    - `importance` int8: 1 to 5, 0 if it was not judged.
     - `start_line`, `end_line` int32: from 1, 0 for none.
     """
 
@@ -80,9 +80,9 @@ def file_table(
     """
     code = {key: number for number, key in enumerate(files)}
     edges = {
-        (code[project, who], code[project, what])
-        for project, who, what in imports
-        if (project, who) in code and (project, what) in code and who != what
+        (code[project, importer], code[project, imported])
+        for project, importer, imported in imports
+        if (project, importer) in code and (project, imported) in code and importer != imported
     }
     return FileTable(
         paths=tuple(path for _, path in files),

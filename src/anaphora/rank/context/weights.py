@@ -55,7 +55,7 @@ class Weights:
     Files, out of their rows:
     - `others`, `decay`: the n-th best other section counts others · decay ** n of its match: many
       places that speak of the focus are evidence, but a huge file gains no more by being huge.
-    - `path`: who names a file or a folder for what it does puts into it what the name says.
+    - `path`: a file or folder that is named for what it does says so in its path.
     - `file_title`: the best match among the names of a file's sections.
     - `named`: a file that the focus calls by its path or module is meant, whatever else matches.
     - `file_meaning`: the closest of its sections that have a word in common with the focus.

@@ -59,7 +59,7 @@ class Belonging:
     def _is_from_here(self, record: MemoryRecord) -> bool:
         if (record.conversation_id or "") in (self.own or ()):
             return True
-        return bool(self.place) and any(_lies_in(one, self.place) for one in record.sources)
+        return bool(self.place) and any(_lies_in(source, self.place) for source in record.sources)
 
 
 EVERYTHING: Final = Belonging()
@@ -71,26 +71,28 @@ def project_around(directory: str, places: SessionPlaces, indexed: Mapping[str, 
 
     `indexed` are the names of projects by their folders.
     """
-    own, known = places.around(directory), places.all()
-    place = places.find_repository(directory) or directory
-    elsewhere = [known[one] for one in known.keys() - own]
-    names = {_project_name(place)}
-    others = {_project_name(one.repository or one.directory) for one in elsewhere}
+    sessions, locations = places.around(directory), places.all()
+    home = places.find_repository(directory) or directory
+    elsewhere = [locations[session] for session in locations.keys() - sessions]
+    names = {_project_name(home)}
+    other_names = {
+        _project_name(location.repository or location.directory) for location in elsewhere
+    }
     for root, name in indexed.items():
-        (names if _lies_in(directory, root) else others).add(name.casefold())
-    foreign = {name for one in elsewhere for name in (one.repository, one.directory)}
+        (names if _lies_in(directory, root) else other_names).add(name.casefold())
+    foreign = {name for location in elsewhere for name in (location.repository, location.directory)}
     return Belonging(
-        own,
-        place,
-        frozenset(known.keys() - own | foreign) - {"", place, directory},
+        sessions,
+        home,
+        frozenset(locations.keys() - sessions | foreign) - {"", home, directory},
         frozenset(names) - {""},
-        frozenset(others - names) - {""},
+        frozenset(other_names - names) - {""},
     )
 
 
-def _project_name(place: str) -> str:
+def _project_name(location: str) -> str:
     """What a folder or a repository is called: its last part, in small letters."""
-    return _SEPARATORS.split(place.rstrip("/\\"))[-1].casefold()
+    return _SEPARATORS.split(location.rstrip("/\\"))[-1].casefold()
 
 
 def _labels_of(record: MemoryRecord) -> Iterable[str]:
@@ -102,8 +104,8 @@ def _labels_of(record: MemoryRecord) -> Iterable[str]:
         yield _project_name(str(named))
 
 
-def _lies_in(place: str, outer: str) -> bool:
-    inner, folder = PurePath(place), PurePath(outer)
+def _lies_in(path: str, outer: str) -> bool:
+    inner, folder = PurePath(path), PurePath(outer)
     return inner == folder or folder in inner.parents
 
 

@@ -82,13 +82,13 @@ class ProjectReader:
 
 def _read_once(
     ids: Sequence[str],
-    known: dict[str, RowT | None],
+    cached: dict[str, RowT | None],
     read: Callable[[Sequence[str]], Mapping[str, RowT]],
 ) -> dict[str, RowT]:
-    if lacking := [one for one in dict.fromkeys(ids) if one not in known]:
-        found = read(lacking)
-        known.update((one, found.get(one)) for one in lacking)
-    return {one: row for one in ids if (row := known[one]) is not None}
+    if missing := [key for key in dict.fromkeys(ids) if key not in cached]:
+        rows = read(missing)
+        cached.update((key, rows.get(key)) for key in missing)
+    return {key: row for key in ids if (row := cached[key]) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,64 +108,57 @@ class QuestionContext:
     @property
     def mentions(self) -> list[tuple[str, str, float]]:
         """What the focus calls by its name: text, kind, weight."""
-        return [(one.text, one.kind, one.weight) for one in self.reading.mentions]
+        return [(mention.text, mention.kind, mention.weight) for mention in self.reading.mentions]
 
     def asks_for(self, intent: str) -> bool:
         """Whether the focus appears to need this kind of context."""
         return intent in self.focus.intents
 
 
-def search(reader: ProjectReader, wanted: SectionQuery) -> tuple[SectionCandidates, Rung]:
+def search(reader: ProjectReader, query: SectionQuery) -> tuple[SectionCandidates, Rung]:
     """Climb the rungs until one has something; which it was, "none" where nothing was found."""
     index = reader.index
-    found = index.candidates(wanted)
-    if len(found.rows):
-        return found, "words"
-    parts = {t: w for t, w in found.weights.items() if len(t) >= LEAST_PART or not t.isascii()}
+    candidates = index.candidates(query)
+    if len(candidates.rows):
+        return candidates, "words"
+    parts = {t: w for t, w in candidates.weights.items() if len(t) >= LEAST_PART or not t.isascii()}
     if not parts:
-        return found, "none"
+        return candidates, "none"
     rung: Rung = "scan"
-    sections = ((index.row(s.id), s.text) for s in index.all_texts(wanted.projects))
-    held = _rows_holding(sections, parts)
-    if not held:
+    sections = ((index.row(s.id), s.text) for s in index.all_texts(query.projects))
+    worth_by_row = _find_rows(sections, parts)
+    if not worth_by_row:
         rung = "notes"
-        held = _rows_holding(_note_texts(reader, wanted), parts)
-    some = _scanned(index, wanted, held, found)
-    return (some, rung) if len(some.rows) else (found, "none")
+        table = index.table()
+        rows = index.visible_rows(query.projects, query.now)
+        rows = rows[np.isin(table.kind[rows], _NOTES)]
+        row_of = {table.ids[row]: row for row in rows.tolist()}
+        notes = reader.notes(row_of).items()
+        texts = [(row_of[record_id], note.record.text) for record_id, note in notes]
+        worth_by_row = _find_rows(texts, parts)
+    best = sorted(worth_by_row, key=lambda row: (-worth_by_row[row], row))[: query.limit]
+    scanned = index.described(query, np.array(best, np.int64))
+    if not len(scanned.rows):
+        return candidates, "none"
+    worth: NDArray[np.float64] = np.array([worth_by_row[row] for row in scanned.rows.tolist()])
+    none = np.zeros(len(worth))
+    share = worth / (candidates.mass or 1.0)
+    words = FieldScores(path=none, title=none, body=worth, held=share)
+    scanned = replace(
+        scanned, words=words, weights=candidates.weights, degraded=candidates.degraded
+    )
+    return scanned, rung
 
 
-def _note_texts(reader: ProjectReader, wanted: SectionQuery) -> Iterable[tuple[int, str]]:
-    table = reader.index.table()
-    rows = reader.index.visible_rows(wanted.projects, wanted.now)
-    rows = rows[np.isin(table.kind[rows], _NOTES)]
-    ids = {table.ids[row]: row for row in rows.tolist()}
-    return [(ids[one], row.record.text) for one, row in reader.notes(ids).items()]
-
-
-def _rows_holding(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
+def _find_rows(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
     """Rows that hold a part of a word, with the sum of what the parts are worth."""
-    held: dict[int, float] = {}
+    worth_by_row: dict[int, float] = {}
     for row, text in texts:
         folded = text.lower()
         worth = sum(weight for part, weight in parts.items() if part in folded)
         if worth and row >= 0:
-            held[row] = worth
-    return held
-
-
-def _scanned(
-    index: SectionIndex,
-    wanted: SectionQuery,
-    held: Mapping[int, float],
-    found: SectionCandidates,
-) -> SectionCandidates:
-    best = sorted(held, key=lambda row: (-held[row], row))[: wanted.limit]
-    some = index.described(wanted, np.array(best, np.int64))
-    worth: NDArray[np.float64] = np.array([held[row] for row in some.rows.tolist()])
-    none = np.zeros(len(worth))
-    share = worth / (found.mass or 1.0)
-    words = FieldScores(path=none, title=none, body=worth, held=share)
-    return replace(some, words=words, weights=found.weights, degraded=found.degraded)
+            worth_by_row[row] = worth
+    return worth_by_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,36 +183,36 @@ class RankedCandidates:
         """The columns of everything that is known."""
         return self.candidates.table
 
-    def row(self, place: int) -> int:
+    def row(self, index: int) -> int:
         """The row of a candidate."""
-        return int(self.candidates.rows[place])
+        return int(self.candidates.rows[index])
 
-    def key(self, place: int) -> str:
+    def key(self, index: int) -> str:
         """The id of a candidate's section or note."""
-        return self.table.ids[self.row(place)]
+        return self.table.ids[self.row(index)]
 
-    def file(self, place: int) -> int:
+    def file(self, index: int) -> int:
         """The code of a candidate's file, -1 for a note."""
-        return int(self.table.file[self.row(place)])
+        return int(self.table.file[self.row(index)])
 
     def note_keys(self) -> list[str]:
         """The ids of all notes among the candidates."""
         rows = self.candidates.rows
         return [self.table.ids[row] for row in rows[self.table.file[rows] < 0].tolist()]
 
-    def signals(self, place: int) -> dict[str, float]:
+    def signals(self, index: int) -> dict[str, float]:
         """The signals of a candidate, where they are to be shown."""
-        return self.rows.explain(place) if self.question.sources else {}
+        return self.rows.explain(index) if self.question.sources else {}
 
     def best_files(self, most: int) -> dict[str, list[str]]:
         """The paths of the best files, by project."""
         files = self.table.files
-        found: dict[str, list[str]] = {}
+        paths: dict[str, list[str]] = {}
         codes = [code for code in self.targets.files.tolist() if code >= 0]
         for code in codes[:most]:
             project = self.table.projects[int(files.project[code])]
-            found.setdefault(project, []).append(files.paths[code])
-        return found
+            paths.setdefault(project, []).append(files.paths[code])
+        return paths
 
 
 FileNames = ViewCache[tuple[PathNames, Modules]]
@@ -229,7 +222,7 @@ FileNames = ViewCache[tuple[PathNames, Modules]]
 def rank_candidates(
     names: FileNames,
     question: QuestionContext,
-    some: SectionCandidates,
+    candidates: SectionCandidates,
     now: int,
     entities: Mapping[str, Sequence[EntityRow]],
 ) -> RankedCandidates:
@@ -237,9 +230,9 @@ def rank_candidates(
 
     `entities` are what the focus calls by its name, by name.
     """
-    most = holdable(some.weights.values())
-    signals = Signals(some.rows, some.words, some.mass, some.cosine, most)
-    table, files = some.table, some.table.files
+    most = holdable(candidates.weights.values())
+    signals = Signals(candidates.rows, candidates.words, candidates.mass, candidates.cosine, most)
+    table, files = candidates.table, candidates.table.files
     path_names, modules = names.of(
         files,
         "names",
@@ -251,7 +244,7 @@ def rank_candidates(
         if table.projects[files.project[code]] in question.projects
     }
     named = dict(by_name)
-    defining = _defining_files(question, entities)
+    defining = _find_defining_files(question, entities)
     paths = {path for _, path in defining}
     for code, path in enumerate(files.paths if defining else ()):
         if path in paths:
@@ -263,29 +256,29 @@ def rank_candidates(
     targets = rank_targets(table, signals, needs, rows)
     return RankedCandidates(
         question=question,
-        candidates=some,
+        candidates=candidates,
         rows=rows,
         targets=targets,
-        words=FocusWords(focus.statements, some.weights),
-        excerpts=Excerpts(some.weights),
+        words=FocusWords(focus.statements, candidates.weights),
+        excerpts=Excerpts(candidates.weights),
         by_name=frozenset(by_name),
         modules=modules,
     )
 
 
-def _defining_files(
+def _find_defining_files(
     question: QuestionContext, entities: Mapping[str, Sequence[EntityRow]]
 ) -> dict[tuple[str, str], float]:
     """Files, by project and path, that define what the focus names, and how surely it means them.
 
     A name of several symbols counts less for each.
     """
-    weights = {one.text.rstrip("()"): one.weight for one in question.reading.mentions}
-    found: dict[tuple[str, str], float] = {}
+    weights = {mention.text.rstrip("()"): mention.weight for mention in question.reading.mentions}
+    files: dict[tuple[str, str], float] = {}
     for name, rows in entities.items():
         symbols = [row for row in rows if row.kind == "symbol" and row.file and row.project]
         for row in symbols:
             key = (row.project or "", question.reader.index.path_of(row.file or ""))
             sure = weights.get(name, 0.0) * len(symbols) ** -0.5
-            found[key] = max(found.get(key, 0.0), sure)
-    return found
+            files[key] = max(files.get(key, 0.0), sure)
+    return files

@@ -1,6 +1,6 @@
 """The core block: what every session is told, put together without a model.
 
-First what somebody has pinned, in their order, then rules, then preferences, as `standing` tells
+First what is pinned, in the order of the pins, then rules, then preferences, as `standing` tells
 them by labels and words. A memory that another one replaced gives way to it, and so does its pin;
 what was taken out of the block stays out, whatever its kind. Of two that openly contradict each
 other each says what stands against it. What belongs to another project than a session's does not
@@ -19,7 +19,7 @@ from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import TokenBudget, check_budget, rendered_memory
 from anaphora.recall.context.standing import LATELY, LOOKED_AT, TEXT, kind_of, weightiest
-from anaphora.recall.opposed import opposing, opposing_lines
+from anaphora.recall.opposed import find_opposing, render_opposing
 from anaphora.store.records.pins import standing_pins
 from anaphora.store.records.rows import IN_CORE, RULE
 from anaphora.values.memories import CoreBlock, CoreEntry, MemoryRecord, RelatedMemory
@@ -47,25 +47,25 @@ class CoreBlockRecall:
         budget = self.tokens if budget is None else budget
         check_budget(budget)
         now = self.clock()
-        found = core_entries(self.records, held_memories(self.records, now), now)
-        left = TokenBudget(budget)
-        left.pay(CORE_HEADER)
-        if not all(left.pay(rendered_entry(one)) for one in found):
-            left = TokenBudget(budget)
-            left.pay(CORE_HEADER)
-            left.pay(left_out_line(len(found)))
-            taken = left.take(found, rendered_entry, "", len(found))
+        entries = core_entries(self.records, held_memories(self.records, now), now)
+        remaining = TokenBudget(budget)
+        remaining.pay(CORE_HEADER)
+        if not all(remaining.pay(rendered_entry(core_entry)) for core_entry in entries):
+            remaining = TokenBudget(budget)
+            remaining.pay(CORE_HEADER)
+            remaining.pay(left_out_line(len(entries)))
+            fitting = remaining.take(entries, rendered_entry, "", len(entries))
         else:
-            taken = found
-        known = {one.id for one in taken}
-        rest = [one for one in found if one.id not in known]
-        block = CoreBlock(_with_tokens(taken), _with_tokens(rest), 0, budget)
+            fitting = entries
+        fitting_ids = {core_entry.id for core_entry in fitting}
+        left_out = [core_entry for core_entry in entries if core_entry.id not in fitting_ids]
+        block = CoreBlock(_add_tokens(fitting), _add_tokens(left_out), 0, budget)
         return replace(block, tokens=token_cost(render_core(block)))
 
 
 def render_core(block: CoreBlock) -> str:
     """The block as text for an agent; "" where there is nothing in it."""
-    lines = [rendered_entry(one) for one in block.entries]
+    lines = [rendered_entry(core_entry) for core_entry in block.entries]
     if block.left_out:
         lines.append(left_out_line(len(block.left_out)))
     return "\n".join([CORE_HEADER, *lines]) if lines else ""
@@ -86,7 +86,7 @@ def as_context(entry: CoreEntry) -> ContextMemory:
     old, was = entry.previous, ""
     if old is not None:
         was = f"\n(until {shown_day(entry.since)}: {cut(old.text, TEXT)})"
-    was += opposing_lines(entry.contradicts, entry.since)
+    was += render_opposing(entry.contradicts, entry.since)
     return ContextMemory(
         id=entry.id,
         kind="memory" if entry.kind == "fact" else entry.kind,
@@ -104,7 +104,7 @@ def held_memories(records: Records, now: datetime) -> list[MemoryRecord]:
 
 def core_entries(
     records: Records,
-    held: Sequence[MemoryRecord],
+    current: Sequence[MemoryRecord],
     now: datetime,
     is_foreign: Callable[[MemoryRecord], bool] = lambda _: False,
 ) -> list[CoreEntry]:
@@ -112,23 +112,29 @@ def core_entries(
 
     What `is_foreign` comes only where it is pinned.
     """
-    said = standing_pins(records.marked(IN_CORE), records.find, records.current)
+    placed = standing_pins(records.marked(IN_CORE), records.find, records.current)
     pinned = sorted(
         (pin, record.id)
-        for record, pin in said.values()
+        for record, pin in placed.values()
         if pin > 0 and not _has_expired(record, now)
     )
-    rules = [one for one in records.marked(RULE, LOOKED_AT) if not _has_expired(one, now)]
-    known = {one.id: one for one in (*held, *rules) if one.id not in said and not is_foreign(one)}
+    rules = [memory for memory in records.marked(RULE, LOOKED_AT) if not _has_expired(memory, now)]
+    candidates = {
+        memory.id: memory
+        for memory in (*current, *rules)
+        if memory.id not in placed and not is_foreign(memory)
+    }
     by_kind: dict[str, list[MemoryRecord]] = {kind: [] for kind in _BY_KIND}
-    for record in weightiest(known.values()):
+    for record in weightiest(candidates.values()):
         by_kind.get(kind_of(record), []).append(record)
-    chosen = [said[record_id][0] for _, record_id in pinned]
+    chosen = [placed[record_id][0] for _, record_id in pinned]
     chosen += [record for kind in _BY_KIND for record in by_kind[kind]]
-    against = opposing(records, chosen, lambda one: _has_expired(one, now) or is_foreign(one))
+    against = find_opposing(
+        records, chosen, lambda memory: _has_expired(memory, now) or is_foreign(memory)
+    )
     before = records.many(replaced_lately(chosen, now))
     return [
-        _entry(record, at if at <= len(pinned) else None, before, against.get(record.id, ()))
+        _make_entry(record, at if at <= len(pinned) else None, before, against.get(record.id, ()))
         for at, record in enumerate(chosen, 1)
     ]
 
@@ -140,7 +146,7 @@ def replaced_lately(held: Iterable[MemoryRecord], now: datetime) -> Iterator[str
             yield record.supersedes
 
 
-def _entry(
+def _make_entry(
     record: MemoryRecord,
     position: int | None,
     before: Mapping[str, MemoryRecord],
@@ -164,8 +170,10 @@ def _entry(
     )
 
 
-def _with_tokens(entries: Iterable[CoreEntry]) -> tuple[CoreEntry, ...]:
-    return tuple(replace(one, tokens=token_cost(rendered_entry(one))) for one in entries)
+def _add_tokens(entries: Iterable[CoreEntry]) -> tuple[CoreEntry, ...]:
+    return tuple(
+        replace(core_entry, tokens=token_cost(rendered_entry(core_entry))) for core_entry in entries
+    )
 
 
 def _has_expired(record: MemoryRecord, now: datetime) -> bool:

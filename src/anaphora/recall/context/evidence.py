@@ -56,17 +56,17 @@ _LEADING: Final[frozenset[Predicate]] = frozenset(("applies_to", "concerns", "im
 
 def named_entities(question: QuestionContext) -> dict[str, tuple[EntityRow, ...]]:
     """What goes by the names that the focus uses, by name; a name of too many says nothing."""
-    mentions = sorted(question.reading.mentions, key=lambda one: -one.weight)
-    names = list(dict.fromkeys(one.text.rstrip("()") for one in mentions))[: 4 * NAMED]
+    mentions = sorted(question.reading.mentions, key=lambda mention: -mention.weight)
+    names = list(dict.fromkeys(mention.text.rstrip("()") for mention in mentions))[: 4 * NAMED]
     if not names:
         return {}
     only = next(iter(question.projects)) if len(question.projects) == 1 else None
-    found = question.reader.graph.entities_named(names, project=only, limit=AMBIGUOUS + 1)
-    mine = {
+    entities = question.reader.graph.entities_named(names, project=only, limit=AMBIGUOUS + 1)
+    visible = {
         name: tuple(r for r in rows if r.project is None or r.project in question.projects)
-        for name, rows in found.items()
+        for name, rows in entities.items()
     }
-    return {name: mine[name] for name in names if 0 < len(mine.get(name, ())) <= AMBIGUOUS}
+    return {name: visible[name] for name in names if 0 < len(visible.get(name, ())) <= AMBIGUOUS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,79 +85,95 @@ def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -
     best = ranked.best_files(FILES)
     files = {project: graph.entities_at(project, paths) for project, paths in best.items()}
     called = [row.id for rows in named.values() for row in rows][:NAMED]
-    found_files = [row.id for some in files.values() for row in some.values()]
+    found_files = [row.id for by_path in files.values() for row in by_path.values()]
     start = dict.fromkeys(found_files + called)
     if not start:
         return GraphContext()
-    found = _within_two_steps(start, graph)
-    ends = {one.relation.subject for one in found} | {one.relation.object for one in found}
+    neighbours = _walk_two_steps(start, graph)
+    ends = {neighbour.relation.subject for neighbour in neighbours} | {
+        neighbour.relation.object for neighbour in neighbours
+    }
     entities = graph.entities(ends)
-    known = [
-        one for one in found if one.relation.subject in entities and one.relation.object in entities
+    complete = [
+        neighbour
+        for neighbour in neighbours
+        if neighbour.relation.subject in entities and neighbour.relation.object in entities
     ]
-    known.sort(key=lambda one: _telling_order(one, start))
+    complete.sort(key=lambda neighbour: _order_key(neighbour, start))
     return GraphContext(
         tuple(start),
         files,
-        tuple(_relation(one, entities) for one in known),
-        _notes_concerning(found, entities),
+        tuple(_make_relation(neighbour, entities) for neighbour in complete),
+        _find_notes(neighbours, entities),
     )
 
 
-def _within_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour, ...]:
+def _walk_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour, ...]:
     """A few relations of each entity at the start, and fewer of what those lead to.
 
     Not from everything that was reached: half a project imports its errors.
     """
     near = graph.neighbours(start, limit=OF_EACH)
-    telling = [one for one in near if one.relation.predicate in _LEADING]
-    border = dict.fromkeys(one.entity for one in telling if one.entity not in start)
-    known = {one.relation.id for one in near}
+    telling = [neighbour for neighbour in near if neighbour.relation.predicate in _LEADING]
+    border = dict.fromkeys(
+        neighbour.entity for neighbour in telling if neighbour.entity not in start
+    )
+    near_ids = {neighbour.relation.id for neighbour in near}
     far = graph.neighbours(list(border)[:BORDER], limit=OF_EACH_FAR) if border else ()
-    return near + tuple(replace(one, depth=2) for one in far if one.relation.id not in known)
+    return near + tuple(
+        replace(neighbour, depth=2) for neighbour in far if neighbour.relation.id not in near_ids
+    )
 
 
-def _telling_order(one: Neighbour, start: Mapping[str, None]) -> tuple[bool, int, int, float, str]:
+def _order_key(
+    neighbour: Neighbour, start: Mapping[str, None]
+) -> tuple[bool, int, int, float, str]:
     """Relations between two direct hits first, then what is near and says most."""
-    relation = one.relation
+    relation = neighbour.relation
     between = relation.subject in start and relation.object in start
-    return not between, one.depth, _TELLING[relation.predicate], -relation.strength, relation.id
+    return (
+        not between,
+        neighbour.depth,
+        _TELLING[relation.predicate],
+        -relation.strength,
+        relation.id,
+    )
 
 
-def _relation(one: Neighbour, entities: Mapping[str, EntityRow]) -> GraphEvidence:
-    relation = one.relation
+def _make_relation(neighbour: Neighbour, entities: Mapping[str, EntityRow]) -> GraphEvidence:
+    relation = neighbour.relation
     return GraphEvidence(
-        subject=_shown_name(entities[relation.subject]),
+        subject=_display_name(entities[relation.subject]),
         predicate=relation.predicate,
-        object=_shown_name(entities[relation.object]),
+        object=_display_name(entities[relation.object]),
         status=relation.status,
         strength=round(relation.strength, 4),
-        depth=one.depth,
+        depth=neighbour.depth,
         valid_from=relation.valid_from,
         valid_to=relation.valid_to,
     )
 
 
-def _shown_name(entity: EntityRow) -> str:
+def _display_name(entity: EntityRow) -> str:
     """An entity as it is shown: a note by its words, everything else by its name."""
     if entity.record is not None:
         return f"{entity.kind} “{one_line(entity.summary or entity.name)[:80]}”"
     return entity.name
 
 
-def _notes_concerning(
-    found: Iterable[Neighbour], entities: Mapping[str, EntityRow]
+def _find_notes(
+    neighbours: Iterable[Neighbour], entities: Mapping[str, EntityRow]
 ) -> dict[str, float]:
     """Ids of notes that speak of the files or names, with the strength of the closest link."""
     strength: dict[str, float] = {}
-    for one in found:
-        relation = one.relation
+    for neighbour in neighbours:
+        relation = neighbour.relation
         subject = entities.get(relation.subject)
-        if one.depth > 1 or relation.predicate not in ("concerns", "applies_to"):
+        if neighbour.depth > 1 or relation.predicate not in ("concerns", "applies_to"):
             continue
         if subject is not None and subject.record is not None:
-            known = strength.get(subject.record, 0.0)
-            strength[subject.record] = max(known, relation.strength)
+            strongest = strength.get(subject.record, 0.0)
+            strength[subject.record] = max(strongest, relation.strength)
     return strength
 
 
@@ -184,57 +200,59 @@ def memories(
     The beginning of a folder's document is a memory of that module; those that are named lead.
     """
     question = ranked.question
-    places = list(_shown_places(ranked))
-    sections = question.reader.sections(ranked.key(p) for p in places if ranked.file(p) >= 0)
-    notes = question.reader.notes(ranked.key(p) for p in places if ranked.file(p) < 0)
+    indexes = list(_list_shown(ranked))
+    sections = question.reader.sections(ranked.key(p) for p in indexes if ranked.file(p) >= 0)
+    notes = question.reader.notes(ranked.key(p) for p in indexes if ranked.file(p) < 0)
     texts = {key: section.text for key, section in sections.items()}
     texts |= {key: note.record.text for key, note in notes.items()}
     # Between the search and now something may have gone.
-    said = {place: texts[ranked.key(place)] for place in places if ranked.key(place) in texts}
+    texts_by_index = {
+        index: texts[ranked.key(index)] for index in indexes if ranked.key(index) in texts
+    }
     most = MOST_WITH_SOURCES if question.sources else MOST
     direct = []
-    for place in _different(ranked, said, most):
-        section, score = sections.get(ranked.key(place)), float(ranked.rows.score[place])
+    for index in _drop_similar(ranked, texts_by_index, most):
+        section, score = sections.get(ranked.key(index)), float(ranked.rows.score[index])
         if section is not None:
-            direct.append(_section_memory(ranked, place, section))
+            direct.append(_make_section_memory(ranked, index, section))
             continue
-        note = note_memory(notes[ranked.key(place)], question.projects, ranked.excerpts, score)
-        direct.append(replace(note, signals=ranked.signals(place)))
-    named = [one.memory for one in modules if one.memory is not None]
-    known = {one.id for one in named}
-    direct = [*named, *(one for one in direct if one.id not in known)][:most]
-    known |= {one.id for one in direct}
+        note = note_memory(notes[ranked.key(index)], question.projects, ranked.excerpts, score)
+        direct.append(replace(note, signals=ranked.signals(index)))
+    named = [module.memory for module in modules if module.memory is not None]
+    shown_ids = {memory.id for memory in named}
+    direct = [*named, *(memory for memory in direct if memory.id not in shown_ids)][:most]
+    shown_ids |= {memory.id for memory in direct}
     tied = [
         note_memory(note, question.projects, ranked.excerpts, near.notes[note.record.id])
-        for note in _tied_notes(question, near)
-        if note.record.id not in known
+        for note in _find_tied_notes(question, near)
+        if note.record.id not in shown_ids
     ]
     return [*direct[:FIRST], *tied[:TIED], *direct[FIRST:]]
 
 
 def memory_section_keys(ranked: RankedCandidates) -> list[str]:
     """The ids of the sections that `memories` chooses among."""
-    return [ranked.key(at) for at in _shown_places(ranked) if ranked.file(at) >= 0]
+    return [ranked.key(at) for at in _list_shown(ranked) if ranked.file(at) >= 0]
 
 
-def _shown_places(ranked: RankedCandidates) -> Iterator[int]:
+def _list_shown(ranked: RankedCandidates) -> Iterator[int]:
     """Places that may be shown, best first."""
-    for place in ranked.rows.order[:LOOKED_AT].tolist():
-        if not ranked.rows.grounded[place]:
+    for index in ranked.rows.order[:LOOKED_AT].tolist():
+        if not ranked.rows.grounded[index]:
             return
-        yield place
+        yield index
 
 
-def _different(ranked: RankedCandidates, said: Mapping[int, str], most: int) -> list[int]:
+def _drop_similar(ranked: RankedCandidates, texts: Mapping[int, str], most: int) -> list[int]:
     """No two that say nearly the same, spread over kinds and files."""
-    sketches = {place: shingles(text[:_SKETCHED].split()) for place, text in said.items()}
-    kept = prune(said, sketches)
-    kinds = {place: int(ranked.table.kind[ranked.row(place)]) for place in kept}
-    owners = {place: file for place in kept if (file := ranked.file(place)) >= 0}
-    return spread(kept, kinds, owners, most)
+    sketches = {index: shingles(text[:_SKETCHED].split()) for index, text in texts.items()}
+    distinct = prune(texts, sketches)
+    kinds = {index: int(ranked.table.kind[ranked.row(index)]) for index in distinct}
+    owners = {index: file for index in distinct if (file := ranked.file(index)) >= 0}
+    return spread(distinct, kinds, owners, most)
 
 
-def _tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
+def _find_tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
     """Current notes that the graph ties to the targets, the most important first."""
     rows = [
         row
@@ -248,11 +266,13 @@ def _tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
     return rows
 
 
-def _section_memory(ranked: RankedCandidates, place: int, section: SectionText) -> ContextMemory:
-    table, code = ranked.table, ranked.file(place)
-    found = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
+def _make_section_memory(
+    ranked: RankedCandidates, index: int, section: SectionText
+) -> ContextMemory:
+    table, code = ranked.table, ranked.file(index)
+    excerpt = ranked.excerpts.of(section.text, section.start_line, EXCERPT)
     module = ranked.modules.documented(code)
-    if module is not None and beginning_of(ranked, code) != ranked.row(place):
+    if module is not None and beginning_of(ranked, code) != ranked.row(index):
         module = None
     return ContextMemory(
         id=section.id,
@@ -260,13 +280,13 @@ def _section_memory(ranked: RankedCandidates, place: int, section: SectionText) 
         title=section.symbol or " > ".join((*section.heading, section.title))
         if module is None
         else module,
-        text=found.text,
-        score=round(float(ranked.rows.score[place]), 6),
+        text=excerpt.text,
+        score=round(float(ranked.rows.score[index]), 6),
         path=table.files.paths[code],
-        start_line=found.start_line,
-        end_line=found.end_line,
-        signals=ranked.signals(place),
-        project=ranked.question.projects.get(table.projects[int(table.project[ranked.row(place)])]),
+        start_line=excerpt.start_line,
+        end_line=excerpt.end_line,
+        signals=ranked.signals(index),
+        project=ranked.question.projects.get(table.projects[int(table.project[ranked.row(index)])]),
     )
 
 
@@ -319,46 +339,47 @@ def history(
         for row in question.reader.projects.history_of(project, paths, COMMITS)
     ]
     kinds = (
-        _replaced_notes(question.reader, past),
-        _commits(ranked, rows, "rename"),
-        _ended_relations(question.reader.graph, near),
-        _commits(ranked, rows, "commit"),
+        _find_replaced_notes(question.reader, past),
+        _list_commits(ranked, rows, "rename"),
+        _find_ended_relations(question.reader.graph, near),
+        _list_commits(ranked, rows, "commit"),
     )
     turns = chain.from_iterable(zip_longest(*kinds))
-    return [one for one in turns if one is not None]
+    return [record for record in turns if record is not None]
 
 
-def _replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEvidence]:
-    found = reader.index.candidates(past)
-    held = dict(zip(found.rows.tolist(), found.words.held.tolist(), strict=True))
-    best = sorted((row for row in held if held[row] >= LEAST_HELD), key=lambda r: (-held[r], r))
-    # What was softly forgotten is not history: somebody wanted it out of sight.
-    rows = reader.notes(found.table.ids[row] for row in best[:OF_EACH_KIND])
-    newer = reader.notes(by for row in rows.values() if (by := row.record.superseded_by))
-    return [
-        _replaced(row, newer)
-        for row in rows.values()
-        if not row.record.forgotten and row.kind != DOCUMENT_SECTION
-    ]
-
-
-def _replaced(row: NoteRow, newer: Mapping[str, NoteRow]) -> HistoryEvidence:
-    record = row.record
-    by = newer.get(record.superseded_by or "")
-    text = one_line(record.text)
-    if by is not None:
-        text = f"{text} [replaced by: {one_line(by.record.text)}]"
-    return HistoryEvidence(
-        kind=f"superseded_{row.type}",
-        text=text,
-        at=record.valid_to,
-        subject=record.id,
-        object=record.superseded_by or "",
-        id=record.id,
+def _find_replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEvidence]:
+    candidates = reader.index.candidates(past)
+    shares = dict(zip(candidates.rows.tolist(), candidates.words.held.tolist(), strict=True))
+    best = sorted(
+        (row for row in shares if shares[row] >= LEAST_HELD), key=lambda r: (-shares[r], r)
     )
+    # A note that was softly forgotten is not history: it is to stay out of sight.
+    rows = reader.notes(candidates.table.ids[row] for row in best[:OF_EACH_KIND])
+    newer = reader.notes(by for row in rows.values() if (by := row.record.superseded_by))
+    evidence = []
+    for row in rows.values():
+        record = row.record
+        if record.forgotten or row.kind == DOCUMENT_SECTION:
+            continue
+        successor = newer.get(record.superseded_by or "")
+        text = one_line(record.text)
+        if successor is not None:
+            text = f"{text} [replaced by: {one_line(successor.record.text)}]"
+        evidence.append(
+            HistoryEvidence(
+                kind=f"superseded_{row.type}",
+                text=text,
+                at=record.valid_to,
+                subject=record.id,
+                object=record.superseded_by or "",
+                id=record.id,
+            )
+        )
+    return evidence
 
 
-def _ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
+def _find_ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
     if not near.start:
         return []
     relations = graph.relations(near.start, ("superseded", "invalidated"))
@@ -366,41 +387,40 @@ def _ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:
     latest = sorted(relations, key=lambda r: (-(r.valid_to or r.valid_from).timestamp(), r.id))[
         :OF_EACH_KIND
     ]
-    entities = graph.entities(e for one in latest for e in (one.subject, one.object))
-    found = []
-    for one in latest:
-        subject, object_ = entities.get(one.subject), entities.get(one.object)
+    entities = graph.entities(e for relation in latest for e in (relation.subject, relation.object))
+    ended = []
+    for relation in latest:
+        subject, object_ = entities.get(relation.subject), entities.get(relation.object)
         # That a note was replaced is said with the note.
         if subject is None or object_ is None or subject.record or object_.record:
             continue
-        names = (_shown_name(subject), _shown_name(object_))
-        found.append(
+        names = (_display_name(subject), _display_name(object_))
+        ended.append(
             HistoryEvidence(
-                kind=f"{one.status}_relation",
-                text=f"{names[0]} {one.predicate.replace('_', ' ')} {names[1]}",
-                at=one.valid_to,
+                kind=f"{relation.status}_relation",
+                text=f"{names[0]} {relation.predicate.replace('_', ' ')} {names[1]}",
+                at=relation.valid_to,
                 subject=names[0],
                 object=names[1],
-                id=one.id,
+                id=relation.id,
             )
         )
-    return found
+    return ended
 
 
-def _commits(
+def _list_commits(
     ranked: RankedCandidates, rows: Iterable[HistoryRow], kind: str
 ) -> list[HistoryEvidence]:
-    """Renames, or commits, of the best files; commits whose words match before the latest."""
-    mine = [row for row in rows if row.kind == kind]
-    mine.sort(key=lambda row: (-ranked.words.worth(row.text), -row.at.timestamp(), row.id))
-    return [_commit(row) for row in mine[:OF_EACH_KIND]]
-
-
-def _commit(row: HistoryRow) -> HistoryEvidence:
-    renamed = row.kind == "rename" and len(row.paths) > 1
-    old, new = row.paths[:2] if renamed else ("", "")
-    text = f"{old} became {new}" if old else row.text
-    commit = f" ({row.commit[:10]})" if row.commit else ""
-    return HistoryEvidence(
-        kind=row.kind, text=f"{text}{commit}", at=row.at, subject=old, object=new, id=row.id
-    )
+    """Renames, or commits, of the best files; commits that match by their words come first."""
+    of_kind = [row for row in rows if row.kind == kind]
+    of_kind.sort(key=lambda row: (-ranked.words.worth(row.text), -row.at.timestamp(), row.id))
+    evidence = []
+    for row in of_kind[:OF_EACH_KIND]:
+        renamed = row.kind == "rename" and len(row.paths) > 1
+        old, new = row.paths[:2] if renamed else ("", "")
+        text = f"{old} became {new}" if old else row.text
+        text += f" ({row.commit[:10]})" if row.commit else ""
+        evidence.append(
+            HistoryEvidence(kind=row.kind, text=text, at=row.at, subject=old, object=new, id=row.id)
+        )
+    return evidence

@@ -57,11 +57,11 @@ class Excerpts:
         """
         lines = text.split("\n")
         first, last = _without_blank_ends(lines)
-        last = self._before_imports(lines, first, last)
-        whole = "\n".join(lines[first : last + 1])
-        if token_cost(whole) <= limit:
-            return Excerpt(whole, first_line + first, first_line + last)
-        matches = self._matches(lines)
+        last = self._stop_before_imports(lines, first, last)
+        text_shown = "\n".join(lines[first : last + 1])
+        if token_cost(text_shown) <= limit:
+            return Excerpt(text_shown, first_line + first, first_line + last)
+        matches = self._find_matches(lines)
         sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
         ends = [0, *accumulate(sizes)]
 
@@ -69,10 +69,10 @@ class Excerpts:
             """The last line that still fits after `start`; before it where none does."""
             return bisect_right(ends, ends[start] + 4 * limit + 1, start) - 2
 
-        start = self._best_start(lines, (first, last), matches, end_of)
+        start = self._find_start(lines, (first, last), matches, end_of)
         end = end_of(start)
         if end < start:
-            cut = self._within(lines[start], limit)
+            cut = self._cut_line(lines[start], limit)
             return Excerpt(cut, first_line + start, first_line + start)
         while end > start and not lines[end].strip():
             end -= 1
@@ -84,7 +84,7 @@ class Excerpts:
             return set()
         return {self._terms[form] for form in set(self._pattern.findall(text.lower()))}
 
-    def _before_imports(self, lines: list[str], first: int, last: int) -> int:
+    def _stop_before_imports(self, lines: list[str], first: int, last: int) -> int:
         """The last line to show: imports and what follows them say little of a file's beginning.
 
         They stay where a term is for the first time in them, or after them.
@@ -93,28 +93,28 @@ class Excerpts:
         if at is None or at == first:
             return last
         new: dict[str, int] = {}
-        for line, term in self._matches(lines):
+        for line, term in self._find_matches(lines):
             new.setdefault(term, line)
         if not new or max(new.values()) >= at:
             return last
         return _without_blank_ends(lines[:at])[1]
 
-    def _matches(self, lines: list[str]) -> list[tuple[int, str]]:
+    def _find_matches(self, lines: list[str]) -> list[tuple[int, str]]:
         """(line, term) of each place where a term stands, in order."""
         if self._pattern is None:
             return []
         folded = [line.lower() for line in lines]
         # A letter can become two when it is lowered: lines are found by what was searched.
         starts = [0, *accumulate(len(line) + 1 for line in folded)]
-        found = []
+        matches = []
         for match in self._pattern.finditer("\n".join(folded)):
             line = bisect_right(starts, match.start()) - 1
-            found.append((line, self._terms[match.group()]))
-            if len(found) == _MOST_MATCHES:
+            matches.append((line, self._terms[match.group()]))
+            if len(matches) == _MOST_MATCHES:
                 break
-        return found
+        return matches
 
-    def _best_start(
+    def _find_start(
         self,
         lines: list[str],
         span: tuple[int, int],
@@ -124,31 +124,31 @@ class Excerpts:
         """The line from which the lines that fit hold most; the first of several such."""
         first, last = span
         best, best_worth = first, 0.0
-        imports = _imports(lines)
-        matches = [one for one in matches if one[0] not in imports] or matches
+        imports = _find_imports(lines)
+        matches = [match for match in matches if match[0] not in imports] or matches
         starts = [first, *(line for line, _ in matches)]
         # A line before what matched says where one is, if there is one.
         starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
         for start in sorted({s for s in starts if first <= s <= last})[:_MOST_STARTS]:
             end = max(start, end_of(start))
-            worth = self._worth(matches, start, end)
+            worth = self._sum_worth(matches, start, end)
             if worth > best_worth:
                 best, best_worth = start, worth
             if end == last:
                 break
         return best
 
-    def _worth(self, matches: list[tuple[int, str]], start: int, end: int) -> float:
-        seen: set[str] = set()
+    def _sum_worth(self, matches: list[tuple[int, str]], start: int, end: int) -> float:
+        terms: set[str] = set()
         worth = 0.0
         for line, term in matches[bisect_left(matches, (start,)) :]:
             if line > end:
                 break
-            worth += self._weights[term] * (_AGAIN if term in seen else 1.0)
-            seen.add(term)
+            worth += self._weights[term] * (_AGAIN if term in terms else 1.0)
+            terms.add(term)
         return worth
 
-    def _within(self, line: str, limit: int) -> str:
+    def _cut_line(self, line: str, limit: int) -> str:
         """A piece of one long line around its first match."""
         match = self._pattern.search(line.lower()) if self._pattern else None
         room = max(1, 4 * limit - 2 * len(CUT.encode()))
@@ -161,20 +161,20 @@ class Excerpts:
         return (CUT if start else "") + piece + (CUT if end < len(line) else "")
 
 
-def _imports(lines: list[str]) -> set[int]:
+def _find_imports(lines: list[str]) -> set[int]:
     """The lines that only bring names in, to the end of their brackets."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     closing = ""
     for number, line in enumerate(lines):
         if closing:
-            found.add(number)
+            numbers.add(number)
             closing = "" if closing in line else closing
         elif _IMPORT.match(line):
-            found.add(number)
+            numbers.add(number)
             opened = max(line.rfind("("), line.rfind("{"))
             close = {"(": ")", "{": "}"}.get(line[opened : opened + 1], "")
             closing = close if opened >= 0 and close not in line[opened:] else ""
-    return found
+    return numbers
 
 
 _IMPORT: Final = re.compile(
@@ -186,16 +186,16 @@ _IMPORT: Final = re.compile(
 
 def _pattern(term: str) -> str:
     """A term in running text. Stems end where their words go on; short ones begin a word."""
-    found = re.escape(term)
+    pattern = re.escape(term)
     if term.endswith("i"):
-        found = f"{found[:-1]}[iy]"
+        pattern = f"{pattern[:-1]}[iy]"
     if len(term) >= 4 or not term.isascii():
-        return found
+        return pattern
     if len(term) == 1:
-        return rf"(?<![^\W_]){found}"
+        return rf"(?<![^\W_]){pattern}"
     # A pattern that begins with a letter is tried only where that letter stands.
     first = re.escape(term[0])
-    return rf"{first}(?<![^\W_]{first}){found[len(first) :]}"
+    return rf"{first}(?<![^\W_]{first}){pattern[len(first) :]}"
 
 
 def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
@@ -235,19 +235,19 @@ class FocusWords:
     def worth(self, text: str) -> float:
         """What share of the focus' worth a text holds, 0 to 1."""
         total = sum(self._weights.values())
-        held = set(analyse(text)) & self._weights.keys()
-        return sum(self._weights[term] for term in held) / total if total else 0.0
+        terms = set(analyse(text)) & self._weights.keys()
+        return sum(self._weights[term] for term in terms) / total if total else 0.0
 
-    def shown(self, held: Iterable[str], most: int = 3) -> list[str]:
+    def shown(self, terms: Iterable[str], most: int = 3) -> list[str]:
         """The worthiest of these terms, as they were written."""
-        order = sorted(held, key=lambda term: (-self._weights[term], term))
-        shown: list[str] = []
+        order = sorted(terms, key=lambda term: (-self._weights[term], term))
+        words: list[str] = []
         for term in order:
             word = self._written.get(term, term)
             # "sessions" says nothing beside "sessions.py".
-            if not any(word.lower() in other.lower() for other in shown):
-                shown.append(word)
-        return shown[:most]
+            if not any(word.lower() in longer.lower() for longer in words):
+                words.append(word)
+        return words[:most]
 
 
 def listed(words: Iterable[str]) -> str:

@@ -86,19 +86,18 @@ _ENVIRONMENT: Final = re.compile(
 
 def parts_of(statement: str) -> list[Part]:
     """The parts of a statement, in order. The first line that is not a form counts most."""
-    return list(_merge(_lines(_TAG.sub(" ", _COMMENT.sub(" ", statement)))))
-
-
-def _merge(parts: Iterator[Part]) -> Iterator[Part]:
-    """Neighbouring lines of one kind become one part, but for frames."""
-    for kind, some in groupby(parts, key=lambda part: part.kind):
+    parts: list[Part] = []
+    lines = _read_lines(_TAG.sub(" ", _COMMENT.sub(" ", statement)))
+    for kind, alike in groupby(lines, key=lambda part: part.kind):
+        # Neighbouring lines of one kind become one part, but for frames.
         if kind == "frame":
-            yield from some
+            parts += alike
         else:
-            yield _part(kind, "\n".join(part.text for part in some))
+            parts.append(_make_part(kind, "\n".join(part.text for part in alike)))
+    return parts
 
 
-def _lines(text: str) -> Iterator[Part]:
+def _read_lines(text: str) -> Iterator[Part]:
     fence, begun, environment = "", False, False
     for line in text.splitlines():
         mark = _FENCE.match(line)
@@ -107,41 +106,39 @@ def _lines(text: str) -> Iterator[Part]:
             continue
         if not line.strip():
             continue
-        special = _special(line)
+        special = _read_traceback_line(line)
         if special is not None:
             yield special
             continue
         if fence or line.startswith((">>> ", "In [")):
-            yield _part("code", line)
+            yield _make_part("code", line)
             continue
         form = _HEADING.match(line)
         heading = (form.group(1) or form.group(2)) if form is not None else ""
         if heading:
             environment = _ENVIRONMENT.match(heading) is not None
         if environment or _FORM_LINE.match(line) or _FORM_HEADING.match(heading or line.strip()):
-            yield _part("form", line)
+            yield _make_part("form", line)
         else:
-            yield _part("prose" if begun else "first", _URL.sub(" ", line))
+            yield _make_part("prose" if begun else "first", _URL.sub(" ", line))
             begun = True
 
 
-def _part(kind: PartKind, text: str) -> Part:
+def _make_part(kind: PartKind, text: str) -> Part:
     return Part(kind, text, WEIGHTS[kind])
 
 
-def _special(line: str) -> Part | None:
+def _read_traceback_line(line: str) -> Part | None:
     """A line of a traceback, else None."""
-    found = _FRAME.match(line)
-    if found is not None:
-        place = found["quoted"] or found["bare"] or found["js"] or found["short"]
-        symbol = found["f1"] or found["f2"] or found["f3"] or found["f4"] or ""
+    frame = _FRAME.match(line)
+    if frame is not None:
+        path = frame["quoted"] or frame["bare"] or frame["js"] or frame["short"]
+        symbol = frame["f1"] or frame["f2"] or frame["f3"] or frame["f4"] or ""
         symbol = "" if symbol.startswith("<") else symbol
-        return Part(
-            "frame", f"{place} {symbol}", WEIGHTS["frame"], place.replace("\\", "/"), symbol
-        )
+        return Part("frame", f"{path} {symbol}", WEIGHTS["frame"], path.replace("\\", "/"), symbol)
     if _RAISED.match(line):
-        return _part("error", line)
-    return _part("form", line) if _TRACE_NOISE.match(line) else None
+        return _make_part("error", line)
+    return _make_part("form", line) if _TRACE_NOISE.match(line) else None
 
 
 MentionKind = Literal["path", "dotted", "symbol", "frame", "error", "module"]
@@ -186,25 +183,29 @@ class FocusReading:
 
 def read_focus(statements: str | Iterable[str]) -> FocusReading:
     """Read one statement or several; blank ones count for nothing."""
-    given = (statements,) if isinstance(statements, str) else tuple(statements)
-    given, cut = truncated_questions([statement for statement in given if statement.strip()])
+    texts = (statements,) if isinstance(statements, str) else tuple(statements)
+    texts, cut = truncated_questions([statement for statement in texts if statement.strip()])
     parts, leads = list[Part](), list[str]()
-    for statement in given:
-        found = parts_of(statement)
-        parts.extend(found)
-        leads.append(_lead(found))
-    mentions = _mentions(parts)
-    weights = _weights(parts)
+    for statement in texts:
+        statement_parts = parts_of(statement)
+        parts.extend(statement_parts)
+        # The first line, then the prose, then what else there is.
+        prose = [part.text for part in statement_parts if part.kind in ("first", "prose", "error")]
+        leads.append("\n".join(text for text in prose if text))
+    mentions = _find_mentions(parts)
+    weights = _weigh_terms(parts)
     terms = sorted(weights, key=lambda term: -weights[term])[:MOST_TERMS]
+    paths = ("path", "dotted", "frame")
+    names = dict.fromkeys(mention.text for mention in mentions if mention.kind in paths)
     # In the order of appearance: a reader of the package recognises the focus in it.
-    kept = set(terms)
-    weights = {term: weight for term, weight in weights.items() if term in kept}
+    term_set = set(terms)
+    weights = {term: weight for term, weight in weights.items() if term in term_set}
     return FocusReading(
         focus=Focus(
-            statements=given,
+            statements=texts,
             terms=tuple(weights),
-            names=_names(mentions) if weights else (),
-            intents=_intents(parts) if weights else (),
+            names=tuple(names) if weights else (),
+            intents=_read_intents(parts) if weights else (),
         ),
         weights=weights,
         mentions=mentions if weights else (),
@@ -219,7 +220,7 @@ REPEATED: Final = 0.25
 it repeats. No more than that: in a pasted log everything comes a thousand times."""
 
 
-def _weights(parts: Sequence[Part]) -> dict[str, float]:
+def _weigh_terms(parts: Sequence[Part]) -> dict[str, float]:
     """Each useful term's weight: that of the best part that holds it, raised by repetition."""
     best: dict[str, float] = {}
     count: dict[str, int] = {}
@@ -227,29 +228,19 @@ def _weights(parts: Sequence[Part]) -> dict[str, float]:
         if part.weight <= 0.0:
             continue
         for term in analyse(part.text, keep_stop_words=False):
-            if not _useful(term):
+            # A digit or a letter alone, "0x7f…" or a bare small number is on every line of a log.
+            if (len(term) < 2 and term.isascii()) or (term.isdecimal() and len(term) < 3):
+                continue
+            if term in STOP_WORDS:
                 continue
             best[term] = max(best.get(term, 0.0), part.weight)
             count[term] = count.get(term, 0) + 1
-    found = {}
+    weights = {}
     for term, weight in best.items():
         raised = weight * (1.0 + REPEATED * min(2, count[term].bit_length() - 1))
         # Nothing that is repeated further below outgrows the first line.
-        found[term] = raised if weight >= 1.0 else min(1.0, raised)
-    return found
-
-
-def _useful(term: str) -> bool:
-    # A digit or a letter alone, "0x7f…" or a bare small number is on every line of a log.
-    if len(term) < 2 and term.isascii():
-        return False
-    return not (term.isdecimal() and len(term) < 3) and term not in STOP_WORDS
-
-
-def _lead(parts: Sequence[Part]) -> str:
-    """The first line, then the prose, then what else there is."""
-    prose = [part.text for part in parts if part.kind in ("first", "prose", "error")]
-    return "\n".join(text for text in prose if text)
+        weights[term] = raised if weight >= 1.0 else min(1.0, raised)
+    return weights
 
 
 _PATH: Final = re.compile(
@@ -285,54 +276,48 @@ OF_FRAME: Final = 0.5
 """The function of a traceback's frame, beside its file."""
 
 
-def _mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
+def _find_mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
     """What is named, once each with its greatest weight, in order of appearance."""
-    found: dict[tuple[str, MentionKind], float] = {}
+    weights: dict[tuple[str, MentionKind], float] = {}
     for part in parts:
-        for text, kind, weight in _of_frame(part) if part.kind == "frame" else _of_part(part):
+        for text, kind, weight in _find_in_part(part):
             # Of a frame that comes again the place counts: the last one is where it was raised.
             key = (text, kind)
-            before = found.pop(key, 0.0) if kind == "frame" else found.get(key, 0.0)
-            found[key] = min(1.0, max(before, weight))
-    chosen = set(sorted(found, key=lambda key: -found[key])[:MOST_MENTIONS])
-    return tuple(Mention(*key, weight) for key, weight in found.items() if key in chosen)
+            before = weights.pop(key, 0.0) if kind == "frame" else weights.get(key, 0.0)
+            weights[key] = min(1.0, max(before, weight))
+    chosen = set(sorted(weights, key=lambda key: -weights[key])[:MOST_MENTIONS])
+    return tuple(Mention(*key, weight) for key, weight in weights.items() if key in chosen)
 
 
-def _of_frame(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
-    yield part.place, "frame", part.weight
-    if part.symbol:
-        yield part.symbol, "symbol", OF_FRAME * part.weight
-
-
-def _places(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
-    for one in _PATH.finditer(part.text):
-        path = one.group().replace("\\", "/")
+def _find_paths(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+    for match in _PATH.finditer(part.text):
+        path = match.group().replace("\\", "/")
         if "/" in path or _FILE.search(path):
             yield path.rstrip("./").removeprefix("./"), "path", part.weight
-    for one in _MODULE.finditer(part.text):
-        yield (one["after"] or one["before"]).rstrip("./-"), "module", part.weight
+    for match in _MODULE.finditer(part.text):
+        yield (match["after"] or match["before"]).rstrip("./-"), "module", part.weight
 
 
-def _of_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
-    yield from _places(part)
-    for one in _DOTTED.finditer(part.text):
-        if not _FILE.search(one.group()):
-            yield one.group(), "dotted", part.weight
-    for one in _TICKED.finditer(part.text):
-        symbol = _SYMBOL.search(one.group(1))
+def _find_in_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+    if part.kind == "frame":
+        yield part.place, "frame", part.weight
+        if part.symbol:
+            yield part.symbol, "symbol", OF_FRAME * part.weight
+        return
+    yield from _find_paths(part)
+    for match in _DOTTED.finditer(part.text):
+        if not _FILE.search(match.group()):
+            yield match.group(), "dotted", part.weight
+    for match in _TICKED.finditer(part.text):
+        symbol = _SYMBOL.search(match.group(1))
         if symbol is not None:
             yield symbol.group(), "symbol", part.weight
-    for one in _CALL.finditer(part.text):
-        yield one.group(1), "symbol", UNTICKED * part.weight
-    for one in _SHAPED.finditer(part.text):
-        yield one.group(), "symbol", UNTICKED * part.weight
-    for one in _ERROR.finditer(part.text):
-        yield one.group(), "error", part.weight
-
-
-def _names(mentions: Sequence[Mention]) -> tuple[str, ...]:
-    kinds = ("path", "dotted", "frame")
-    return tuple(dict.fromkeys(m.text for m in mentions if m.kind in kinds))
+    for match in _CALL.finditer(part.text):
+        yield match.group(1), "symbol", UNTICKED * part.weight
+    for match in _SHAPED.finditer(part.text):
+        yield match.group(), "symbol", UNTICKED * part.weight
+    for match in _ERROR.finditer(part.text):
+        yield match.group(), "error", part.weight
 
 
 _LOG: Final = re.compile(
@@ -370,12 +355,15 @@ def _history_stems() -> frozenset[str]:
     return frozenset(analyse(_HISTORY_WORDS))
 
 
-def _intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
+def _read_intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
     """What the first line and the prose ask for, in the order of how often they say so."""
-    told = " ".join(part.text for part in parts if part.kind in ("first", "prose"))[:4_000]
-    words = _WORDS.findall(fold(told))
-    said = {intent: sum(word in known for word in words) for intent, known in _INTENT_WORDS.items()}
+    text = " ".join(part.text for part in parts if part.kind in ("first", "prose"))[:4_000]
+    words = _WORDS.findall(fold(text))
+    counts = {
+        intent: sum(word in intent_words for word in words)
+        for intent, intent_words in _INTENT_WORDS.items()
+    }
     stems = _history_stems()
-    said["history"] += sum(token in stems for token in analyse(told))
-    order = sorted((i for i in said if said[i]), key=lambda intent: -said[intent])
+    counts["history"] += sum(token in stems for token in analyse(text))
+    order = sorted((i for i in counts if counts[i]), key=lambda intent: -counts[intent])
     return tuple(order)

@@ -1,7 +1,7 @@
 """The context lane: from a focus to a compact package of what a task needs to know.
 
 `ContextRecall._answer` is the walk: `focus` reads, `candidates` searches and ranks, `evidence` and
-`targets` choose, `package` fills the budget. It never changes truth, and a failing embedder never
+`targets` choose, `package` fills the budget. It changes no record, and a failing embedder never
 makes it raise: words answer alone, and the package says so.
 """
 
@@ -85,25 +85,25 @@ class ContextRecall:
         of relations and history. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        names, degraded = self._scope(project)
+        names, degraded = self._refresh_projects(project)
         reading = read_focus(focus)
         degraded.extend(reading.degraded)
         reader = ProjectReader(self.index, self.notes, self.graph, self.projects)
         question = QuestionContext(reading, names, reader, include_sources)
         if not reading:
-            return _empty(question, budget, degraded, _NO_TERMS)
+            return _make_empty(question, budget, degraded, _NO_TERMS)
         vector = query_vector(self.embedder, reading.lead, degraded)
-        wanted = SectionQuery(
+        query = SectionQuery(
             weights=reading.weights,
             limit=CANDIDATES,
             now=to_micros(self.clock()),
             vector=vector,
-            # Notes of a project that was removed are still somebody's notes.
+            # Notes of a project that was removed are still looked for.
             projects=None if project is None else frozenset(names),
         )
-        return self._answer(question, wanted, budget, degraded)
+        return self._answer(question, query, budget, degraded)
 
-    def _scope(self, project: str | None) -> tuple[dict[str, str], list[Degraded]]:
+    def _refresh_projects(self, project: str | None) -> tuple[dict[str, str], list[Degraded]]:
         """The projects asked about, id to name, brought in line with their files."""
         rows = self.projects.rows() if project is None else (self.projects.find(project),)
         degraded: list[Degraded] = []
@@ -120,29 +120,32 @@ class ContextRecall:
     def _answer(
         self,
         question: QuestionContext,
-        wanted: SectionQuery,
+        query: SectionQuery,
         budget: int,
         degraded: list[Degraded],
     ) -> RecallPackage:
-        found, rung = search(question.reader, wanted)
-        if found.cosine is not None:
-            found = replace(found, cosine=self.embedder.calibration.asked.applied(found.cosine))
-        degraded.extend(found.degraded)
-        if found.pending:
+        candidates, rung = search(question.reader, query)
+        if candidates.cosine is not None:
+            candidates = replace(
+                candidates, cosine=self.embedder.calibration.asked.applied(candidates.cosine)
+            )
+        degraded.extend(candidates.degraded)
+        if candidates.pending:
             reason = (
-                f"{found.pending} sections and notes have no vector yet and are found by words only"
+                f"{candidates.pending} sections and notes have no vector yet and are found by "
+                "words only"
             )
             degraded.append(Degraded("embeddings", f"{reason}; {FINISH_VECTORS}"))
             if self.fill is not None:
-                self.fill(_without_vectors(found))
+                self.fill(_list_without_vectors(candidates))
         if rung == "none":
-            what = _NOTHING if question.projects else _NO_PROJECT
-            return _empty(question, budget, degraded, what)
+            reason_text = _NOTHING if question.projects else _NO_PROJECT
+            return _make_empty(question, budget, degraded, reason_text)
         if rung != "words":
             degraded.append(Degraded("word index", _RUNGS[rung]))
         check_cancelled()
         named = named_entities(question)
-        ranked = rank_candidates(self._names, question, found, wanted.now, named)
+        ranked = rank_candidates(self._names, question, candidates, query.now, named)
         # What only parts of words have found is a lead at best.
         terms = len(question.reading.weights)
         quality = quality_of(ranked.targets, terms) if rung == "words" else "weak"
@@ -153,7 +156,7 @@ class ContextRecall:
         modules = named_modules(ranked)
         first = targets(ranked, near.files, modules)
         items = memories(ranked, near, modules)
-        before = history(ranked, near, replace(wanted, past=True, limit=20, vector=None))
+        before = history(ranked, near, replace(query, past=True, limit=20, vector=None))
         if not first and not items:
             # What was ranked may have been forgotten since, or be nothing that a package brings.
             quality = "weak"
@@ -180,15 +183,15 @@ _RUNGS: Final[Mapping[str, str]] = {
 }
 
 
-def _without_vectors(found: SectionCandidates) -> list[str]:
+def _list_without_vectors(candidates: SectionCandidates) -> list[str]:
     """The sections among the candidates that have no vector, best first."""
-    if found.cosine is None:
+    if candidates.cosine is None:
         return []
-    rows = found.rows[np.isnan(found.cosine)]
-    return [found.table.ids[row] for row in rows[found.table.file[rows] >= 0].tolist()]
+    rows = candidates.rows[np.isnan(candidates.cosine)]
+    return [candidates.table.ids[row] for row in rows[candidates.table.file[rows] >= 0].tolist()]
 
 
-def _empty(
+def _make_empty(
     question: QuestionContext, budget: int, degraded: Sequence[Degraded], reason: str
 ) -> RecallPackage:
     package = RecallPackage(

@@ -98,16 +98,16 @@ class TokenBudget:
         keep: int = 0,
     ) -> list[ItemT]:
         """The items that fit, at most `most`, in their order; too large ones are skipped."""
-        taken: list[ItemT] = []
-        for item in items:
-            if len(taken) == most:
+        fitting: list[ItemT] = []
+        for candidate in items:
+            if len(fitting) == most:
                 break
-            if self.pay(text(item), heading, keep):
-                taken.append(item)
-        return taken
+            if self.pay(text(candidate), heading, keep):
+                fitting.append(candidate)
+        return fitting
 
 
-def assemble(found: RecallPackage, budget: int, *, sources: bool = False) -> RecallPackage:
+def assemble(full: RecallPackage, budget: int, *, sources: bool = False) -> RecallPackage:
     """Of what was found, each list best first, as much as a text of `budget` tokens holds.
 
     The brief, which begins with strength and evidence, and the targets come first, then memories up
@@ -116,31 +116,31 @@ def assemble(found: RecallPackage, budget: int, *, sources: bool = False) -> Rec
     """
     check_budget(budget)
     most = FULL if sources else COMPACT
-    left = TokenBudget(budget)
-    left.pay(HEADER)
-    lines = [one_line(line, _BRIEF_CHARACTERS) for line in found.brief[:MOST_BRIEF]]
-    brief = [line for line in lines[:1] if left.pay(headed(line))]
-    for one in found.degraded:
-        left.pay(rendered_degraded(one))
-    targets = _targets(left, found.primary_targets)
-    brief += [line for line in lines[1:] if left.pay(headed(line))]
-    waiting = bool(found.graph) or bool(found.history)
-    keep = round(left.tokens * (1 - _MEMORY_SHARE)) if waiting else 0
-    memories = left.take(found.memories, rendered_memory, MEMORIES, most["memories"], keep)
-    history = left.take(found.history, _history_line, HISTORY, most["history"])
-    graph = left.take(found.graph, _graph_line, GRAPH, most["graph"])
+    remaining = TokenBudget(budget)
+    remaining.pay(HEADER)
+    lines = [one_line(line, _BRIEF_CHARACTERS) for line in full.brief[:MOST_BRIEF]]
+    brief = [line for line in lines[:1] if remaining.pay(headed(line))]
+    for part in full.degraded:
+        remaining.pay(rendered_degraded(part))
+    targets = _fit_targets(remaining, full.primary_targets)
+    brief += [line for line in lines[1:] if remaining.pay(headed(line))]
+    waiting = bool(full.graph) or bool(full.history)
+    keep = round(remaining.tokens * (1 - _MEMORY_SHARE)) if waiting else 0
+    memories = remaining.take(full.memories, rendered_memory, MEMORIES, most["memories"], keep)
+    history = remaining.take(full.history, _history_line, HISTORY, most["history"])
+    graph = remaining.take(full.graph, _graph_line, GRAPH, most["graph"])
     if keep and len(memories) < most["memories"]:
-        known = {id(one) for one in memories}
-        more = [one for one in found.memories if id(one) not in known]
-        late = left.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
-        known |= {id(one) for one in late}
-        memories = [one for one in found.memories if id(one) in known]
-    if found.quality != "weak" and not targets and not memories:
+        fitting_ids = {id(memory) for memory in memories}
+        more = [memory for memory in full.memories if id(memory) not in fitting_ids]
+        late = remaining.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
+        fitting_ids |= {id(memory) for memory in late}
+        memories = [memory for memory in full.memories if id(memory) in fitting_ids]
+    if full.quality != "weak" and not targets and not memories:
         # A label above "weak" promises evidence that can be read.
-        empty = replace(found, brief=(_NOTHING_FITS,), primary_targets=(), memories=())
+        empty = replace(full, brief=(_NOTHING_FITS,), primary_targets=(), memories=())
         return assemble(replace(empty, quality="weak"), budget, sources=sources)
     package = replace(
-        found,
+        full,
         brief=tuple(brief),
         primary_targets=tuple(targets),
         memories=with_tokens(memories),
@@ -157,12 +157,12 @@ def render_package(package: RecallPackage) -> str:
     What was recalled stands behind "|- " and "| ", so that no line of it can pass for one of ours.
     """
     # In the order in which `assemble` paid for them, so that the same of them fit.
-    left = TokenBudget(package.budget or _NO_LIMIT)
+    remaining = TokenBudget(package.budget or _NO_LIMIT)
     brief = [headed(line) for line in package.brief]
     lines = [HEADER, *brief[:1]]
     for line in lines:
-        left.pay(line)
-    lines += [line for line in map(rendered_degraded, package.degraded) if left.pay(line)]
+        remaining.pay(line)
+    lines += [line for line in map(rendered_degraded, package.degraded) if remaining.pay(line)]
     lines += brief[1:]
     lines += rendered_part(TARGETS, rendered_targets(package.primary_targets))
     lines += rendered_part(MEMORIES, map(rendered_memory, package.memories))
@@ -177,30 +177,30 @@ def rendered_part(heading: str, items: Iterable[str]) -> list[str]:
     return ["", heading, *listed] if listed else []
 
 
-def _targets(left: TokenBudget, targets: Sequence[Target]) -> list[Target]:
+def _fit_targets(remaining: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     """The targets that fit: some with their reasons, then others in one line."""
-    taken = left.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
-    if len(taken) < DETAILED_TARGETS:
-        return taken
-    last = next(at for at, one in enumerate(targets) if one is taken[-1])
+    detailed = remaining.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
+    if len(detailed) < DETAILED_TARGETS:
+        return detailed
+    last = next(at for at, target in enumerate(targets) if target is detailed[-1])
     more: list[Target] = []
-    for one in targets[last + 1 :]:
-        if len(taken) + len(more) == MOST_TARGETS:
+    for target in targets[last + 1 :]:
+        if len(detailed) + len(more) == MOST_TARGETS:
             break
-        if left.pay(f", {target_name(one)}" if more else THEN + target_name(one)):
-            more.append(one)
-    return taken + more
+        if remaining.pay(f", {target_name(target)}" if more else THEN + target_name(target)):
+            more.append(target)
+    return detailed + more
 
 
 def with_tokens(memories: Iterable[ContextMemory]) -> tuple[ContextMemory, ...]:
     """The memories, each with what it costs."""
-    return tuple(replace(one, tokens=token_cost(rendered_memory(one))) for one in memories)
+    return tuple(replace(memory, tokens=token_cost(rendered_memory(memory))) for memory in memories)
 
 
 def rendered_targets(targets: Sequence[Target]) -> list[str]:
     """A line for each of the first targets, and one line for all others."""
-    lines = [rendered_target(one) for one in targets[:DETAILED_TARGETS]]
-    more = [target_name(one) for one in targets[DETAILED_TARGETS:]]
+    lines = [rendered_target(target) for target in targets[:DETAILED_TARGETS]]
+    more = [target_name(target) for target in targets[DETAILED_TARGETS:]]
     return [*lines, THEN + ", ".join(more)] if more else lines
 
 
@@ -215,60 +215,56 @@ def rendered_target(target: Target) -> str:
     """One line for a target: place, name, role, reason."""
     reason = f": {one_line(target.reason)}" if target.reason else ""
     if target.kind in _NOTES:
-        return headed(f"{target_name(target)}{reason}{_signals(target.signals)}")
+        return headed(f"{target_name(target)}{reason}{_format_signals(target.signals)}")
     role = "module" if target.kind == "module" else target.role.replace("_", " ")
     role = "" if role == "unknown" else f" [{role}]"
     title = "" if target.title in ("", target.path) else f" {one_line(target.title)}"
-    place = _place(target.path, target.start_line, target.end_line)
-    return headed(f"{place}{title}{role}{reason}{_signals(target.signals)}")
+    location = _format_location(target.path, target.start_line, target.end_line)
+    return headed(f"{location}{title}{role}{reason}{_format_signals(target.signals)}")
 
 
 def rendered_memory(memory: ContextMemory) -> str:
     """A memory's head, and its words."""
     if memory.path and memory.importance is None:
-        head = _place(memory.path, memory.start_line, memory.end_line)
+        head = _format_location(memory.path, memory.start_line, memory.end_line)
         title = one_line(memory.title)
         head += f" {title}" if title and title != memory.path else ""
     else:
-        head = _note_head(memory)
-    return f"{headed(head + _signals(memory.signals))}\n{quoted(memory.text)}"
+        facts = [memory.kind.replace("_", " ")]
+        if memory.importance is not None:
+            facts.append(f"importance {memory.importance}")
+        if memory.created_at is not None:
+            facts.append(shown_day(memory.created_at))
+        title = one_line(memory.title)
+        head = ", ".join(facts) + (f": {title}" if title and title not in memory.text else "")
+    return f"{headed(head + _format_signals(memory.signals))}\n{quoted(memory.text)}"
 
 
-def _note_head(memory: ContextMemory) -> str:
-    facts = [memory.kind.replace("_", " ")]
-    if memory.importance is not None:
-        facts.append(f"importance {memory.importance}")
-    if memory.created_at is not None:
-        facts.append(shown_day(memory.created_at))
-    title = one_line(memory.title)
-    return ", ".join(facts) + (f": {title}" if title and title not in memory.text else "")
+def _graph_line(relation: GraphEvidence) -> str:
+    ended = f" {shown_day(relation.valid_to)}" if relation.valid_to is not None else ""
+    was = "" if relation.status == "active" else f" ({relation.status}{ended})"
+    predicate = relation.predicate.replace("_", " ")
+    return headed(f"{one_line(relation.subject)} {predicate} {one_line(relation.object)}{was}")
 
 
-def _graph_line(one: GraphEvidence) -> str:
-    ended = f" {shown_day(one.valid_to)}" if one.valid_to is not None else ""
-    was = "" if one.status == "active" else f" ({one.status}{ended})"
-    predicate = one.predicate.replace("_", " ")
-    return headed(f"{one_line(one.subject)} {predicate} {one_line(one.object)}{was}")
+def _history_line(event: HistoryEvidence) -> str:
+    when = f"{shown_day(event.at)} " if event.at is not None else ""
+    return headed(f"{when}{event.kind.replace('_', ' ')}: {one_line(event.text)}")
 
 
-def _history_line(one: HistoryEvidence) -> str:
-    when = f"{shown_day(one.at)} " if one.at is not None else ""
-    return headed(f"{when}{one.kind.replace('_', ' ')}: {one_line(one.text)}")
-
-
-def rendered_degraded(one: Degraded) -> str:
+def rendered_degraded(part: Degraded) -> str:
     """One line that says what was unavailable."""
-    return headed(f"Unavailable: {one}", _BRIEF_CHARACTERS)
+    return headed(f"Unavailable: {part}", _BRIEF_CHARACTERS)
 
 
-def _signals(signals: Mapping[str, float]) -> str:
+def _format_signals(signals: Mapping[str, float]) -> str:
     if not signals:
         return ""
-    shown = (f"{name} {value:.{_SIGNALS_SHOWN}f}" for name, value in signals.items())
-    return f" ({', '.join(shown)})"
+    parts = (f"{name} {strength:.{_SIGNALS_SHOWN}f}" for name, strength in signals.items())
+    return f" ({', '.join(parts)})"
 
 
-def _place(path: str, start: int | None, end: int | None) -> str:
+def _format_location(path: str, start: int | None, end: int | None) -> str:
     if start is None:
         return one_line(path)
     return f"{one_line(path)}:{start}" + (f"-{end}" if end not in (None, start) else "")
@@ -287,39 +283,41 @@ def brief_lines(
     """At most four lines: strength and evidence; the targets; what notes there are; history."""
     beside = ("diary", "document")
     kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind in beside)
-    yield f"{quality.capitalize()}: {_support_line(ranked, kinds.total())}{_ADVICE[quality]}."
-    opened = (one for one in targets if one.start_line is not None or one.kind == "module")
-    places = list(dict.fromkeys(one.path for one in opened))
-    if places:
-        yield f"Begin with {', '.join(places[:_PLACES_SHOWN])}."
+    yield f"{quality.capitalize()}: {_describe_support(ranked, kinds.total())}{_ADVICE[quality]}."
+    opened = (
+        target for target in targets if target.start_line is not None or target.kind == "module"
+    )
+    paths = list(dict.fromkeys(target.path for target in opened))
+    if paths:
+        yield f"Begin with {', '.join(paths[:_PLACES_SHOWN])}."
     if kinds:
-        counted = [_count_of(kind, number) for kind, number in sorted(kinds.items())]
+        counted = [_format_count(kind, number) for kind, number in sorted(kinds.items())]
         yield f"Notes: {', '.join(counted)}."
     if history:
-        past = Counter(one.kind for one in history)
-        yield f"What was before: {', '.join(_count_of(kind, n) for kind, n in past.items())}."
+        past = Counter(event.kind for event in history)
+        yield f"What was before: {', '.join(_format_count(kind, n) for kind, n in past.items())}."
 
 
-def _support_line(ranked: RankedCandidates, notes: int) -> str:
+def _describe_support(ranked: RankedCandidates, notes: int) -> str:
     """What holds how much of the focus: files, or the notes where no file does."""
-    held, is_file = ranked.targets.held, ranked.targets.files >= 0
+    shares, is_file = ranked.targets.held, ranked.targets.files >= 0
     files = int(is_file.sum())
     if files:
-        share = _percentage(held[is_file])
-        where = f"{files} file{'s' * (files != 1)} hold{'s' * (files == 1)} words of the focus"
-        line = f"{where}, the best part {share}% of their weight"
-        best_note = _percentage(held[~is_file])
+        share = _percentage(shares[is_file])
+        holding = f"{files} file{'s' * (files != 1)} hold{'s' * (files == 1)} words of the focus"
+        line = f"{holding}, the best part {share}% of their weight"
+        best_note = _percentage(shares[~is_file])
         return f"{line}; a note holds {best_note}%" if notes and best_note > share else line
     if not notes:
         return "no file and no note holds words of the focus"
-    share = _percentage(held)
+    share = _percentage(shares)
     if notes == 1:
         return f"no file, but a note holds words of the focus, {share}% of their weight"
     return f"no file, but {notes} notes hold words of the focus, the best {share}% of their weight"
 
 
-def _percentage(held: NDArray[np.float64]) -> int:
-    return round(100 * float(held.max(initial=0.0)))
+def _percentage(shares: NDArray[np.float64]) -> int:
+    return round(100 * float(shares.max(initial=0.0)))
 
 
 _ADVICE: Final[dict[Quality, str]] = {
@@ -329,7 +327,7 @@ _ADVICE: Final[dict[Quality, str]] = {
 }
 
 
-def _count_of(kind: str, number: int) -> str:
+def _format_count(kind: str, number: int) -> str:
     name = kind.replace("_", " ")
     if kind == "diary":
         return f"{number} diary entr{'y' if number == 1 else 'ies'}"

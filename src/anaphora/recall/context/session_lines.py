@@ -49,9 +49,11 @@ def session_statements(
 
     What `rules` say is left out, and what one of the `later` statements gives another value.
     """
-    typed = [turn for turn in _telling(thread) if turn.role == "user"]
-    new = [text for turn in typed if (text := _news(_text(turn), rules))]
-    stated, last = _statements(new), new[-1:] if _is_open(new) else []
+    typed = [turn for turn in _skip_small_talk(thread) if turn.role == "user"]
+    new = [text for turn in typed if (text := _strip_rules(_read_text(turn), rules))]
+    # The last text counts if it asks for something to be done, in enough words to say what.
+    is_open = bool(new) and _says_enough(new[-1]) and not _asks(new[-1])
+    stated, last = _select_statements(new), new[-1:] if is_open else []
     return [
         text
         for text in new
@@ -65,11 +67,11 @@ def in_one_line(statements: Sequence[str]) -> str:
     return f"user: {'; '.join(cut(text, CHARACTERS) for text in statements)}"
 
 
-def _news(text: str, rules: Collection[str]) -> str:
+def _strip_rules(text: str, rules: Collection[str]) -> str:
     """A turn's words without sentences that are rules, or small talk."""
     sentences = sentences_of(text)
-    left = [part for part in sentences if part not in rules and not is_small_talk(part)]
-    return text if len(left) == len(sentences) else " ".join(left)
+    remaining = [part for part in sentences if part not in rules and not is_small_talk(part)]
+    return text if len(remaining) == len(sentences) else " ".join(remaining)
 
 
 def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
@@ -77,37 +79,39 @@ def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
 
     Nothing where the user said no more than `rules` say.
     """
-    turns = _telling(thread)
-    typed = [turn for turn in turns if turn.role == "user" and _news(_text(turn), rules)]
+    turns = _skip_small_talk(thread)
+    typed = [
+        turn for turn in turns if turn.role == "user" and _strip_rules(_read_text(turn), rules)
+    ]
     if not typed:
         return
-    last = next((turn for turn in reversed(typed) if _says_enough(_text(turn))), typed[-1])
-    yield f"user: {_shortened(last)}"
+    last = next((turn for turn in reversed(typed) if _says_enough(_read_text(turn))), typed[-1])
+    yield f"user: {_shorten(last)}"
     after = turns[turns.index(last) + 1 :]
     if after and after[0].role == "assistant":
-        yield f"assistant: {_shortened(after[0])}"
+        yield f"assistant: {_shorten(after[0])}"
 
 
-def _telling(thread: Thread) -> list[Turn]:
+def _skip_small_talk(thread: Thread) -> list[Turn]:
     """The turns that are no small talk."""
-    return [turn for turn in thread.turns if not is_small_talk(_text(turn))]
+    return [turn for turn in thread.turns if not is_small_talk(_read_text(turn))]
 
 
-def _statements(texts: Sequence[str]) -> list[str]:
+def _select_statements(texts: Sequence[str]) -> list[str]:
     """The texts that state most, of equal ones the last, at most `MOST`."""
-    weighed = [(_weight(text), place) for place, text in enumerate(texts)]
+    weighed = [(_weigh(text), index) for index, text in enumerate(texts)]
     best = sorted((row for row in weighed if row[0] >= _LEAST), reverse=True)[:MOST]
-    return [texts[place] for _, place in sorted(best, key=lambda row: row[1])]
+    return [texts[index] for _, index in sorted(best, key=lambda row: row[1])]
 
 
-def _weight(text: str) -> int:
+def _weigh(text: str) -> int:
     """How much of a decision or of a value a turn states: 0 for a question, or a command."""
     if len(text) > _PASTED or text.count("\n") >= _LINES or _asks(text):
         return 0
-    read, value = read_statement(text), _VALUE.search(text) is not None
-    weight = 3 * bool(_DECIDED.search(text)) + 2 * read.changes + bool(read.subject) + value
+    read, has_value = read_statement(text), _VALUE.search(text) is not None
+    weight = 3 * bool(_DECIDED.search(text)) + 2 * read.changes + bool(read.subject) + has_value
     weight += _says_enough(text)
-    return weight - read.tentative - (2 if read.complains and not value else 0)
+    return weight - read.tentative - (2 if read.complains and not has_value else 0)
 
 
 def _asks(text: str) -> bool:
@@ -118,18 +122,13 @@ def _asks(text: str) -> bool:
     )
 
 
-def _is_open(texts: Sequence[str]) -> bool:
-    """Whether the last text asks for something to be done, in enough words to say what."""
-    return bool(texts) and _says_enough(texts[-1]) and not _asks(texts[-1])
-
-
 def _says_enough(text: str) -> bool:
     return len(words_of(text)) >= _TELLING
 
 
-def _text(turn: Turn) -> str:
+def _read_text(turn: Turn) -> str:
     return strip_recalled(turn.text).strip()
 
 
-def _shortened(turn: Turn) -> str:
-    return cut(_text(turn), CHARACTERS)
+def _shorten(turn: Turn) -> str:
+    return cut(_read_text(turn), CHARACTERS)

@@ -3,15 +3,15 @@
 What a memory is, its labels say (path, category, tags, type), else its words. What holds now alone
 comes: neither what was replaced, nor what has expired; what stands in an open contradiction says
 so. Of a kind, what was said most often comes first, then the newest. Rules that the user said in
-the project's own sessions stand beside those that were remembered, until something later says
-otherwise.
+the project's own sessions stand beside those that were remembered, until something later
+contradicts them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
@@ -21,7 +21,13 @@ import numpy as np
 from anaphora.core.display import cut
 from anaphora.core.recalled import strip_recalled
 from anaphora.core.shown_times import shown_day
-from anaphora.rank.house_rules import is_rule, repeats_rule, sentences_of, still_holding, tells_rule
+from anaphora.rank.house_rules import (
+    drop_ended_parts,
+    is_rule,
+    repeats_rule,
+    sentences_of,
+    tells_rule,
+)
 from anaphora.rank.statements import read_statement
 from anaphora.recall.context.belonging import EVERYTHING, Belonging
 from anaphora.recall.context.session_lines import (
@@ -30,7 +36,7 @@ from anaphora.recall.context.session_lines import (
     last_exchange,
     session_statements,
 )
-from anaphora.recall.opposed import opposing, opposing_lines
+from anaphora.recall.opposed import find_opposing, render_opposing
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 from anaphora.values.projects import ContextMemory
 
@@ -103,59 +109,69 @@ class Standing:
     calls: Callable[[str], Iterable[ToolCallHit]] = lambda _: ()
 
     def memories(
-        self, held: Sequence[MemoryRecord], shown: Collection[str] = ()
+        self, records: Sequence[MemoryRecord], shown_ids: Collection[str] = ()
     ) -> dict[str, list[ContextMemory]]:
         """Memories by the parts of a warm-up: those of notes, `changed` and `facts`.
 
         Of `held`, but for those that are `shown` already.
         """
-        held = [record for record in held if record.id not in shown]
-        against = opposing(self.records, held)
+        records = [record for record in records if record.id not in shown_ids]
+        against = find_opposing(self.records, records)
         before = self.records.many(
             record.supersedes
-            for record in held
+            for record in records
             if record.supersedes and self.now - record.valid_from <= LATELY
         )
-        found: dict[str, list[ContextMemory]] = {}
-        for record in held:
+        by_part: dict[str, list[ContextMemory]] = {}
+        for record in records:
             old = before.get(record.supersedes or "")
             kind = kind_of(record)
             local = kind in _LOCAL and self.project.is_from_elsewhere(record)
             if local or self.project.is_foreign(record):
                 continue
             part = "changed" if old is not None and not old.forgotten else kind
-            item = _memory(record, part, old)
-            marks = opposing_lines(against.get(record.id, ()), record.created_at)
-            found.setdefault(part, []).append(replace(item, text=item.text + marks))
-        return {_PARTS.get(part, part): items for part, items in found.items()}
+            was = render_opposing(against.get(record.id, ()), record.created_at)
+            if old is not None:
+                was = f"\n(until {shown_day(record.valid_from)}: {cut(old.text, TEXT)})" + was
+            by_part.setdefault(part, []).append(
+                ContextMemory(
+                    id=record.id,
+                    kind="memory" if part in ("fact", "changed") else part,
+                    title=record.path or "",
+                    text=cut(record.text, TEXT) + was,
+                    score=float(record.reinforce_count),
+                    created_at=record.created_at,
+                )
+            )
+        return {_PARTS.get(part, part): items for part, items in by_part.items()}
 
-    def rules_said(self, held: Iterable[MemoryRecord]) -> list[ContextMemory]:
+    def rules_said(self, memories: Iterable[MemoryRecord]) -> list[ContextMemory]:
         """Rules that the user said in the last sessions of the project, the newest first.
 
-        `held` are the memories that hold: what one of them says as a rule, too, or says otherwise
-        later, is left out, and so is what the user took back.
+        Of `memories`, which are current, none says it as a rule too, or contradicts it later; what
+        the user took back is left out.
         """
         if self.project.own is None:
             return []
-        said = [
+        statements = [
             (turn.ts, sentence, conversation_id)
-            for conversation_id, thread in islice(self._own_threads(), RULE_SESSIONS)
+            for conversation_id, thread in islice(self._read_threads(), RULE_SESSIONS)
             for turn in thread.turns
             if turn.role == "user" and len(turn.text) <= RULE_TURN
             for sentence in sentences_of(strip_recalled(turn.text))
         ]
-        said.sort(key=lambda one: one[0])
-        later = [(record.created_at, record.text) for record in held]
-        lasting = [record.text for record in held if kind_of(record) in _RULES]
+        statements.sort(key=lambda row: row[0])
+        later = [(record.created_at, record.text) for record in memories]
+        lasting = [record.text for record in memories if kind_of(record) in _RULES]
         rules: list[ContextMemory] = []
-        for place, (ts, sentence, conversation_id) in enumerate(said):
+        for index, (ts, sentence, conversation_id) in enumerate(statements):
             if not is_rule(sentence):
                 continue
-            after = [text for _, text, _ in said[place + 1 :]]
+            after = [text for _, text, _ in statements[index + 1 :]]
             ending = [*after, *(text for when, text in later if when >= ts)]
-            rule = still_holding(sentence, ending)
-            again = any(repeats_rule(text, sentence) for text in after)
-            if rule and not again and not any(repeats_rule(text, rule) for text in lasting):
+            rule = drop_ended_parts(sentence, ending)
+            repeated = any(repeats_rule(text, sentence) for text in after)
+            if rule and not repeated and not any(repeats_rule(text, rule) for text in lasting):
                 rules.append(
                     ContextMemory(conversation_id, "constraint", "", rule, 0.0, created_at=ts)
                 )
@@ -170,12 +186,12 @@ class Standing:
         that were changed. Those in which nothing was stated are left out, but for the very last,
         of which the last exchange comes; greetings are none.
         """
-        told, later = 0, list(rules)
-        for conversation_id, thread in self._own_threads():
+        count, later = 0, list(rules)
+        for conversation_id, thread in self._read_threads():
             stated = session_statements(thread, rules, later)
             later += stated
             lines = [in_one_line(stated)] if stated else []
-            if not (lines or told):
+            if not (lines or count):
                 lines = list(last_exchange(thread, rules))
             if not lines:
                 continue
@@ -190,15 +206,15 @@ class Standing:
                 score=0.0,
                 created_at=thread.turns[-1].ts,
             )
-            told += 1
-            if told == SESSIONS:
+            count += 1
+            if count == SESSIONS:
                 return
 
-    def _own_threads(self) -> Iterator[tuple[str, Thread]]:
+    def _read_threads(self) -> Iterator[tuple[str, Thread]]:
         """The conversations of the project that hold a turn, the one last spoken in first."""
-        own = self.project.own
-        for conversation_id in _newest(self.view):
-            if own is not None and conversation_id not in own:
+        sessions = self.project.own
+        for conversation_id in _list_newest(self.view):
+            if sessions is not None and conversation_id not in sessions:
                 continue
             thread = self.conversations.get(conversation_id)
             if thread is not None and thread.turns:
@@ -208,8 +224,8 @@ class Standing:
 def changed_files(calls: Iterable[ToolCallHit]) -> Iterator[str]:
     """The files that tool calls have changed, in the order of the calls."""
     for call in calls:
-        name, _, rest = call.text.partition(" ")
-        if _WRITING.search(name) and (file := rest.partition(":")[0]):
+        name, _, line = call.text.partition(" ")
+        if _WRITING.search(name) and (file := line.partition(":")[0]):
             yield file
 
 
@@ -232,8 +248,8 @@ def weightiest(records: Iterable[MemoryRecord]) -> list[MemoryRecord]:
 
 def kind_of(record: MemoryRecord) -> CoreKind:
     """Told by its labels, else by its words."""
-    given = [getattr(record, name) or () for name in LABELS]
-    labels = [(one,) if isinstance(one, str) else one for one in given]
+    label_values = [getattr(record, name) or () for name in LABELS]
+    labels = [(names,) if isinstance(names, str) else names for names in label_values]
     for label in chain(*labels, re.split(r"[./]", record.path or "")):
         if kind := _NAMES.get(label.casefold()):
             return kind
@@ -245,19 +261,7 @@ def kind_of(record: MemoryRecord) -> CoreKind:
     return "fact"
 
 
-def _memory(record: MemoryRecord, part: str, old: MemoryRecord | None) -> ContextMemory:
-    was = "" if old is None else f"\n(until {shown_day(record.valid_from)}: {cut(old.text, TEXT)})"
-    return ContextMemory(
-        id=record.id,
-        kind="memory" if part in ("fact", "changed") else part,
-        title=record.path or "",
-        text=cut(record.text, TEXT) + was,
-        score=float(record.reinforce_count),
-        created_at=record.created_at,
-    )
-
-
-def _newest(view: TurnView) -> Iterable[str]:
+def _list_newest(view: TurnView) -> Iterable[str]:
     table = view.table
     last = np.full(len(table.conversations), -np.inf)
     np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))

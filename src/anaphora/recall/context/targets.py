@@ -57,7 +57,7 @@ _SKETCHED: Final = 1_000
 """Characters by which two texts are compared first."""
 
 _SECTIONS: Final = 40
-"""Sections of a file that are compared; who agrees in so many is the same."""
+"""Sections of a file that are compared: files that agree in so many are the same."""
 
 
 def targets(
@@ -71,10 +71,15 @@ def targets(
     many they are. Beside files, diary entries are targets only where the focus asks to go on, or
     for history.
     """
-    chosen = _chosen(ranked)
-    found = [_file(o, entities) if o.note is None else _note(o, o.note) for o in chosen]
+    chosen = _choose(ranked)
+    ranked_targets = [
+        _make_file_target(o, entities) if o.note is None else _make_note_target(o, o.note)
+        for o in chosen
+    ]
     # Modules are in the order of their own scores; nothing else changes places.
-    return sorted((*(one.target for one in modules), *found), key=lambda one: -one.score)
+    return sorted(
+        (*(target.target for target in modules), *ranked_targets), key=lambda target: -target.score
+    )
 
 
 def target_section_keys(ranked: RankedCandidates, start: int = 0) -> list[str]:
@@ -137,31 +142,31 @@ class TargetCandidate:
         return self.note is not None or alike(self.whole, other.whole)
 
 
-def _chosen(ranked: RankedCandidates) -> list[TargetCandidate]:
+def _choose(ranked: RankedCandidates) -> list[TargetCandidate]:
     """Places among the ranked targets, best first, none nearly the same as a better one."""
     most = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
-    kept: list[TargetCandidate] = []
+    chosen: list[TargetCandidate] = []
     of_notes = 0
-    for one in _possible(ranked):
-        twin = next((other for other in kept if one.same_as(other)), None)
-        edition = one.edition
-        first = next((other for other in kept if edition and other.edition == edition), None)
-        if int(ranked.targets.files[one.place]) in ranked.by_name:
-            # Who names an edition wants that one.
+    for candidate in _list_possible(ranked):
+        twin = next((better for better in chosen if candidate.same_as(better)), None)
+        edition = candidate.edition
+        first = next((better for better in chosen if edition and better.edition == edition), None)
+        if int(ranked.targets.files[candidate.place]) in ranked.by_name:
+            # A focus that names an edition wants that one.
             first = None
         if twin is not None:
             twin.alike += 1
         elif first is not None:
             first.editions += 1
-        elif one.note is None or of_notes < most:
-            of_notes += one.note is not None
-            kept.append(one)
-        if len(kept) == MORE:
+        elif candidate.note is None or of_notes < most:
+            of_notes += candidate.note is not None
+            chosen.append(candidate)
+        if len(chosen) == MORE:
             break
-    return kept
+    return chosen
 
 
-def _possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
+def _list_possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
     """What may be a target, best first, with its text; a few are read at a time."""
     question, scores = ranked.question, ranked.targets
     most = min(len(scores), LOOKED_AT)
@@ -178,62 +183,64 @@ def _possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
                 yield TargetCandidate(ranked, at, note, None)
 
 
-def _file(one: TargetCandidate, entities: Mapping[str, Mapping[str, EntityRow]]) -> Target:
-    ranked, at = one.ranked, one.place
+def _make_file_target(
+    candidate: TargetCandidate, entities: Mapping[str, Mapping[str, EntityRow]]
+) -> Target:
+    ranked, at = candidate.ranked, candidate.place
     table, scores = ranked.table, ranked.targets
-    code, place = int(scores.files[at]), int(scores.best[at])
+    code, best = int(scores.files[at]), int(scores.best[at])
     path = table.files.paths[code]
     project = table.projects[int(table.files.project[code])]
     entity = entities.get(project, {}).get(path)
-    row = ranked.row(place)
-    section = one.section
+    row = ranked.row(best)
+    section = candidate.section
     title = (section.symbol or section.title) if section is not None else ""
     return Target(
         path=path,
         kind=entity.kind if entity is not None else "file",
         title=title or path,
         score=round(float(scores.score[at]), 6),
-        reason="; ".join([*_reason(one, path), *_more_like(one, "file")]),
+        reason="; ".join([*_explain(candidate, path), *_explain_similar(candidate, "file")]),
         role=ROLES[int(table.files.role[code])],
         id=table.ids[row],
         start_line=int(table.start_line[row]),
         end_line=int(table.end_line[row]),
-        signals=ranked.signals(place),
+        signals=ranked.signals(best),
         project=ranked.question.projects.get(project),
     )
 
 
-def _reason(one: TargetCandidate, path: str) -> Iterator[str]:
+def _explain(candidate: TargetCandidate, path: str) -> Iterator[str]:
     """Why a file is a target: what is named, what it defines, what of it matches."""
-    ranked, at, section = one.ranked, one.place, one.section
+    ranked, at, section = candidate.ranked, candidate.place, candidate.section
     if int(ranked.targets.files[at]) in ranked.by_name:
         yield "the focus names this file"
-    said: set[str] = set()
+    mentioned: set[str] = set()
 
     def new(words: Iterable[str]) -> list[str]:
-        return [word for word in words if word.lower() not in said]
+        return [word for word in words if word.lower() not in mentioned]
 
     symbol = section.symbol if section is not None else None
-    for place, text in (
+    for phrase, text in (
         (f"defines `{symbol}`", symbol),
         ("its title matches", section.title if section is not None else ""),
         ("path matches", path),
     ):
         matched = new(ranked.words.within(text)) if text else []
         if matched:
-            yield place if text is symbol else f"{place} {listed(matched)}"
-            said |= {word.lower() for word in matched}
+            yield phrase if text is symbol else f"{phrase} {listed(matched)}"
+            mentioned |= {word.lower() for word in matched}
     if section is not None:
         matched = new(ranked.words.shown(ranked.excerpts.held(section.text), 6))[:3]
         if matched:
-            yield f"{'its text also has' if said else 'its text has'} {listed(matched)}"
+            yield f"{'its text also has' if mentioned else 'its text has'} {listed(matched)}"
     cosine = ranked.candidates.cosine
     if cosine is not None and cosine[ranked.targets.best[at]] >= CLOSE:
         yield "close in meaning"
 
 
-def _note(one: TargetCandidate, note: NoteRow) -> Target:
-    ranked = one.ranked
+def _make_note_target(candidate: TargetCandidate, note: NoteRow) -> Target:
+    ranked = candidate.ranked
     text = note.record.text[:_LOOKED_AT]
     matched = ranked.words.within(text)
     speaks = [f"speaks of {listed(matched)}"] if matched else []
@@ -248,21 +255,21 @@ def _note(one: TargetCandidate, note: NoteRow) -> Target:
         path=note.record.sources[0] if note.record.sources else "",
         kind=kind,
         title=title,
-        score=round(float(ranked.targets.score[one.place]), 6),
-        reason="; ".join([*speaks, *_more_like(one, "note")]),
+        score=round(float(ranked.targets.score[candidate.place]), 6),
+        reason="; ".join([*speaks, *_explain_similar(candidate, "note")]),
         id=note.record.id,
-        signals=ranked.signals(int(ranked.targets.best[one.place])),
+        signals=ranked.signals(int(ranked.targets.best[candidate.place])),
         project=ranked.question.projects.get(note.project or ""),
     )
 
 
-def _more_like(one: TargetCandidate, what: str) -> Iterator[str]:
+def _explain_similar(candidate: TargetCandidate, noun: str) -> Iterator[str]:
     """How many more say nearly the same."""
-    if one.alike:
-        verb = "is" if one.alike == 1 else "are"
-        yield f"{one.alike} more {what}{'s' * (one.alike != 1)} {verb} nearly the same"
-    if one.editions:
-        yield f"{one.editions} more in other versions or languages"
+    if candidate.alike:
+        verb = "is" if candidate.alike == 1 else "are"
+        yield f"{candidate.alike} more {noun}{'s' * (candidate.alike != 1)} {verb} nearly the same"
+    if candidate.editions:
+        yield f"{candidate.editions} more in other versions or languages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,12 +284,12 @@ def named_modules(ranked: RankedCandidates) -> list[NamedModule]:
     """The folders that the focus names, best first; their scores are above those of their files."""
     projects = ranked.question.projects
     scored = [
-        (round(_best_within(ranked, folder) + DEFAULT_WEIGHTS.named * sure, 6), folder)
+        (round(_find_best_score(ranked, folder) + DEFAULT_WEIGHTS.named * sure, 6), folder)
         for folder, sure in ranked.modules.named(ranked.question.mentions).items()
         if ranked.table.projects[folder[0]] in projects
     ]
-    scored.sort(key=lambda one: (-one[0], one[1][1]))
-    return [_module(ranked, folder, score) for score, folder in scored[:MODULES]]
+    scored.sort(key=lambda pair: (-pair[0], pair[1][1]))
+    return [_make_module(ranked, folder, score) for score, folder in scored[:MODULES]]
 
 
 def beginning_of(ranked: RankedCandidates, code: int) -> int | None:
@@ -293,19 +300,23 @@ def beginning_of(ranked: RankedCandidates, code: int) -> int | None:
     return int(rows[np.argmin(table.start_line[rows])]) if len(rows) else None
 
 
-def _module(ranked: RankedCandidates, folder: Folder, score: float) -> NamedModule:
+def _make_module(ranked: RankedCandidates, folder: Folder, score: float) -> NamedModule:
     table = ranked.table
     code = ranked.modules.document(folder)
     row = None if code is None else beginning_of(ranked, code)
-    found = {} if row is None else ranked.question.reader.sections([table.ids[row]])
-    section = next(iter(found.values()), None)
+    sections = {} if row is None else ranked.question.reader.sections([table.ids[row]])
+    section = next(iter(sections.values()), None)
     document = "" if code is None else table.files.paths[code]
+    files = ranked.modules.files(folder)
+    reasons = ["the focus names this module", f"{files} file{'s' * (files != 1)}"]
+    if document:
+        reasons.append(f"described by {document}")
     target = Target(
         path=folder[1],
         kind="module",
-        title=_module_title(section, document) or folder[1],
+        title=_find_module_title(section, document) or folder[1],
         score=score,
-        reason="; ".join(_module_reason(ranked, folder, document)),
+        reason="; ".join(reasons),
         role="unknown" if code is None else ROLES[int(table.files.role[code])],
         id=section.id if section is not None else "",
         project=ranked.question.projects.get(table.projects[folder[0]]),
@@ -327,7 +338,7 @@ def _module(ranked: RankedCandidates, folder: Folder, score: float) -> NamedModu
     return NamedModule(target, memory)
 
 
-def _module_title(section: SectionText | None, document: str) -> str:
+def _find_module_title(section: SectionText | None, document: str) -> str:
     """What the document calls itself; of one without a heading its first words."""
     if section is None:
         return ""
@@ -337,15 +348,7 @@ def _module_title(section: SectionText | None, document: str) -> str:
     return next((line for line in lines if line), "")[:_TITLE]
 
 
-def _module_reason(ranked: RankedCandidates, folder: Folder, document: str) -> Iterator[str]:
-    yield "the focus names this module"
-    files = ranked.modules.files(folder)
-    yield f"{files} file{'s' * (files != 1)}"
-    if document:
-        yield f"described by {document}"
-
-
-def _best_within(ranked: RankedCandidates, folder: Folder) -> float:
+def _find_best_score(ranked: RankedCandidates, folder: Folder) -> float:
     """The score of the best ranked file in a folder."""
     files = ranked.table.files
     within = folder[1] + "/"

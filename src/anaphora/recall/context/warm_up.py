@@ -1,7 +1,7 @@
 """What a new session should know first: standing rules, decisions, what was done, the layout.
 
 Notes of the project and memories of the user stand side by side (`standing` sorts the latter). The
-layout of a project is judged by its files' counts and roles in truth and by its README's first
+layout of a project is judged by its files' stored counts and roles and by its README's first
 words. What was superseded never comes, and only a topic is embedded.
 """
 
@@ -96,35 +96,44 @@ class WarmUpRecall:
         `budget` tokens. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        rows = self._projects(project) if directory is None else self._around(directory)
-        focused = self._topic(topic, project, budget)
-        left = TokenBudget(budget)
-        left.pay(HEADER)
-        if focused is not None and not left.pay(_body(focused), TOPIC):
-            left.tokens = 0
-        keep = round(left.tokens * (1 - NOTES_SHARE)) if rows and shape else 0
+        rows = self._find_projects(project, directory)
+        focused = self._recall_topic(topic, project, budget)
+        remaining = TokenBudget(budget)
+        remaining.pay(HEADER)
+        if focused is not None and not remaining.pay(_render_body(focused), TOPIC):
+            remaining.tokens = 0
+        keep = round(remaining.tokens * (1 - NOTES_SHARE)) if rows and shape else 0
         names = {row.id: row.name for row in rows}
-        standing = self.standing(directory)
-        held = held_memories(standing.records, standing.now)
-        entries = core_entries(standing.records, held, standing.now, standing.project.is_foreign)
-        core = [as_context(one) for one in entries]
-        notes = {"core": with_tokens(self._core(core, left))}
-        shown = {one.id for one in notes["core"]}
-        told = len(shown) < len(core) and left.pay(left_out_line(len(core)), _HEADINGS["core"])
-        found = self._notes(names, directory, one_project=project is not None)
-        lasting = standing.memories(held, shown)
-        rules = standing.rules_said(held)
+        desk = self.standing(directory)
+        current = held_memories(desk.records, desk.now)
+        entries = core_entries(desk.records, current, desk.now, desk.project.is_foreign)
+        core = [as_context(core_entry) for core_entry in entries]
+        # As much of the core block as its budget holds, and at most half of what is left.
+        spared = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
+        fitting = remaining.take(core, rendered_memory, _HEADINGS["core"], len(core), spared)
+        notes = {"core": with_tokens(fitting)}
+        shown_ids = {memory.id for memory in notes["core"]}
+        says_left_out = len(shown_ids) < len(core) and remaining.pay(
+            left_out_line(len(core)), _HEADINGS["core"]
+        )
+        notes_by_kind = self._list_notes(names, directory, one_project=project is not None)
+        lasting = desk.memories(current, shown_ids)
+        rules = desk.rules_said(current)
         lasting["constraints"] = [*rules, *lasting.get("constraints", ())]
-        lasting["sessions"] = list(standing.sessions([rule.text for rule in rules]))
+        lasting["sessions"] = list(desk.sessions([rule.text for rule in rules]))
         for part, heading in _HEADINGS.items():
             if part != "core":
-                items = [*found.get(part, ()), *lasting.get(part, ())]
-                notes[part] = with_tokens(left.take(items, rendered_memory, heading, MOST, keep))
-        shown |= {one.id for some in notes.values() for one in some}
-        lines, open_first = self._shape(rows if shape else (), left)
+                items = [*notes_by_kind.get(part, ()), *lasting.get(part, ())]
+                notes[part] = with_tokens(
+                    remaining.take(items, rendered_memory, heading, MOST, keep)
+                )
+        shown_ids |= {memory.id for group in notes.values() for memory in group}
+        lines, open_first = self._describe_shape(rows if shape else (), remaining)
         warm = WarmUp(
             core=notes["core"],
-            core_left_out=sum(one.id not in shown for one in core) if told else 0,
+            core_left_out=sum(memory.id not in shown_ids for memory in core)
+            if says_left_out
+            else 0,
             constraints=notes["constraints"],
             preferences=notes["preferences"],
             decisions=notes["decisions"],
@@ -140,22 +149,18 @@ class WarmUpRecall:
         )
         return replace(warm, tokens=token_cost(render_warm_up(warm)))
 
-    def _core(self, core: Sequence[ContextMemory], left: TokenBudget) -> list[ContextMemory]:
-        """As much of the core block as its budget holds, and at most half of what is left."""
-        keep = left.tokens - min(self.core_tokens, left.tokens // 2)
-        return left.take(core, rendered_memory, _HEADINGS["core"], len(core), keep)
-
-    def _projects(self, project: str | None) -> tuple[ProjectRow, ...]:
+    def _find_projects(self, project: str | None, directory: str | None) -> tuple[ProjectRow, ...]:
+        """The project of this name, or those that the folder lies in, if given; else all."""
         projects = self.lane.projects
+        if directory is not None:
+            folder = PurePath(directory)
+            roots = {folder, *folder.parents}
+            return tuple(row for row in projects.rows() if PurePath(row.root) in roots)
         return projects.rows() if project is None else (projects.find(project),)
 
-    def _around(self, directory: str) -> tuple[ProjectRow, ...]:
-        """The project that a folder lies in, if one was indexed."""
-        place = PurePath(directory)
-        roots = {place, *place.parents}
-        return tuple(row for row in self.lane.projects.rows() if PurePath(row.root) in roots)
-
-    def _topic(self, topic: str | None, project: str | None, budget: int) -> RecallPackage | None:
+    def _recall_topic(
+        self, topic: str | None, project: str | None, budget: int
+    ) -> RecallPackage | None:
         if topic is None or not topic.strip():
             return None
         share = max(LEAST_BUDGET, round(TOPIC_SHARE * budget))
@@ -163,21 +168,22 @@ class WarmUpRecall:
             share = budget
         return self.lane.recall(topic, project=project, budget=share)
 
-    def _notes(
+    def _list_notes(
         self, names: dict[str, str], directory: str | None, *, one_project: bool
     ) -> dict[str, list[ContextMemory]]:
         """Current notes by kind, the most important first, then the newest."""
         only = next(iter(names)) if one_project else None
-        given = [
+        observations = [
             row
             for row in self.lane.notes.list(kind="observation", project=only, limit=LOOKED_AT)
             if directory is None or row.project is None or row.project in names
         ]
         ordered = sorted(
-            given, key=lambda n: (-n.importance, -n.record.created_at.timestamp(), n.record.id)
+            observations,
+            key=lambda n: (-n.importance, -n.record.created_at.timestamp(), n.record.id),
         )
-        found = {
-            f"{kind}s": [_memory(row, names) for row in ordered if row.type == kind][:MOST]
+        by_kind = {
+            f"{kind}s": [_make_memory(row, names) for row in ordered if row.type == kind][:MOST]
             for kind in _KINDS
         }
         diary = [
@@ -185,11 +191,11 @@ class WarmUpRecall:
             for row in self.lane.notes.list(kind="diary", project=only, limit=LOOKED_AT)
             if directory is None or row.project is None or row.project in names
         ][:DIARY]
-        found["diary"] = [_memory(row, names) for row in diary]
-        return found
+        by_kind["diary"] = [_make_memory(row, names) for row in diary]
+        return by_kind
 
-    def _shape(
-        self, rows: Sequence[ProjectRow], left: TokenBudget
+    def _describe_shape(
+        self, rows: Sequence[ProjectRow], remaining: TokenBudget
     ) -> tuple[tuple[str, ...], tuple[Target, ...]]:
         lines: list[str] = []
         targets: list[Target] = []
@@ -199,62 +205,64 @@ class WarmUpRecall:
             readme = readme_of(files)
             parts = self.lane.projects.sections_of(row.id, readme) if readme else ()
             # One long line can be spared, the ones after it may fit.
-            told = shape(row, files, parts)
-            lines.extend(line for line in told if left.pay(_shape_line(line), SHAPE))
+            described = shape(row, files, parts)
+            lines.extend(
+                line for line in described if remaining.pay(_format_shape_line(line), SHAPE)
+            )
             if table is not None:
                 targets += highlights(row, files, table)
-        targets.sort(key=lambda one: (-one.score, one.project or "", one.path))
-        return tuple(lines), tuple(left.take(targets, rendered_target, HIGHLIGHTS, 12))
+        targets.sort(key=lambda target: (-target.score, target.project or "", target.path))
+        return tuple(lines), tuple(remaining.take(targets, rendered_target, HIGHLIGHTS, 12))
 
 
 def render_warm_up(warm: WarmUp) -> str:
     """The warm-up as compact text for an agent. What was recalled stands behind the mark."""
     lines = [HEADER]
     for part, heading in _HEADINGS.items():
-        items = [rendered_memory(one) for one in getattr(warm, part)]
+        items = [rendered_memory(memory) for memory in getattr(warm, part)]
         if part == "core" and warm.core_left_out:
             items.append(left_out_line(warm.core_left_out))
         lines += rendered_part(heading, items)
-    lines += rendered_part(SHAPE, map(_shape_line, warm.shape))
+    lines += rendered_part(SHAPE, map(_format_shape_line, warm.shape))
     lines += rendered_part(HIGHLIGHTS, map(rendered_target, warm.highlights))
     if warm.topic is not None:
-        lines += ["", TOPIC, _body(warm.topic)]
+        lines += ["", TOPIC, _render_body(warm.topic)]
     else:
-        lines += [rendered_degraded(one) for one in warm.degraded]
+        lines += [rendered_degraded(degraded) for degraded in warm.degraded]
     return "\n".join(lines)
 
 
 def render_standing(warm: WarmUp) -> Iterator[str]:
     """What holds and what was done last, without facts and the project: a few lines of each."""
     for part, heading in _HEADINGS.items():
-        if part != "facts" and (found := getattr(warm, part)):
+        if part != "facts" and (memories := getattr(warm, part)):
             yield heading
-            for one in found:
-                day = f"{shown_day(one.created_at)} " if one.created_at else ""
-                named = part == "sessions" and one.title not in {"", one.id}
-                title = f"{one_line(one.title, 70)} – " if named else ""
+            for memory in memories:
+                day = f"{shown_day(memory.created_at)} " if memory.created_at else ""
+                named = part == "sessions" and memory.title not in {"", memory.id}
+                title = f"{one_line(memory.title, 70)} – " if named else ""
                 most = SESSION_CHARACTERS if part == "sessions" else STANDING_CHARACTERS
-                yield f"- {day}{title}{_in_one_line(one.text, most)}"
+                yield f"- {day}{title}{_in_one_line(memory.text, most)}"
 
 
 def _in_one_line(text: str, most: int) -> str:
     """A text, cut after `most` characters, but for what is said of it in its last line."""
-    body, mark, told = text.rpartition("\n(")
-    if not mark or not told.endswith(")"):
+    body, mark, remark = text.rpartition("\n(")
+    if not mark or not remark.endswith(")"):
         return one_line(text, most)
-    return f"{one_line(body, most)} ({one_line(told, most)}"
+    return f"{one_line(body, most)} ({one_line(remark, most)}"
 
 
-def _body(package: RecallPackage) -> str:
+def _render_body(package: RecallPackage) -> str:
     """A package's text without the header, which stands above everything."""
     return render_package(package).removeprefix(HEADER).lstrip("\n")
 
 
-def _shape_line(line: str) -> str:
+def _format_shape_line(line: str) -> str:
     return headed(line, SHAPE_CHARACTERS)
 
 
-def _memory(row: NoteRow, names: dict[str, str]) -> ContextMemory:
+def _make_memory(row: NoteRow, names: dict[str, str]) -> ContextMemory:
     return note_memory(row, names, Excerpts({}), float(row.importance))
 
 
@@ -276,15 +284,16 @@ def shape(
     read = [file for file in files.values() if file.skipped is None]
     indexed = f", indexed {project.indexed_at.date()}" if project.indexed_at else ""
     yield f"{project.name}: {len(read)} files in {project.root}{indexed}"
-    words = _first_words(readme)
+    words = _find_first_words(readme)
     if words:
         yield f"About: {words}"
     languages = Counter(file.language for file in read if file.language)
     if languages:
-        yield f"Languages: {_counted(languages, LANGUAGES)}"
-    modules = Counter(_module(file.path) for file in read if file.role == "code")
+        yield f"Languages: {_format_counts(languages, LANGUAGES)}"
+    folders = (file.path.split("/")[:-1] for file in read if file.role == "code")
+    modules = Counter("/".join(parts[:3]) or "(root)" for parts in folders)
     if modules:
-        yield f"Modules: {_counted(modules, MODULES)}"
+        yield f"Modules: {_format_counts(modules, MODULES)}"
     commands = list(dict.fromkeys(c for file in read for c in file.facts.get("commands", ())))
     if commands:
         more = f" and {len(commands) - COMMANDS} more" if len(commands) > COMMANDS else ""
@@ -294,14 +303,14 @@ def shape(
         yield f"Entry points: {', '.join(sorted(entries)[:4])}"
     tests = Counter(file.path.split("/")[0] for file in read if file.role == "test")
     if tests:
-        folder, _ = min(tests.items(), key=lambda one: (-one[1], one[0]))
+        folder, _ = min(tests.items(), key=lambda pair: (-pair[1], pair[0]))
         yield f"Tests: {tests.total()} files, most of them in {folder}"
 
 
 def readme_of(files: Mapping[str, FileRow]) -> str | None:
     """The path of the README that is nearest to the root."""
-    found = [path for path in files if PurePosixPath(path).stem.lower() == "readme"]
-    return min(found, key=lambda path: (path.count("/"), path), default=None)
+    readmes = [path for path in files if PurePosixPath(path).stem.lower() == "readme"]
+    return min(readmes, key=lambda path: (path.count("/"), path), default=None)
 
 
 def highlights(
@@ -319,26 +328,22 @@ def highlights(
             scored.setdefault(path, (90.0, "names what the project needs and how it is built"))
         elif _is_entry(file):
             scored.setdefault(path, (70.0, "where it starts"))
-    for path, count in _imported(project, table).items():
+    imports = Counter(
+        table.files.paths[code]
+        for _, code in table.files.imports.tolist()
+        if table.projects[int(table.files.project[code])] == project.id
+    )
+    for path, count in imports.items():
         if count > 1 and path in files and files[path].role == "code":
             scored.setdefault(path, (min(69.0, 10.0 + count), f"{count} files import it"))
-    found = [
+    targets = [
         Target(path, "file", path, score, reason, files[path].role, project=project.name)
         for path, (score, reason) in scored.items()
     ]
-    return sorted(found, key=lambda one: (-one.score, one.path))[:MOST_HIGHLIGHTS]
+    return sorted(targets, key=lambda target: (-target.score, target.path))[:MOST_HIGHLIGHTS]
 
 
-def _imported(project: ProjectRow, table: SectionTable) -> Counter[str]:
-    """How many files import a file, by path."""
-    found: Counter[str] = Counter()
-    for _, code in table.files.imports.tolist():
-        if table.projects[int(table.files.project[code])] == project.id:
-            found[table.files.paths[code]] += 1
-    return found
-
-
-def _first_words(readme: Sequence[SectionRow]) -> str:
+def _find_first_words(readme: Sequence[SectionRow]) -> str:
     """The first running text in a README: no headings, badges, markup or code."""
     for section in readme:
         lines: list[str] = []
@@ -349,21 +354,12 @@ def _first_words(readme: Sequence[SectionRow]) -> str:
             if stripped and not fenced and not stripped.startswith(_MARKUP):
                 lines.append(stripped)
         if lines:
-            return _cut(" ".join(lines))
+            text = " ".join(lines)
+            if len(text) <= README_CHARACTERS:
+                return text
+            end = text.rfind(". ", 0, README_CHARACTERS)
+            return text[: end + 1] if end > 0 else text[: README_CHARACTERS - 1] + "…"
     return ""
-
-
-def _cut(text: str) -> str:
-    if len(text) <= README_CHARACTERS:
-        return text
-    end = text.rfind(". ", 0, README_CHARACTERS)
-    return text[: end + 1] if end > 0 else text[: README_CHARACTERS - 1] + "…"
-
-
-def _module(path: str) -> str:
-    """The folder that a file of code belongs to, as a newcomer would name it."""
-    parts = path.split("/")[:-1]
-    return "/".join(parts[:3]) if parts else "(root)"
 
 
 def _is_entry(file: FileRow) -> bool:
@@ -372,7 +368,7 @@ def _is_entry(file: FileRow) -> bool:
     return file.role == "code" and file.skipped is None and name in mains
 
 
-def _counted(counts: Counter[str], most: int) -> str:
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    shown = ", ".join(f"{name} ({number})" for name, number in ordered[:most])
-    return shown + (f" and {len(ordered) - most} more" if len(ordered) > most else "")
+def _format_counts(counts: Counter[str], most: int) -> str:
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    listed = ", ".join(f"{name} ({number})" for name, number in ordered[:most])
+    return listed + (f" and {len(ordered) - most} more" if len(ordered) > most else "")

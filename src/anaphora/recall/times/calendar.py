@@ -112,11 +112,11 @@ def holiday(year: int, name: str) -> datetime:
 
 def _easter(year: int) -> datetime:
     # The anonymous Gregorian algorithm (Nature, 20 April 1876; Meeus, Astronomical Algorithms, 8).
-    golden, century, rest = year % 19, year // 100, year % 100
+    golden, century, year_of_century = year % 19, year // 100, year % 100
     moon = (
         19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15
     ) % 30
-    sunday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
+    sunday = (32 + 2 * (century % 4) + 2 * (year_of_century // 4) - moon - year_of_century % 4) % 7
     late = (golden + 11 * moon + 22 * sunday) // 451
     month, day = divmod(moon + sunday - 7 * late + 114, 31)
     return month_of(year, month)[0].replace(day=day + 1)

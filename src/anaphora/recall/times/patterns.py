@@ -69,17 +69,13 @@ def times_by_patterns(
     if patterns is None:
         return []
     words = Words((), now, forward=patterns.future.search(question) is not None)
-    found = list(_apart(list(patterns.all(question, words, digits))))
-    return [one for one in patterns.related(question, found) if one.start < one.end]
-
-
-def _apart(found: list[Named]) -> Iterator[Named]:
-    """The earliest, of those the longest, and what follows behind it."""
-    end = 0
-    for one in sorted(found, key=lambda one: (one.first, -one.last)):
-        if one.first >= end:
-            yield one
-            end = one.last
+    readings = list(patterns.all(question, words, digits))
+    times: list[Named] = []
+    # The earliest, of those the longest, and what follows behind it.
+    for time in sorted(readings, key=lambda time: (time.first, -time.last)):
+        if not times or time.first >= times[-1].last:
+            times.append(time)
+    return [time for time in patterns.related(question, times) if time.start < time.end]
 
 
 @lru_cache(maxsize=64)
@@ -107,54 +103,51 @@ class _Patterns:
                 _numbered("number", times["numbers"], 1),
             ),
             "year": r"(?P<year>(?:19|20)\d\d)(?!\d)",
-            "day": self._day(times),
+            "day": self._day_pattern(times),
         }
         self._units = times["units"]
         leads = [times[name] for name in (*_SIDES, "between", "and") if name in times]
-        phrases = [tuple(one) for one in times["phrases"]]
+        phrases = [tuple(phrase) for phrase in times["phrases"]]
         if self._spaced and leads:
             led = f"(?:{'|'.join(f'(?:{lead})' for lead in leads)}) "
             phrases += [(led + "{month}(?: {year})?", "date"), (led + "{weekday}", "weekday")]
-        self.phrases = [self._compiled(pattern, means) for pattern, means in phrases]
-        self.phrases += [_Phrase(_compile(one), "numeric", ()) for one in _NUMERIC]
+        self.phrases = [self._compile_phrase(pattern, means) for pattern, means in phrases]
+        self.phrases += [_Phrase(_compile(numeric), "numeric", ()) for numeric in _NUMERIC]
         self.future = _compile(language.any_of(times.get("future", ())) or "(?!)")
-        self._before = {name: self._ending(times[name]) for name in _SIDES if name in times}
+        self._before = {name: self._compile_ending(times[name]) for name in _SIDES if name in times}
         self._behind = {
             name: _compile(f"(?:{times[f'{name}_after']})")
             for name in _SIDES
             if f"{name}_after" in times
         }
-        self._between = self._ending(times.get("between", "(?!)"))
+        self._between = self._compile_ending(times.get("between", "(?!)"))
         self._and = _compile(rf"\s*(?:{times.get('and', '(?!)')})\s*")
-        self._thirds = [self._ending(one) for one in times.get("thirds", ())]
-        self._thirds_behind = [_compile(f"(?:{one})") for one in times.get("thirds_after", ())]
+        self._thirds = [self._compile_ending(third) for third in times.get("thirds", ())]
+        self._thirds_behind = [_compile(f"(?:{third})") for third in times.get("thirds_after", ())]
 
-    @property
-    def _bound(self) -> str:
-        return r"\b" if self._spaced else ""
-
-    def _day(self, times: Mapping[str, Any]) -> str:
+    def _day_pattern(self, times: Mapping[str, Any]) -> str:
         after = times.get("ordinal", "(?:er|st|nd|rd|th|º|ª|°|\\.)?")
         if self._spaced:
             return rf"(?P<day_digits>\d{{1,2}}){after}"
         named = _numbered("day", times["numbers"], 1)
         return rf"(?:(?P<day_digits>\d{{1,2}})|{named}){after}"
 
-    def _ending(self, pattern: str) -> re.Pattern[str]:
+    def _compile_ending(self, pattern: str) -> re.Pattern[str]:
         gap = r"\s+" if self._spaced else ""
         hyphen = "" if not self._spaced else r"|-|['’]"
-        return _compile(rf"{self._bound}(?:{pattern})(?:{gap}{hyphen})$")
+        bound = r"\b" if self._spaced else ""
+        return _compile(rf"{bound}(?:{pattern})(?:{gap}{hyphen})$")
 
-    def _compiled(self, pattern: str, means: str) -> _Phrase:
+    def _compile_phrase(self, pattern: str, means: str) -> _Phrase:
         def part(match: re.Match[str]) -> str:
             name, _, only = match[1].partition(":")
             if only:
                 return f"(?P<{name}_{only}>{self._units[only]})"
             return f"(?:{self._parts[name]})"
 
-        whole = re.sub(r"\{([a-z]+(?::[a-z]+)?)\}", part, pattern)
+        filled = re.sub(r"\{([a-z]+(?::[a-z]+)?)\}", part, pattern)
         kind, *detail = means.split(" ")
-        bounded = rf"(?<!\w)(?:{whole})(?!\w)" if self._spaced else f"(?:{whole})"
+        bounded = rf"(?<!\w)(?:{filled})(?!\w)" if self._spaced else f"(?:{filled})"
         return _Phrase(_compile(bounded), kind, tuple(detail))
 
     def all(self, question: str, words: Words, digits: bool) -> Iterator[Named]:
@@ -164,7 +157,7 @@ class _Patterns:
                 continue
             for match in phrase.pattern.finditer(question):
                 try:
-                    days = self._days(phrase, _groups(match), words)
+                    days = self._read_days(phrase, _groups(match), words)
                 except (ValueError, OverflowError):
                     # 30 February, or 9999 years ago: words in the form of a time that is none.
                     continue
@@ -177,24 +170,24 @@ class _Patterns:
                         core = -1
                     yield Named(*days, match.start(), match.end(), core)
 
-    def _days(self, phrase: _Phrase, groups: dict[str, str], words: Words) -> Days | None:
+    def _read_days(self, phrase: _Phrase, groups: dict[str, str], words: Words) -> Days | None:
         now, kind, detail = words.now, phrase.kind, phrase.detail
         if kind == "day":
             part = detail[1] if len(detail) > 1 else None
-            return _part_of(calendar.day_of(now, int(detail[0])), groups, part)
+            return _narrow_to_part(calendar.day_of(now, int(detail[0])), groups, part)
         if kind == "unit":
             return calendar.unit_of(now, _key(groups, "unit") or "week", int(detail[0]))
         if kind in {"ago", "rolling"}:
-            return _counted(kind, groups, now)
+            return _read_count(kind, groups, now)
         if kind == "weekday":
-            return _part_of(_weekday(groups, detail, words), groups)
+            return _narrow_to_part(_read_weekday(groups, detail, words), groups)
         if kind == "numeric":
             first = calendar.month_of(int(groups["y"]), int(groups["m"]))[0]
             return calendar.day_of(first.replace(day=int(groups["d"])))
         year = groups.get("year") or (str(now.year + int(detail[0])) if detail else "")
-        return self._returning(kind, groups, words, year)
+        return self._find_returning(kind, groups, words, year)
 
-    def _returning(self, kind: str, groups: dict[str, str], words: Words, year: str) -> Days:
+    def _find_returning(self, kind: str, groups: dict[str, str], words: Words, year: str) -> Days:
         """A date, season or holiday: in its year, or in the nearest that has it."""
         day = int(groups.get("day_digits") or _key(groups, "day") or 0)
 
@@ -213,62 +206,58 @@ class _Patterns:
             raise ValueError(day)
         return place(int(year)) if year else nearest(words, place)
 
-    def related(self, question: str, found: Sequence[Named]) -> Iterator[Named]:
+    def related(self, question: str, times: Sequence[Named]) -> Iterator[Named]:
         """The times as the words around them say: since, before, between, at the beginning of."""
         at = 0
-        while at < len(found):
-            one = self._third(question, found[at])
-            other = found[at + 1] if at + 1 < len(found) else None
-            if other is not None and self._joins(question, one, other):
-                yield _joined(one, other)
+        while at < len(times):
+            time = self._read_third(question, times[at])
+            following = times[at + 1] if at + 1 < len(times) else None
+            if following is not None and self._are_ends(question, time, following):
+                start = time.start
+                while start > following.start and start.year > 1:
+                    # "from November to February", "from 3 March to 5 April 2024": the one before.
+                    start = calendar.add_months(start, -12)
+                yield replace(time, start=start, end=following.end, last=following.last)
                 at += 2
                 continue
-            yield self._sided(question, one)
+            yield self._open_side(question, time)
             at += 1
 
-    def _joins(self, question: str, one: Named, other: Named) -> bool:
+    def _are_ends(self, question: str, time: Named, following: Named) -> bool:
         """Whether two times are the ends of one: "between X and Y"."""
-        core = max(other.core, other.first)
-        led = not self._spaced or self._between.search(question[: max(one.core, one.first)])
-        return bool(led) and self._and.fullmatch(question[one.last : core]) is not None
+        core = max(following.core, following.first)
+        led = not self._spaced or self._between.search(question[: max(time.core, time.first)])
+        return bool(led) and self._and.fullmatch(question[time.last : core]) is not None
 
-    def _third(self, question: str, one: Named) -> Named:
-        whole = (one.start, one.end)
-        for which, pattern in enumerate(self._thirds):
-            if before := pattern.search(question[: max(one.core, 0)]):
-                first = min(one.first, before.start())
-                start, end = calendar.third_of(whole, which)
-                return replace(one, start=start, end=end, first=first, core=first)
-        for which, pattern in enumerate(self._thirds_behind):
-            if behind := pattern.match(question, one.last):
-                start, end = calendar.third_of(whole, which)
-                return replace(one, start=start, end=end, last=behind.end())
-        return one
+    def _read_third(self, question: str, time: Named) -> Named:
+        days = (time.start, time.end)
+        for index, pattern in enumerate(self._thirds):
+            if before := pattern.search(question[: max(time.core, 0)]):
+                first = min(time.first, before.start())
+                start, end = calendar.third_of(days, index)
+                return replace(time, start=start, end=end, first=first, core=first)
+        for index, pattern in enumerate(self._thirds_behind):
+            if behind := pattern.match(question, time.last):
+                start, end = calendar.third_of(days, index)
+                return replace(time, start=start, end=end, last=behind.end())
+        return time
 
-    def _sided(self, question: str, one: Named) -> Named:
+    def _open_side(self, question: str, time: Named) -> Named:
         """Since, after, before, until: one side is open."""
-        if one.core < 0:
-            return one
+        if time.core < 0:
+            return time
         for name, pattern in self._before.items():
-            if before := pattern.search(question[: one.core]):
-                return replace(_open(one, name), first=min(one.first, before.start()))
+            if before := pattern.search(question[: time.core]):
+                return replace(_replace_side(time, name), first=min(time.first, before.start()))
         for name, pattern in self._behind.items():
-            if behind := pattern.match(question, one.last):
-                return replace(_open(one, name), last=behind.end())
-        return one
+            if behind := pattern.match(question, time.last):
+                return replace(_replace_side(time, name), last=behind.end())
+        return time
 
 
-def _joined(one: Named, other: Named) -> Named:
-    start = one.start
-    while start > other.start and start.year > 1:
-        # "from November to February", "from 3 March to 5 April 2024": the one before.
-        start = calendar.add_months(start, -12)
-    return replace(one, start=start, end=other.end, last=other.last)
-
-
-def _open(one: Named, side: str) -> Named:
-    start, end = open_sided((one.start, one.end), side)
-    return replace(one, start=start, end=end)
+def _replace_side(time: Named, side: str) -> Named:
+    start, end = open_sided((time.start, time.end), side)
+    return replace(time, start=start, end=end)
 
 
 def open_sided(days: Days, side: str) -> Days:
@@ -280,7 +269,7 @@ def open_sided(days: Days, side: str) -> Days:
     return OPEN_START if end > OPEN_START else _ANCIENT, end
 
 
-def _counted(kind: str, groups: dict[str, str], now: datetime) -> Days | None:
+def _read_count(kind: str, groups: dict[str, str], now: datetime) -> Days | None:
     unit = _key(groups, "unit") or ""
     if unit == "weekend":
         return None
@@ -295,7 +284,7 @@ def _counted(kind: str, groups: dict[str, str], now: datetime) -> Days | None:
     return (start if unit == "hour" else calendar.day_of(start)[0]), end
 
 
-def _weekday(groups: dict[str, str], detail: tuple[str, ...], words: Words) -> Days:
+def _read_weekday(groups: dict[str, str], detail: tuple[str, ...], words: Words) -> Days:
     number = int(_key(groups, "weekday") or 0)
     if detail and detail[0] != "next":
         monday = calendar.unit_of(words.now, "week", int(detail[0]))[0]
@@ -305,7 +294,7 @@ def _weekday(groups: dict[str, str], detail: tuple[str, ...], words: Words) -> D
     return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))
 
 
-def _part_of(days: Days, groups: dict[str, str], named: str | None = None) -> Days:
+def _narrow_to_part(days: Days, groups: dict[str, str], named: str | None = None) -> Days:
     hours = calendar.DAYPARTS.get(named or _key(groups, "part") or "")
     if hours is None:
         return days
@@ -325,18 +314,18 @@ def _key(groups: dict[str, str], kind: str) -> str | None:
 
 
 def _numbered(kind: str, patterns: Sequence[str], first: int) -> str:
-    named = [f"(?P<{kind}_{at}>{one})" for at, one in enumerate(patterns, first)]
+    named = [f"(?P<{kind}_{at}>{pattern})" for at, pattern in enumerate(patterns, first)]
     # Of two that begin alike, the longer one.
-    return _any(*sorted(named, key=lambda one: -len(one)))
+    return _any(*sorted(named, key=lambda pattern: -len(pattern)))
 
 
 def _by_name(kind: str, patterns: dict[str, str]) -> str:
-    named = [f"(?P<{kind}_{name}>{one})" for name, one in patterns.items()]
-    return _any(*sorted(named, key=lambda one: -len(one)))
+    named = [f"(?P<{kind}_{name}>{pattern})" for name, pattern in patterns.items()]
+    return _any(*sorted(named, key=lambda pattern: -len(pattern)))
 
 
 def _any(*patterns: str) -> str:
-    return "|".join(one for one in patterns if one) or "(?!)"
+    return "|".join(pattern for pattern in patterns if pattern) or "(?!)"
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -127,23 +127,23 @@ def split(text: str, now: datetime) -> Words:
     """The words of a question read at the naive wall clock `now`."""
     words: list[Word] = []
     end = 0
-    for found in _WORD.finditer(text):
-        start = found.start()
+    for match in _WORD.finditer(text):
+        start = match.start()
         gap = text[end:start]
         if gap != " " and (mark := gap.strip(_SOFT)):
             words.append(Word(mark, "," if mark == "," else ".", end, start))
-        end = found.end()
-        raw = found.group()
+        end = match.end()
+        raw = match.group()
         if raw.isalnum():
             words.append(Word(raw, raw.lower(), start, end))
         else:
-            words.extend(_parts(raw, start))
-    seen = {word.lower for word in words}
-    future = not seen.isdisjoint(_FUTURE)
-    return Words(tuple(words), now, forward=future and seen.isdisjoint(_PAST))
+            words.extend(_split_parts(raw, start))
+    lowered = {word.lower for word in words}
+    future = not lowered.isdisjoint(_FUTURE)
+    return Words(tuple(words), now, forward=future and lowered.isdisjoint(_PAST))
 
 
-def _parts(raw: str, start: int) -> Iterator[Word]:
+def _split_parts(raw: str, start: int) -> Iterator[Word]:
     """One word, or two for "mid-March"; without a possessive and without marks of emphasis."""
     # An underscore joins like a letter, and may hide a mark behind it ("_:the").
     plain = raw.strip(_JOINS)
@@ -185,7 +185,7 @@ def numeric_at(words: Words, index: int) -> Match | None:
     """A date in digits that reads one way only: 2026-03-05, 2026-03, 5.3.2026, 25/3/2026, …"""
     text = words.at(index)
     if iso := _ISO.fullmatch(text):
-        return _one_day(words, int(iso[1]), int(iso[3]), int(iso[4]), index + 1)
+        return _read_day(words, int(iso[1]), int(iso[3]), int(iso[4]), index + 1)
     if iso := _ISO_MONTH.fullmatch(text):
         if not 1990 <= int(iso[1]) <= 2099:
             return None
@@ -193,57 +193,54 @@ def numeric_at(words: Words, index: int) -> Match | None:
     # With dots the day stands first wherever they are in use. 1.2.2024 may be a version, too: one
     # that is a day of our time is taken for it.
     if (dots := _DOTS.fullmatch(text)) and 1990 <= int(dots[3]) <= 2099:
-        return _one_day(words, int(dots[3]), int(dots[2]), int(dots[1]), index + 1)
+        return _read_day(words, int(dots[3]), int(dots[2]), int(dots[1]), index + 1)
     if days := _DAYS.fullmatch(text):
-        month = _month_number(words, index + 1)
-        return None if month is None else _some_days(words, month, days, index + 2)
+        month = _read_month(words, index + 1)
+        return None if month is None else _read_days(words, month, days, index + 2)
     if slashes := _SLASHES.fullmatch(text):
         low, high = sorted((int(slashes[1]), int(slashes[2])))
         # 5/3/2026 is March in one country and May in another: only what reads one way is read.
         if high > 12 or low == high:
-            return _one_day(words, int(slashes[3]), low, high, index + 1)
+            return _read_day(words, int(slashes[3]), low, high, index + 1)
     return None
 
 
-def _some_days(words: Words, month: int, days: re.Match[str], after: int) -> Match | None:
+def _read_days(words: Words, month: int, days: re.Match[str], after: int) -> Match | None:
     last = in_year(words, month, int(days[2]), after)
     if last is None or int(days[1]) >= int(days[2]):
         return None
     return Match(last.start.replace(day=int(days[1])), last.end, last.next)
 
 
-def _one_day(words: Words, year: int, month: int, day: int, after: int) -> Match:
+def _read_day(words: Words, year: int, month: int, day: int, after: int) -> Match:
     start = calendar.month_of(year, month)[0].replace(day=day)
     return part_of_day(words, Match(*calendar.day_of(start), after))
 
 
-def _day_number(words: Words, index: int) -> int | None:
-    found = _DAY_NUMBER.fullmatch(words.at(index))
-    return int(found[1]) if found and 1 <= int(found[1]) <= 31 else None
+def _read_day_number(words: Words, index: int) -> int | None:
+    match = _DAY_NUMBER.fullmatch(words.at(index))
+    return int(match[1]) if match and 1 <= int(match[1]) <= 31 else None
 
 
 def day_month_at(words: Words, index: int, stated: bool) -> Match | None:
     """ "5 March", "5th of March 2026", "the 14th" after a preposition."""
-    day = _day_number(words, index)
+    day = _read_day_number(words, index)
     if day is None:
         return None
     after = index + 2 if words.at(index + 1) == "of" else index + 1
-    month = _month_number(words, after)
-    if month is not None and (words.at(after) not in VERBS or _dated(words, index, after)):
+    month = _read_month(words, after)
+    ordinal = words.at(index)[-1].isalpha()
+    # "5 may" or "5 march" is a date by its capital, its ordinal or its year.
+    dated = words.at(after) not in VERBS or words.capital(after) or ordinal
+    if month is not None and (dated or year_at(words, after + 1) is not None):
         return in_year(words, month, day, after + 1)
-    ordinal = words.at(index)[-1].isalpha() and words.at(index - 1) == "the"
+    ordinal = ordinal and words.at(index - 1) == "the"
     if ordinal and (stated or words.stated(index, _ORDINAL_LEADS)) and words.ends(index + 1):
-        return _day_of_month(words, day, index + 1)
+        return _find_day_of_month(words, day, index + 1)
     return None
 
 
-def _dated(words: Words, index: int, after: int) -> bool:
-    """Whether "5 may" or "5 march" is a date: by its capital, its ordinal or its year."""
-    ordinal = words.at(index)[-1].isalpha()
-    return words.capital(after) or ordinal or year_at(words, after + 1) is not None
-
-
-def _day_of_month(words: Words, day: int, after: int) -> Match:
+def _find_day_of_month(words: Words, day: int, after: int) -> Match:
     step = 1 if words.forward else -1
     for count in range(13):
         first = calendar.unit_of(words.now, "month", step * count)[0]
@@ -254,7 +251,7 @@ def _day_of_month(words: Words, day: int, after: int) -> Match:
     raise ValueError(day)
 
 
-def _month_number(words: Words, index: int) -> int | None:
+def _read_month(words: Words, index: int) -> int | None:
     name = words.at(index)
     if name in MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
         return None
@@ -263,17 +260,17 @@ def _month_number(words: Words, index: int) -> int | None:
 
 def month_at(words: Words, index: int, stated: bool) -> Match | None:
     """ "March", "March 5", "March 5th, 2026"."""
-    month = _month_number(words, index)
+    month = _read_month(words, index)
     if month is None:
         return None
     if days := _DAYS.fullmatch(words.at(index + 1)):
-        return _some_days(words, month, days, index + 2)
-    day = _day_number(words, index + 1)
+        return _read_days(words, month, days, index + 2)
+    day = _read_day_number(words, index + 1)
     verb = words.at(index) in VERBS and not words.capital(index)
     led = stated or words.stated(index, LEADS)
     if day is not None and (led or not verb) and _is_day(words, index):
         return in_year(words, month, day, index + 2)
-    if led or _is_name_of_month(words, index) or _year_after(words, index + 1) is not None:
+    if led or _is_name_of_month(words, index) or _read_year_after(words, index + 1) is not None:
         return in_year(words, month, None, index + 1)
     return None
 
@@ -295,7 +292,7 @@ def _is_name_of_month(words: Words, index: int) -> bool:
     return True
 
 
-def _year_after(words: Words, index: int) -> tuple[int, int] | None:
+def _read_year_after(words: Words, index: int) -> tuple[int, int] | None:
     """The year written here ("2026", ", 2026", "of 2026", "last year") and the place after."""
     if words.at(index + 1) == "year" and words.at(index) in OFFSETS:
         return words.now.year + OFFSETS[words.at(index)], index + 2
@@ -322,7 +319,7 @@ def _returning(
     words: Words, place: Callable[[int], Days], after: int, led: bool = True
 ) -> Match | None:
     """What returns every year: in the year written after it, or where it is `led` the nearest."""
-    written = _year_after(words, after)
+    written = _read_year_after(words, after)
     if written is not None:
         return Match(*place(written[0]), written[1])
     return Match(*nearest(words, place), after) if led else None
@@ -361,7 +358,7 @@ def season_at(words: Words, index: int, stated: bool) -> Match | None:
 
 def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
     """ "around Christmas", "New Year's Eve 2025"; three days to either side unless "on"."""
-    named = _holiday_name(words, index)
+    named = _read_holiday_name(words, index)
     if named is None:
         return None
     name, after = named
@@ -372,7 +369,7 @@ def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
     return Match(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
 
 
-def _holiday_name(words: Words, index: int) -> tuple[str, int] | None:
+def _read_holiday_name(words: Words, index: int) -> tuple[str, int] | None:
     name, after = words.at(index), index + 1
     if name == "new":
         name, after = f"new {words.at(after)}", after + 1
@@ -402,13 +399,9 @@ def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
     if words.at(after) in OFFSETS and words.at(after + 1) == "week":
         monday = calendar.unit_of(words.now, "week", OFFSETS[words.at(after)])[0]
         return Match(*calendar.day_of(monday, number), after + 2)
-    return part_of_day(words, Match(*_near_weekday(words, number), index + 1))
-
-
-def _near_weekday(words: Words, number: int) -> Days:
-    if words.forward:
-        return calendar.day_of(words.now, (number - words.now.weekday() - 1) % 7 + 1)
-    return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))
+    ahead = number - words.now.weekday()
+    offset = (ahead - 1) % 7 + 1 if words.forward else -((-ahead - 1) % 7 + 1)
+    return part_of_day(words, Match(*calendar.day_of(words.now, offset), index + 1))
 
 
 _ROLLING_LEADS = frozenset({"in", "over", "during", "within", "for"})
@@ -418,29 +411,29 @@ _NOT_SEASON = frozenset({"boot", "framework", "bean", "beans", "cloud", "securit
 
 def relative(words: Words, index: int) -> Match | None:
     """What follows last, this, next, past: a count of units, a unit, or something with a name."""
-    which, word = words.at(index), words.at(index + 1)
-    counted = _quantity(words, index + 1)
+    lead, word = words.at(index), words.at(index + 1)
+    counted = _read_quantity(words, index + 1)
     if counted is not None:
-        return _rolling(words, counted) if which in {"last", "past", "previous"} else None
+        return _read_rolling(words, counted) if lead in {"last", "past", "previous"} else None
     if word in {"week", "month", "quarter", "year", "weekend"}:
-        return _calendar_unit(words, index)
+        return _read_calendar_unit(words, index)
     if word in calendar.DAYPARTS:
-        return _this_part(words, index)
-    return _named_relative(words, index)
+        return _read_this_part(words, index)
+    return _read_named_relative(words, index)
 
 
-def _calendar_unit(words: Words, index: int) -> Match | None:
-    which, unit = words.at(index), words.at(index + 1)
+def _read_calendar_unit(words: Words, index: int) -> Match | None:
+    lead, unit = words.at(index), words.at(index + 1)
     if words.at(index + 2) == "of":
         return None
     # "last week" is the calendar's; "the past week" and "in the last week" are seven days.
     led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
-    if unit != "weekend" and (which == "past" or (which == "last" and led)):
-        return _rolling(words, (1.0, unit, index + 2))
-    return Match(*calendar.unit_of(words.now, unit, OFFSETS[which]), index + 2)
+    if unit != "weekend" and (lead == "past" or (lead == "last" and led)):
+        return _read_rolling(words, (1.0, unit, index + 2))
+    return Match(*calendar.unit_of(words.now, unit, OFFSETS[lead]), index + 2)
 
 
-def _rolling(words: Words, counted: tuple[float, str, int]) -> Match | None:
+def _read_rolling(words: Words, counted: tuple[float, str, int]) -> Match | None:
     count, unit, after = counted
     if words.at(after) == "of":
         return None
@@ -449,24 +442,24 @@ def _rolling(words: Words, counted: tuple[float, str, int]) -> Match | None:
     return Match(start if unit == "hour" else calendar.day_of(start)[0], end, after)
 
 
-def _this_part(words: Words, index: int) -> Match | None:
-    which, part = words.at(index), words.at(index + 1)
-    if (which, part) in {("last", "night"), ("last", "evening")}:
+def _read_this_part(words: Words, index: int) -> Match | None:
+    lead, part = words.at(index), words.at(index + 1)
+    if (lead, part) in {("last", "night"), ("last", "evening")}:
         day = calendar.day_of(words.now, -1)
-    elif which == "this":
+    elif lead == "this":
         day = calendar.day_of(words.now)
     else:
         return None
     return part_of_day(words, Match(*day, index + 1))
 
 
-def _named_relative(words: Words, index: int) -> Match | None:
-    which, name = words.at(index), words.at(index + 1)
-    if which not in {"last", "past", "this", "next", "previous", "coming"}:
+def _read_named_relative(words: Words, index: int) -> Match | None:
+    lead, name = words.at(index), words.at(index + 1)
+    if lead not in {"last", "past", "this", "next", "previous", "coming"}:
         return None
-    ahead = Words(words.words, words.now, forward=which in {"next", "coming"})
+    ahead = Words(words.words, words.now, forward=lead in {"next", "coming"})
     if name in calendar.WEEKDAY_OF:
-        return _this_weekday(words, ahead, index)
+        return _read_this_weekday(words, ahead, index)
     if name in calendar.SEASONS:
         if words.at(index + 2) in _NOT_SEASON:
             return None
@@ -477,12 +470,12 @@ def _named_relative(words: Words, index: int) -> Match | None:
     month = MONTHS.get(name)
     if month is None or (name in VERBS and not words.capital(index + 1)):
         return None
-    if which == "this":
+    if lead == "this":
         return Match(*calendar.month_of(words.now.year, month), index + 2)
     return in_year(ahead, month, None, index + 2)
 
 
-def _this_weekday(words: Words, ahead: Words, index: int) -> Match | None:
+def _read_this_weekday(words: Words, ahead: Words, index: int) -> Match | None:
     match = weekday_at(ahead, index + 1, True)
     if match is None or words.at(index) != "this":
         return match
@@ -493,18 +486,18 @@ def _this_weekday(words: Words, ahead: Words, index: int) -> Match | None:
     return weekday_at(words, index + 1, True)
 
 
-def _quantity(words: Words, index: int) -> tuple[float, str, int] | None:
+def _read_quantity(words: Words, index: int) -> tuple[float, str, int] | None:
     """A count and its unit ("3 weeks", "couple of days"): count, unit, index after."""
-    counted = _count(words, index)
+    counted = _read_count(words, index)
     unit = calendar.UNITS.get(words.at(counted[2])) if counted else None
     return (counted[0], unit, counted[2] + 1) if counted and unit else None
 
 
-def _count(words: Words, index: int) -> tuple[float, float, int] | None:
+def _read_count(words: Words, index: int) -> tuple[float, float, int] | None:
     """A number in digits or words: its middle, its slack in units, and the index after it."""
     word = words.at(index)
     if word == "a" and words.at(index + 1) in calendar.VAGUE:
-        return _count(words, index + 1)
+        return _read_count(words, index + 1)
     if word in calendar.VAGUE:
         return (*calendar.VAGUE[word], index + 2 if words.at(index + 1) == "of" else index + 1)
     if word.isascii() and word.isdigit() and len(word) <= 4:
@@ -515,7 +508,7 @@ def _count(words: Words, index: int) -> tuple[float, float, int] | None:
 
 def ago(words: Words, index: int) -> Match | None:
     """A count of units ago: "three days ago", "a couple of weeks ago"."""
-    counted = _count(words, index)
+    counted = _read_count(words, index)
     if counted is None or words.at(index - 1) in {"half", "than", "over", "nearly", "almost"}:
         return None
     unit = calendar.UNITS.get(words.at(counted[2]))
@@ -525,7 +518,7 @@ def ago(words: Words, index: int) -> Match | None:
     return Match(*span, counted[2] + 2)
 
 
-def _half(words: Words, index: int) -> Match | None:
+def _read_half(words: Words, index: int) -> Match | None:
     after = index + 2 if words.at(index + 1) in {"a", "an"} else index + 1
     unit = words.at(after)
     if unit not in {"year", "month", "day"} or words.at(after + 1) != "ago":
@@ -541,12 +534,12 @@ def _single_day(offset: int) -> Matcher:
     return matcher
 
 
-def _tonight(words: Words, index: int) -> Match | None:
+def _read_tonight(words: Words, index: int) -> Match | None:
     start, end = (calendar.back(calendar.day_of(words.now)[0], "hour", -hour) for hour in (18, 30))
     return Match(start, end, index + 1)
 
 
-def _weekend(words: Words, index: int) -> Match | None:
+def _read_weekend(words: Words, index: int) -> Match | None:
     if words.at(index - 1) != "the" or not words.stated(index, _WEEKEND_LEADS):
         return None
     this = calendar.unit_of(words.now, "weekend", 0)
@@ -560,7 +553,7 @@ BY_WORD: dict[str, Matcher] = {
     "today": _single_day(0),
     "yesterday": _single_day(-1),
     "tomorrow": _single_day(1),
-    "tonight": _tonight,
-    "weekend": _weekend,
-    "half": _half,
+    "tonight": _read_tonight,
+    "weekend": _read_weekend,
+    "half": _read_half,
 } | dict.fromkeys(OFFSETS, relative)

@@ -64,15 +64,19 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
     if now.tzinfo is None:
         raise InvalidInput("now", now, "expected a datetime with a time zone")
     wall = now.replace(tzinfo=None, fold=0)
-    code, known = language_of(question), languages()
-    if code not in ("", ENGLISH) and known[code].times:
-        return _as_spans(question, times_by_patterns(question, wall, known[code]), now)
-    found = _english_times(question, wall, now)
-    if found or code == ENGLISH or len(question) > _SHORT:
-        return found
-    others = (times_by_patterns(question, wall, one, digits=False) for one in known.values())
-    most = max(others, key=lambda some: sum(one.last - one.first for one in some), default=[])
-    return _as_spans(question, most, now)
+    code, by_code = language_of(question), languages()
+    if code not in ("", ENGLISH) and by_code[code].times:
+        return _make_spans(question, times_by_patterns(question, wall, by_code[code]), now)
+    spans = _read_english(question, wall, now)
+    if spans or code == ENGLISH or len(question) > _SHORT:
+        return spans
+    readings = (
+        times_by_patterns(question, wall, language, digits=False) for language in by_code.values()
+    )
+    most = max(
+        readings, key=lambda times: sum(time.last - time.first for time in times), default=[]
+    )
+    return _make_spans(question, most, now)
 
 
 def is_open_start(span: TimeSpan) -> bool:
@@ -85,27 +89,36 @@ def is_open_end(span: TimeSpan) -> bool:
     return span.end.replace(tzinfo=None) in OPEN_ENDS
 
 
-def _as_spans(question: str, found: Sequence[Named], now: datetime) -> tuple[TimeSpan, ...]:
+def _make_spans(question: str, times: Sequence[Named], now: datetime) -> tuple[TimeSpan, ...]:
     return tuple(
         TimeSpan(
-            start=one.start.replace(tzinfo=now.tzinfo),
-            end=one.end.replace(tzinfo=now.tzinfo),
-            text=question[one.first : one.last],
-            start_char=one.first,
-            end_char=one.last,
+            start=time.start.replace(tzinfo=now.tzinfo),
+            end=time.end.replace(tzinfo=now.tzinfo),
+            text=question[time.first : time.last],
+            start_char=time.first,
+            end_char=time.last,
         )
-        for one in found[:MAX_SPANS]
+        for time in times[:MAX_SPANS]
     )
 
 
-def _english_times(question: str, wall: datetime, now: datetime) -> tuple[TimeSpan, ...]:
+def _read_english(question: str, wall: datetime, now: datetime) -> tuple[TimeSpan, ...]:
     words = split(question, wall)
     spans: list[TimeSpan] = []
     index = 0
     while index < len(words.words) and len(spans) < MAX_SPANS:
-        match = _try(words, index) if _may_begin(words, index) else None
+        match = _read_at(words, index) if _may_begin(words, index) else None
         if match is not None and match.start < match.end:
-            spans.append(_span(question, words, index, match, now))
+            first, last = words.words[index], words.words[match.next - 1]
+            spans.append(
+                TimeSpan(
+                    start=match.start.replace(tzinfo=now.tzinfo),
+                    end=match.end.replace(tzinfo=now.tzinfo),
+                    text=question[first.start : last.end],
+                    start_char=first.start,
+                    end_char=last.end,
+                )
+            )
         index = index + 1 if match is None else match.next
     return tuple(spans)
 
@@ -118,34 +131,23 @@ def _may_begin(words: Words, index: int) -> bool:
     return word in _FIRST or word[0] == "q"
 
 
-def _span(question: str, words: Words, index: int, match: Match, now: datetime) -> TimeSpan:
-    first, last = words.words[index], words.words[match.next - 1]
-    return TimeSpan(
-        start=match.start.replace(tzinfo=now.tzinfo),
-        end=match.end.replace(tzinfo=now.tzinfo),
-        text=question[first.start : last.end],
-        start_char=first.start,
-        end_char=last.end,
-    )
-
-
-def _try(words: Words, index: int) -> Match | None:
+def _read_at(words: Words, index: int) -> Match | None:
     relation = _RELATIONS.get(words.at(index))
     try:
         match = relation(words, index) if relation else None
-        return match or _moment(words, index)
+        return match or _read_moment(words, index)
     except (ValueError, OverflowError):
         # 30 February, or 9999 years ago: words in the form of a time that is none.
         return None
 
 
-def _moment(words: Words, index: int, stated: bool = False) -> Match | None:
+def _read_moment(words: Words, index: int, stated: bool = False) -> Match | None:
     """The longest time named at exactly this index. `stated`: a time is expected here."""
     first = words.at(index)
     if not first:
         return None
     if first[0].isdigit():
-        return _from_digits(words, index, stated)
+        return _read_digits(words, index, stated)
     matcher = BY_WORD.get(first)
     if matcher is not None:
         return matcher(words, index)
@@ -162,7 +164,7 @@ def _moment(words: Words, index: int, stated: bool = False) -> Match | None:
     return quarter_at(words, index, stated) if first[0] == "q" else None
 
 
-def _from_digits(words: Words, index: int, stated: bool) -> Match | None:
+def _read_digits(words: Words, index: int, stated: bool) -> Match | None:
     text = words.at(index)
     if not text.isalnum():
         return numeric_at(words, index)
@@ -171,54 +173,54 @@ def _from_digits(words: Words, index: int, stated: bool) -> Match | None:
     return plain_year_at(words, index, stated) if len(text) == 4 else None
 
 
-def _target(words: Words, index: int) -> Match | None:
+def _read_target(words: Words, index: int) -> Match | None:
     """The time after a preposition that asks for one, past "the" and "about"."""
     for _ in range(2):
         index += words.at(index) in {"the", "about", "around", "in"}
     inner = _INNER.get(words.at(index))
     match = inner(words, index) if inner else None
-    return match or _moment(words, index, stated=True)
+    return match or _read_moment(words, index, stated=True)
 
 
-def _open(words: Words, index: int) -> Match | None:
+def _read_open(words: Words, index: int) -> Match | None:
     """Since, before, after and until: one side is open."""
-    match = _target(words, index + 1)
+    match = _read_target(words, index + 1)
     if match is None:
         return None
     return Match(*open_sided((match.start, match.end), words.at(index)), match.next)
 
 
-def _between(words: Words, index: int) -> Match | None:
+def _read_between(words: Words, index: int) -> Match | None:
     """Between X and Y, from X to Y: from the start of X to the end of Y."""
-    first = _target(words, index + 1)
+    first = _read_target(words, index + 1)
     joints = {"and"} if words.at(index) == "between" else {"to", "until", "till", "through"}
     if first is None and words.at(index + 2) in joints:
-        return _from_a_bare_day(words, index + 1)
+        return _read_from_bare_day(words, index + 1)
     if first is None or words.at(first.next) not in joints:
         return None
-    second = _target(words, first.next + 1) or _same_month(words, first, first.next + 1)
+    second = _read_target(words, first.next + 1) or _read_same_month(words, first, first.next + 1)
     if second is None:
         return None
     if first.start >= second.start:
         # "from November to February", "between Friday and Monday": the X before that Y.
         asked_then = Words(words.words, second.start, forward=False)
-        first = _target(asked_then, index + 1) or first
+        first = _read_target(asked_then, index + 1) or first
     return Match(first.start, second.end, second.next) if first.start < second.end else None
 
 
-def _from_a_bare_day(words: Words, index: int) -> Match | None:
+def _read_from_bare_day(words: Words, index: int) -> Match | None:
     """The bare day in "between 5 and 8 March"."""
-    second = _target(words, index + 2)
+    second = _read_target(words, index + 2)
     if second is None:
         return None
-    whole = Match(second.start, second.end, index)
-    first = _same_month(words, whole, index)
+    span = Match(second.start, second.end, index)
+    first = _read_same_month(words, span, index)
     return (
         Match(first.start, second.end, second.next) if first and first.start < second.end else None
     )
 
 
-def _same_month(words: Words, first: Match, index: int) -> Match | None:
+def _read_same_month(words: Words, first: Match, index: int) -> Match | None:
     """The bare day in "between March 5 and 8"."""
     day = words.at(index).rstrip("thndrs")
     if (first.end - first.start).days != 1 or not (day.isascii() and day.isdigit()) or len(day) > 2:
@@ -226,7 +228,7 @@ def _same_month(words: Words, first: Match, index: int) -> Match | None:
     return Match(*calendar.day_of(first.start.replace(day=int(day))), index + 1)
 
 
-def _part(words: Words, index: int) -> Match | None:
+def _read_part(words: Words, index: int) -> Match | None:
     """Early, mid and late, the start, middle and end of: a third of what follows."""
     after = index + 1
     if words.at(index) in {"beginning", "start", "middle", "end"}:
@@ -234,37 +236,37 @@ def _part(words: Words, index: int) -> Match | None:
             return None
         after += 1
     if words.at(after) == "the" and words.at(after + 1) in {"week", "month", "quarter", "year"}:
-        whole = Match(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
+        span = Match(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
         if words.at(after + 2) == "of":
             return None
     else:
-        found = _moment(words, after + (words.at(after) == "in"), stated=True)
-        if found is None:
+        moment = _read_moment(words, after + (words.at(after) == "in"), stated=True)
+        if moment is None:
             return None
-        whole = found
-    third = calendar.third_of((whole.start, whole.end), _THIRDS[words.at(index)])
-    return Match(*third, whole.next)
+        span = moment
+    third = calendar.third_of((span.start, span.end), _THIRDS[words.at(index)])
+    return Match(*third, span.next)
 
 
-def _unit(words: Words, index: int) -> Match | None:
+def _read_unit(words: Words, index: int) -> Match | None:
     """The day before X, the week after X, the week of X, the month before last."""
     unit, relation = words.at(index), words.at(index + 1)
     if words.at(index - 1) != "the":
         return None
     if relation == "of" and unit == "week":
-        day = _moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
+        day = _read_moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
         if day is None or (day.end - day.start).days > 1:
             return None
         return Match(*calendar.unit_of(day.start, "week", 0), day.next)
     if relation == "before" and words.at(index + 2) == "last" and words.ends(index + 3):
         return Match(*calendar.unit_of(words.now, unit, -2), index + 3)
-    return _beside(words, index) if relation in {"before", "after"} else None
+    return _read_beside(words, index) if relation in {"before", "after"} else None
 
 
-def _beside(words: Words, index: int) -> Match | None:
+def _read_beside(words: Words, index: int) -> Match | None:
     unit = words.at(index)
-    # Not `_target`: "the day before the day before …" must not go deeper with the text.
-    match = _moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
+    # Not `_read_target`: "the day before the day before …" must not go deeper with the text.
+    match = _read_moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
     if match is None or unit == "weekend":
         return None
     if words.at(index + 1) == "before":
@@ -275,14 +277,14 @@ def _beside(words: Words, index: int) -> Match | None:
 
 
 _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
-_PARTS: dict[str, Matcher] = dict.fromkeys(_THIRDS, _part)
+_PARTS: dict[str, Matcher] = dict.fromkeys(_THIRDS, _read_part)
 _INNER: dict[str, Matcher] = _PARTS | dict.fromkeys(
-    ("day", "week", "weekend", "month", "quarter", "year"), _unit
+    ("day", "week", "weekend", "month", "quarter", "year"), _read_unit
 )
 _RELATIONS: dict[str, Matcher] = (
     _INNER
-    | dict.fromkeys(("since", "before", "after", "until", "till"), _open)
-    | dict.fromkeys(("between", "from"), _between)
+    | dict.fromkeys(("since", "before", "after", "until", "till"), _read_open)
+    | dict.fromkeys(("between", "from"), _read_between)
 )
 _NAMES = {*MONTH_OF, *calendar.WEEKDAY_OF, *calendar.SEASONS, *calendar.HOLIDAYS}
 _COUNTS = {*calendar.NUMBERS, *calendar.VAGUE}
