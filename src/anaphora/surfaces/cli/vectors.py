@@ -1,4 +1,4 @@
-"""What a command does that brought many texts in: their vectors, while somebody looks on."""
+"""Computes vectors after a command has imported many texts, with visible progress."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _INTERRUPTED: Final = (
 
 
 def finish_vectors(memory: Memory, *, quiet: bool) -> None:
-    """Compute the vectors that are lacking; interrupted, those that are done are kept.
+    """Compute missing vectors; those computed before an interruption are stored.
 
-    An embedder that cannot be had is no failure of what was brought in: it is told.
+    An unavailable embedder does not fail the import: it is reported.
     """
     try:
         with long_work("Computing vectors", kept=_INTERRUPTED, quiet=quiet) as progress:

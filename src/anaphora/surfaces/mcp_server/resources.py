@@ -1,6 +1,6 @@
-"""Resources and prompts: what a person or a program may read or ask for by name.
+"""Resources and prompts that a person or a program can request by name.
 
-What others wrote stands marked in the text.
+Untrusted text in them is marked.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def read(memory: Memory, uri: str) -> str:
     if uri == _TURNS:
         return _recent_turns(memory)
     if uri == _CORE:
-        return _core(memory)
+        from anaphora.recall.context.core_block import render_core
+
+        return render_core(memory.core_block()) or "The core block is empty."
     if uri == _MEMORIES:
         return render.memories_text(memory.list(limit=RECENT).items)
     if uri.startswith(_MEMORY):
@@ -64,18 +66,12 @@ def read(memory: Memory, uri: str) -> str:
     raise NotFound("resource", uri)
 
 
-def _core(memory: Memory) -> str:
-    from anaphora.recall.context.core_block import render_core
-
-    return render_core(memory.core_block()) or "The core block is empty."
-
-
 def _recent_turns(memory: Memory) -> str:
     newest = memory.conversations.list()[:_CONVERSATIONS]
     turns = [
-        (mask_handle(one.conversation_id), mask(turn))
-        for one in newest
-        for turn in memory.conversations.recent(one.conversation_id, RECENT)
+        (mask_handle(summary.conversation_id), mask(turn))
+        for summary in newest
+        for turn in memory.conversations.recent(summary.conversation_id, RECENT)
     ]
     turns.sort(key=lambda pair: pair[1].ts)
     return render.recent_text(turns[-RECENT:])
@@ -127,9 +123,9 @@ def prompt(name: str, given: Mapping[str, str]) -> tuple[str, str]:
         raise NotFound("prompt", name)
     text = spec.text
     for argument, _, required in spec.arguments:
-        value = given.get(argument, "").strip()
-        if required and not value:
+        filled = given.get(argument, "").strip()
+        if required and not filled:
             raise InvalidInput(argument, given.get(argument), "is required")
-        said = f" ({value})" if value and not required else value
-        text = text.replace("{" + argument + "}", said)
+        inserted = f" ({filled})" if filled and not required else filled
+        text = text.replace("{" + argument + "}", inserted)
     return spec.description, text

@@ -1,4 +1,4 @@
-"""The routes of deep recall: questions that need more than a search, and what comes of them."""
+"""The routes of deep recall: questions that need more than a search, and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes of documents: files whose text is kept."""
+"""The routes of documents: files stored as text."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 )
 async def add_document(request: Request, query: Annotated[NewDocumentQuery, Query()]) -> Response:
     """201 when it is new, or a new version of its name; 200 when these bytes are kept already."""
-    data = await request.body()
+    content = await request.body()
 
     def taken(memory: Memory) -> AddedDocument:
         return memory.add_document(
-            data,
+            content,
             name=query.name,
             title=query.title,
             date=query.date,
@@ -90,12 +90,12 @@ def document_sections(memory: Memory, document_id: Name) -> Any:
 async def document_file(request: Request, document_id: Name) -> Response:
     """404 also where only its text was kept."""
     service, namespace = service_of(request), caller_of(request).namespace
-    data = await service.run(
+    content = await service.run(
         "question", partial(service.view(namespace).document_file, document_id)
     )
-    # Never shown as a page of this server: it may hold scripts.
+    # Never rendered as a page of this server: it may contain scripts.
     headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
-    return Response(data, media_type="application/octet-stream", headers=headers)
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 @router.answers("DELETE /documents/{document_id}", "Forget a document", Forgotten)

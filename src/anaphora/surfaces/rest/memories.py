@@ -57,7 +57,7 @@ def remember(memory: Memory, body: NewMemoryBody) -> Any:
 @router.answers("POST /memories/many", "Remember many things", list[Remembered], 201)
 def remember_many(memory: Memory, body: NewMemories) -> Any:
     """As if one after the other; all are checked before any is kept."""
-    return memory.remember_many([item.given() for item in body.items])
+    return memory.remember_many([new.given() for new in body.items])
 
 
 @router.answers("GET /memories", "List memories", MemoryPage)
@@ -69,9 +69,9 @@ def list_memories(memory: Memory, query: ListQuery) -> Any:
 @router.answers("POST /search", "Search everything", SearchHits, reads=True)
 def search(memory: Memory, body: SearchQuestion) -> Any:
     """Memories, notes, turns, files and documents in one list, with the words that matched."""
-    given = body.given()
-    given |= times_between(given, memory.local_time)
-    return memory.search(given.pop("query"), **given)
+    fields = body.given()
+    fields |= times_between(fields, memory.local_time)
+    return memory.search(fields.pop("query"), **fields)
 
 
 @router.answers("POST /memories/recall", "Recall memories", Memories, reads=True, shown=False)
@@ -150,7 +150,7 @@ def get_memory(memory: Memory, memory_id: Name) -> Any:
 @router.answers("PATCH /memories/{memory_id}", "Change a memory", Remembered)
 def update_memory(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
     """Another text, payload or path makes a new version; the old one stays in its history."""
-    # What was not sent stays as it is.
+    # Fields that were not sent stay unchanged.
     return memory.update(memory_id, **{name: getattr(body, name) for name in body.model_fields_set})
 
 
@@ -164,9 +164,9 @@ def _filters(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        filters = json.loads(text)
     except (ValueError, RecursionError):
         raise FilterError("filters", text, "expected a filter in JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(filters, dict):
         raise FilterError("filters", text, "expected a JSON object")
-    return found
+    return filters

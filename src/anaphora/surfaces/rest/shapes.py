@@ -1,6 +1,6 @@
-"""What answers look like: known to the OpenAPI document alone.
+"""The schemas of answers, used only by the OpenAPI document.
 
-Most are the frozen values themselves and what goes around them; `surfaces.wire` makes their JSON.
+Most are the frozen values themselves and their envelopes; `surfaces.wire` makes their JSON.
 """
 
 from __future__ import annotations
@@ -355,7 +355,7 @@ PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
     InternalProblem: ("internal",),
     OtherProblem: (),
 }
-"""The forms of problems, and the names of those that have it; the last is that of the others."""
+"""The forms of problems, with the names of those that use each; the last is for all others."""
 
 
 Gaps = list[Gap]
