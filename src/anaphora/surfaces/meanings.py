@@ -1,7 +1,7 @@
-"""What parameters mean: one text for REST, MCP and the command line, where they say the same.
+"""The descriptions of parameters: one text for REST, MCP and the command line.
 
-A name means the same wherever it stands, but for the few that are listed with their place: a path
-of the HTTP API, or the name of a schema. Plain data, without a library.
+A name means the same everywhere, except for the few listed with their context: a path of the HTTP
+API, or the name of a schema. Plain data, without a library.
 """
 
 from __future__ import annotations
@@ -156,5 +156,5 @@ _HERE: Final = {
 
 
 def meaning(name: str, place: str = "") -> str:
-    """What `name` means at `place`; "" where nobody said."""
+    """The description of `name` in the context `place`; "" if there is none."""
     return _HERE.get((place, name)) or _EVERYWHERE.get(name, "")

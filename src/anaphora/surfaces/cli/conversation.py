@@ -323,8 +323,9 @@ def show(
     """Show a whole conversation."""
     with open_memory(context) as memory:
         conversation_id = resolve_conversation(memory, conversation_id)
-        found = memory.conversations.get(conversation_id)
-        thread = must_exist(found, "conversation", conversation_id)
+        thread = must_exist(
+            memory.conversations.get(conversation_id), "conversation", conversation_id
+        )
         tool_calls = memory.tool_calls(conversation_id) if calls else ()
     if as_json:
         emit({"conversation": thread, "tool_calls": tool_calls} if calls else thread)

@@ -190,7 +190,9 @@ def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool)
             _show_answer(trace)
             return
         stored = home.traces(100)
-    rows = [[each.id, shown_minute(each.made_at), each.question[:80]] for each in stored]
+    rows = [
+        [summary.id, shown_minute(summary.made_at), summary.question[:80]] for summary in stored
+    ]
     columns = ("trace", "when", "question")
     present(stored, table("", columns, rows) if rows else "no traces", as_json=as_json)
 

@@ -229,8 +229,8 @@ def open_payload(
 ) -> None:
     """Open an entry that a server gave for a query_hash, with this device's keys."""
     with open_memory(context) as memory:
-        entry = memory.sync.open(_read(payload))
-    present(entry, _show_entry, as_json=as_json)
+        opened = memory.sync.open(_read(payload))
+    present(opened, _show_entry, as_json=as_json)
 
 
 @app.command()

@@ -245,8 +245,8 @@ class Gate:
         if secret is None:
             return None
         # The user's own token is valid on loopback addresses only, not through a proxy.
-        here = self._public is None or _is_loopback_name(headers.get("host", "").lower())
-        if here and is_own(secret, self._own):
+        direct = self._public is None or _is_loopback_name(headers.get("host", "").lower())
+        if direct and is_own(secret, self._own):
             return OWN
         return await self._checking.do(self._look_up, secret)
 

@@ -105,7 +105,10 @@ class FairSessions:
             (most,) = counts.most_common(1)[0][:1]
             names = [name for name, session in self._sessions.items() if session.caller == most]
             # If none is silent, the oldest of those that wait for an answer or for events.
-            name = next((each for each in names if not self._sessions[each].requests), names[0])
+            name = next(
+                (session_id for session_id in names if not self._sessions[session_id].requests),
+                names[0],
+            )
             del self._sessions[name]
             _log.info("MCP: more than %d sessions: the oldest silent one has ended", self._most)
             await self._end(name, scope)

@@ -175,8 +175,8 @@ async def answer(
     def work() -> tuple[Any, str]:
         # Serialised in the worker thread, so that the event loop stays free for other requests.
         with service.permits.held() if kind == "question" else nullcontext():
-            value = call(service.view(namespace))
-            return value, dumps(value if verbatim else mask(value), indent=None)
+            payload = call(service.view(namespace))
+            return payload, dumps(payload if verbatim else mask(payload), indent=None)
 
     payload, body = await _await_unless_gone(request, service.begin(kind, work))
     code = status if isinstance(status, int) else status(payload)

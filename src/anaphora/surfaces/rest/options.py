@@ -19,8 +19,8 @@ class ServerOptions:
 
     `hosts` are the names (without port) by which it may be called, in addition to those of
     loopback; `any_address` also allows every IP address, since DNS rebinding needs a name.
-    `origins` are other sites whose pages may call it ("https://example.org"). `rate` requests per second and
-    `burst` at once are allowed per token, or per address without one; rate 0 is no limit.
+    `origins` are other sites whose pages may call it ("https://example.org"). `rate` requests per
+    second and `burst` at once are allowed per token, or per address without one; 0 is no limit.
     `long_seconds` is the limit for calls that may take long (deep recall, dream, import, indexing),
     which have their own threads; up to `waiting` calls, and `long_waiting` long ones, may queue.
     Of the threads that answer questions, about `computing` compute at a time: one in Python, and
