@@ -49,16 +49,11 @@ class LineHandler(logging.Handler):
     def _line(self, record: logging.LogRecord) -> str:
         message = one_line(_message(record).partition("\n")[0], _LINE)
         error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            message += self._reported(error, record.name)
+        if error is not None and not isinstance(error, STOPS):
+            incident = report(self._environ, error, surface=self._surface, operation=record.name)
+            message += f" (incident {incident.id}: {incident.summary})"
         level = record.levelname.lower()
         return message if record.levelno <= logging.INFO else f"{level}: {message}"
-
-    def _reported(self, error: BaseException, operation: str) -> str:
-        if isinstance(error, STOPS):
-            return ""
-        incident = report(self._environ, error, surface=self._surface, operation=operation)
-        return f" (incident {incident.id}: {incident.summary})"
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -258,19 +258,18 @@ async def _events(
     running.add_done_callback(lambda _: loop.call_soon(waiting.put_nowait, _END))
     try:
         yield ": the steps come as they happen\n\n"
-        while (text := await _next(waiting, service.options.heartbeat)) != _END:
+        while True:
+            try:
+                text = await asyncio.wait_for(waiting.get(), service.options.heartbeat)
+            except TimeoutError:
+                text = ": still at it\n\n"
+            if text == _END:
+                break
             yield text
         yield _last_event(running, scope, verbatim=verbatim)
     finally:
         # Cancelling the future does not end a call in progress.
         running.cancel()
-
-
-async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
-    try:
-        return await asyncio.wait_for(waiting.get(), heartbeat)
-    except TimeoutError:
-        return ": still at it\n\n"
 
 
 def _last_event(running: asyncio.Future[Any], scope: Scope, *, verbatim: bool) -> str:

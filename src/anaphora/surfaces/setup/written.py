@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -70,14 +71,10 @@ def _is_set_up(client: str, folders: ClientFolders) -> bool:
         return not written_setup(client, folders).is_empty
     except (InvalidInput, StoreError):
         # A damaged file that does not mention Anaphora is ignored.
-        paths = {entry.path for entry in entries(client, folders, _ANY_COMMAND)}
-        return any(_mentions(path) for path in paths)
-
-
-def _mentions(place: Any) -> bool:
-    try:
-        return b"anaphora" in place.read_bytes()
-    except OSError:
+        for path in {entry.path for entry in entries(client, folders, _ANY_COMMAND)}:
+            with suppress(OSError):
+                if b"anaphora" in path.read_bytes():
+                    return True
         return False
 
 

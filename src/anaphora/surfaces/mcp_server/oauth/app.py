@@ -142,7 +142,14 @@ class AuthorizationServer:
         return await self._register.handle(request)
 
     async def _authorize_request(self, request: Request) -> Response:
-        if not await self._may_ask(request):
+        form = request.query_params if request.method == "GET" else await request.form()
+        client_id = str(form.get("client_id", ""))
+        # A flood of new or invented client ids must not use up the limit of registered ones.
+        if await self.provider.get_client(client_id) is None:
+            may_ask = self._unknown.take(peer_of(request.scope))
+        else:
+            may_ask = self._requests.take(client_id)
+        if not may_ask:
             return _too_many_requests()
         answer = await self._authorize.handle(request)
         to = answer.headers.get("location", "")
@@ -151,14 +158,6 @@ class AuthorizationServer:
             why = f"{query.get('error', '')}: {query.get('error_description', '')}"
             return message_page("This request cannot be granted", why, 400)
         return answer
-
-    async def _may_ask(self, request: Request) -> bool:
-        form = request.query_params if request.method == "GET" else await request.form()
-        client_id = str(form.get("client_id", ""))
-        # A flood of new or invented client ids must not use up the limit of registered ones.
-        if await self.provider.get_client(client_id) is None:
-            return self._unknown.take(peer_of(request.scope))
-        return self._requests.take(client_id)
 
     async def _approve(self, request: Request) -> Response:
         form = request.query_params if request.method == "GET" else await request.form()
