@@ -16,7 +16,7 @@ from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
 from anaphora.values.audit import AuditAction, AuditEntry, AuditReport, AuditStatus
 
-app = typer.Typer(no_args_is_help=True, help="A trail of what was done, by whom and when.")
+app = typer.Typer(no_args_is_help=True, help="An audit trail: what was done, by whom and when.")
 _IDS = 3
 
 
@@ -59,7 +59,7 @@ def show(
     question: Annotated[str | None, typer.Option(help=meaning("question", "/v1/audit"))] = None,
     as_json: Json = False,
 ) -> None:
-    """Show entries, the last first."""
+    """Show entries, newest first."""
     with open_memory(context) as memory:
         events = memory.audit.show(
             limit=limit,
@@ -77,7 +77,7 @@ def verify(
     tip: Annotated[str | None, typer.Option(help=meaning("tip", "/v1/audit/verify"))] = None,
     as_json: Json = False,
 ) -> None:
-    """Follow the whole trail; exit code 1 where an entry does not follow from the one before."""
+    """Verify the whole trail; exit code 1 if an entry does not follow from the previous one."""
     with open_memory(context) as memory, long_work("Verifying", kept=READ, quiet=as_json):
         report = memory.audit.verify(tip)
     present(report, _show_report, as_json=as_json)
@@ -113,7 +113,7 @@ def _show_report(report: AuditReport) -> None:
     if report.problem is None:
         out.print(f"{counted(report.entries, 'entry', 'entries')}: each follows from the last")
         if report.tip:
-            out.print(styled(f"tip {report.tip} (keep it elsewhere, and give it to --tip later)"))
+            out.print(styled(f"tip {report.tip} (save it elsewhere, and pass it to --tip later)"))
         return
     problem = report.problem
     out.print(styled(f"{problem.fault} from entry {problem.number} on: {problem.detail}", "red"))

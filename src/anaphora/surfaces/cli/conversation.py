@@ -179,16 +179,13 @@ def import_(
         present(report, _show_import, as_json=as_json)
         if embed:
             finish_vectors(memory, quiet=as_json)
-    if report.problems or _is_blank(report):
-        raise typer.Exit(EXIT_PARTLY)
-
-
-def _is_blank(report: ImportReport) -> bool:
-    """Whether the formats were recognised but the files were empty."""
     from anaphora.ingest.importers.passing import EMPTY
 
+    # The formats were recognised, but the files were empty.
     has_content = report.conversations or _has_memories(report)
-    return not has_content and any(kind.startswith(EMPTY) for kind in report.left_out)
+    is_blank = not has_content and any(kind.startswith(EMPTY) for kind in report.left_out)
+    if report.problems or is_blank:
+        raise typer.Exit(EXIT_PARTLY)
 
 
 def _show_unknown(error: UnknownFormat) -> bool:
@@ -236,7 +233,7 @@ def _show_import(report: ImportReport) -> None:
         more = len(report.gone) - _MOST_GONE
         out.print(
             Text(
-                f"  no longer there, and kept here: {named}"
+                f"  deleted at the source, kept here: {named}"
                 + (f" and {more} more" if more > 0 else "")
                 + " (anaphora history PATH shows what they said)"
             )
@@ -315,9 +312,7 @@ def show(
     context: typer.Context,
     conversation_id: Annotated[str, typer.Argument(help="The conversation's id.")],
     last: Annotated[int | None, typer.Option(min=1, help="Only the last turns.")] = None,
-    calls: Annotated[
-        bool, typer.Option("--calls", help="Also what the agent did with its tools.")
-    ] = False,
+    calls: Annotated[bool, typer.Option("--calls", help="Also the agent's tool calls.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show a whole conversation."""
@@ -370,7 +365,7 @@ def recall(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Recall the turns that matter for a question."""
+    """Recall the turns relevant to a question."""
     with open_memory(context, warm=mode != "words") as memory:
         if conversation_id is not None:
             conversation_id = resolve_conversation(memory, conversation_id)
@@ -420,7 +415,7 @@ def redact(
     index: Annotated[int, typer.Argument(min=0, help="The turn's index, from 0.")],
     as_json: Json = False,
 ) -> None:
-    """Remove one turn's words from the file and the index; its place stays, marked as redacted."""
+    """Remove one turn's text from the file and the index; the turn stays, marked as redacted."""
     with open_memory(context) as memory:
         conversation_id = resolve_conversation(memory, conversation_id)
         redacted = memory.conversations.redact(conversation_id, index)

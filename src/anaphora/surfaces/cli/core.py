@@ -38,7 +38,7 @@ def show(
     block: Annotated[bool, typer.Option("--block", help="The text as an agent gets it.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the block: what is pinned, in order, then rules and preferences; what did not fit."""
+    """Show the block: pinned memories in order, rules, preferences, and what did not fit."""
     with open_memory(context) as memory:
         core = memory.core_block(budget=budget)
     if block and not as_json:
@@ -72,7 +72,7 @@ def pin(
     at: Annotated[int | None, typer.Option("--at", min=1, help=_AT)] = None,
     as_json: Json = False,
 ) -> None:
-    """Pin a memory: it is in every session, and so is whatever takes its place."""
+    """Pin a memory: every session gets it, or the memory that replaces it."""
     with open_memory(context) as memory:
         pinned = memory.pin(_find_memory(memory, id_), at)
     present({"id": pinned}, f"pinned {short_id(pinned)}", as_json=as_json)
@@ -82,10 +82,10 @@ def pin(
 def move(
     context: typer.Context,
     id_: Which,
-    position: Annotated[int, typer.Argument(min=1, help="Its place among the pinned, from 1.")],
+    position: Annotated[int, typer.Argument(min=1, help="Its position among the pinned, from 1.")],
     as_json: Json = False,
 ) -> None:
-    """Move a pinned memory to another place."""
+    """Move a pinned memory to another position."""
     with open_memory(context) as memory:
         pinned = memory.pin(_find_memory(memory, id_), position)
     present({"id": pinned}, f"moved {short_id(pinned)}", as_json=as_json)

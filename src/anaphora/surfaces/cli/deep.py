@@ -128,7 +128,7 @@ def deep(
         str | None, typer.Option(metavar="TRACE_ID", help="Show a stored trace.")
     ] = None,
     traces: Annotated[bool, typer.Option("--traces", help="List the stored traces.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="All places, each whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All sources in full.")] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a question over many conversations: a model writes its own search, in a sandbox."""
@@ -227,7 +227,7 @@ def _show_answer(answer: DeepAnswer, *, full: bool = True) -> None:
             more = len(answer.sources) - most
             out.print(styled(f"… and {counted(more, 'more place')} (--full)", "dim"))
     for word, remark in (
-        (answer.cached, "from the cache: nothing it stands on has changed"),
+        (answer.cached, "from the cache: its sources have not changed"),
         (
             not answer.complete and answer.limit,
             f"incomplete: the limit of {answer.limit} was reached",
@@ -367,8 +367,8 @@ def _show_extracted(done: Extracted) -> None:
         out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
         return
     early = {
-        "malformed": "the model's reply was no list of facts: nothing of it was taken",
-        "cut": "the model's reply was cut at its limit of tokens: nothing of it was taken",
+        "malformed": "the model's reply was not a list of facts and was ignored",
+        "cut": "the model's reply was cut off at its token limit and was ignored",
     }
     if done.skipped:
         limit = f"the limit of {done.skipped} was reached"

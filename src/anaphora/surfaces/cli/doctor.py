@@ -79,7 +79,7 @@ def _clients(program: Sequence[str]) -> Iterator[Finding]:
         failed = next((trial for trial in trials if trial.problem), None)
         if failed is None:
             answered = [
-                f"the {trial.what} answered in {trial.seconds:.1f} s, with the sentence it was told"
+                f"the {trial.what} answered in {trial.seconds:.1f} s and recalled a test sentence"
                 for trial in trials
             ]
             yield Finding(client, True, "; ".join(answered))

@@ -47,13 +47,11 @@ def add(
     files: Annotated[list[Path], typer.Argument(parser=typed_path, help="The files.")],
     name: Annotated[
         str | None,
-        typer.Option(help="What it is known by (its path); a new file of a name replaces the old."),
+        typer.Option(help="Its name (default: its path); a new file of a name replaces the old."),
     ] = None,
-    title: Annotated[
-        str | None, typer.Option(help="What it is called, instead of its own.")
-    ] = None,
+    title: Annotated[str | None, typer.Option(help="Its title (default: the file's own).")] = None,
     date: Annotated[
-        str | None, typer.Option(help="Its date, instead of its own: 2026-03-01.")
+        str | None, typer.Option(help="Its date, e.g. 2026-03-01 (default: the file's own).")
     ] = None,
     origin: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
@@ -61,7 +59,7 @@ def add(
         bool | None,
         typer.Option(
             "--keep-file/--text-only",
-            help="Keep the file beside its text (default: unless its text had secrets).",
+            help="Store the file with its text (default: unless the text had secrets).",
             show_default=False,
         ),
     ] = None,
@@ -112,7 +110,7 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
     as_json: Json = False,
 ) -> None:
-    """List documents, the last added first."""
+    """List documents, last added first."""
     with open_memory(context) as memory:
         documents = memory.documents(limit=limit, history=history)
         if not documents:
@@ -132,7 +130,7 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="DOCUMENT", help=DOCUMENT)],
     as_json: Json = False,
 ) -> None:
-    """Show a document with its text, section by section; of a section's id that one alone."""
+    """Show a document with its text, or a single section by its id."""
     with open_memory(context) as memory:
         document, section = _resolve(memory, id_)
         show_whole(memory, document, section, as_json=as_json)
@@ -181,7 +179,7 @@ def forget(
     now: Annotated[
         bool, typer.Option("--now", help="Erase at once: nothing can bring it back.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, do not forget.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -232,7 +230,7 @@ def _show_added(done: AddedDocument) -> None:
     for problem in done.problems:
         out.print(styled(f"   not read: {problem.place}: {problem.reason}", "yellow"))
     if done.redacted:
-        remark = "" if done.document.file_kept else "; the file itself is not kept"
+        remark = "" if done.document.file_kept else "; the file itself is not stored"
         out.print(
             styled(f"   redacted before storing: {', '.join(done.redacted)}{remark}", "yellow")
         )

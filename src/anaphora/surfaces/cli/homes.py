@@ -80,7 +80,7 @@ def backup(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Back up the whole home to one file, even while others write."""
+    """Back up the whole home to one file, even while other programs write."""
     require_whole_home(context, "backup")
     path = path or _dated_backup(client_folders().user)
     with (

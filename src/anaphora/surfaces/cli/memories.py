@@ -47,7 +47,7 @@ from anaphora.values.memories import (
 AROUND = 2
 """Turns shown before and after the one that was asked for."""
 SHOWN_IDS = 10
-ID = "The id, or its last characters, as they are shown."
+ID = "The id or its last characters."
 Tags = Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")]
 Types = Annotated[
     str | None, typer.Option("--type", help="Only of this type: episodic, semantic, procedural.")
@@ -78,7 +78,7 @@ def remember(
         str, typer.Option("--type", help="episodic, semantic or procedural.")
     ] = "semantic",
     path: Annotated[
-        str | None, typer.Option(help="What this is the value of, e.g. user.editor.")
+        str | None, typer.Option(help="Key (e.g. user.editor). A new value replaces the old one.")
     ] = None,
     payload: Annotated[str | None, typer.Option(help="A JSON object to store with it.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
@@ -120,13 +120,13 @@ def remember(
     for rival in done.conflicts:
         out.print(
             styled(
-                f"  {shown_day(rival.created_at)} {short_id(rival.id)} says otherwise:", "yellow"
+                f"  {shown_day(rival.created_at)} {short_id(rival.id)} contradicts it:", "yellow"
             )
         )
         show_text(out, rival.text)
         pair = f"anaphora settle {short_id(done.id)} {short_id(rival.id)}"
         out.print(styled(f"  if it is replaced: {pair} --as replaces", "dim"))
-        out.print(styled(f"  if both hold:      {pair} --as both_hold", "dim"))
+        out.print(styled(f"  if both are true:  {pair} --as both_hold", "dim"))
 
 
 def _read_text(text: str) -> str:
@@ -213,7 +213,7 @@ def list_(
     cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List memories, the last changed first."""
+    """List memories, last changed first."""
     with open_memory(context) as memory:
         page = memory.list(_filters(filters, tag, type_), limit=limit, cursor=cursor)
         if not page.items:
@@ -311,7 +311,7 @@ def _show_details(record: MemoryRecord) -> None:
 
 def history(
     context: typer.Context,
-    path: Annotated[str, typer.Argument(help="What the memories are values of: user.editor.")],
+    path: Annotated[str, typer.Argument(help="The key of the memories, e.g. user.editor.")],
     as_json: Json = False,
 ) -> None:
     """Show every value that a path had, oldest first."""
@@ -330,7 +330,7 @@ def update(
     context: typer.Context,
     id_: Annotated[str, typer.Argument(metavar="ID", help="The memory's id.")],
     text: Annotated[
-        str | None, typer.Option(help="New words; the old ones stay in history.")
+        str | None, typer.Option(help="The new text; the old one stays in history.")
     ] = None,
     type_: Annotated[str | None, typer.Option("--type", help="A new type.")] = None,
     payload: Annotated[str | None, typer.Option(help="A new JSON object.")] = None,
@@ -339,7 +339,7 @@ def update(
     expires: Annotated[str | None, typer.Option(help=f"When it expires. {WHEN}")] = None,
     as_json: Json = False,
 ) -> None:
-    """Change a memory. New words make a new version; the old one stays in its history."""
+    """Change a memory. A new text makes a new version; the old one stays in its history."""
     fields: dict[str, Any] = {
         "text": text,
         "type": type_,
@@ -431,14 +431,14 @@ def forget(
     now: Annotated[
         bool, typer.Option("--now", help="Erase at once: nothing can bring it back.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, do not forget.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
     """Forget one memory or all matches. Undo within 24 hours, unless --now.
 
     Hidden at once, it is erased after 24 hours; `anaphora undo-forget ID` restores it until then.
-    --now erases it before the command returns, and lists what still contains the words.
+    --now erases it before the command returns, and lists what still contains the text.
     """
     chosen = _filters(filters, tag, type_)
     with open_memory(context) as memory:

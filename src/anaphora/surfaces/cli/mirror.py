@@ -31,10 +31,10 @@ def register(program: typer.Typer) -> None:
 def init(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(parser=typed_path, metavar="FOLDER", help="Where the files lie.")
+        Path, typer.Argument(parser=typed_path, metavar="FOLDER", help="The folder for the files.")
     ],
     plain: Annotated[
-        bool, typer.Option("--plain", help="Of an encrypted home, too: files are not encrypted.")
+        bool, typer.Option("--plain", help="Also of an encrypted home: files are not encrypted.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -47,13 +47,13 @@ def init(
 @app.command()
 def now(
     context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, change nothing.")] = False,
     accept_deletions: Annotated[
-        bool, typer.Option("--accept-deletions", help="Though most of the files are gone.")
+        bool, typer.Option("--accept-deletions", help="Accept that most of the files were deleted.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make memories and files alike: edits come in, what is new goes out."""
+    """Import edits of the files, and write new memories to files."""
     stored = f"Files and memories compared so far are stored. {AGAIN}"
     with (
         open_memory(context) as memory,
@@ -72,7 +72,7 @@ def watch(
         float, typer.Option(min=1, help="Seconds between two comparisons.")
     ] = MIRROR_EVERY,
 ) -> None:
-    """Compare again and again, until interrupted."""
+    """Compare repeatedly until interrupted."""
     with open_memory(context) as memory:
         memory.on("mirror", _show_report)
         watch_until_stopped(memory.mirror, every, "mirroring")
@@ -80,7 +80,7 @@ def watch(
 
 @app.command()
 def status(context: typer.Context, as_json: Json = False) -> None:
-    """Where it is mirrored, when it was compared last, and what was left alone."""
+    """Show the folder, the last comparison, and skipped files."""
     with open_memory(context) as memory:
         state = memory.mirror.status()
     present(state, _show_status, as_json=as_json)
@@ -103,8 +103,9 @@ def _show_report(report: MirrorReport) -> None:
     ]
     out.print("; ".join(parts))
     for conflict in report.conflicts:
-        whose = "the file's words hold" if conflict.kept == "file" else "the memory's words hold"
-        out.print(styled(f"both changed: {conflict.file}: {whose}, the others are history"))
+        winner = "file" if conflict.kept == "file" else "memory"
+        line = f"both changed: {conflict.file}: the text of the {winner} is current"
+        out.print(styled(f"{line}, the other one is in history"))
     for problem in report.problems:
         out.print(styled(f"left alone: {problem.file}: {problem.reason}", "yellow"))
     for file in report.waiting:

@@ -71,7 +71,7 @@ def delete(
         with long_work("Deleting", kept=f"It is partly deleted. {AGAIN}", quiet=as_json):
             done = memory.delete_namespace(name)
     lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened only it"]
-    lines += [f"left where it is: {path}" for path in done.left]
+    lines += [f"not deleted: {path}" for path in done.left]
     if not done.clean:
         lines.append("another program reads the database: restart it to clear its write-ahead log")
     present(done, "\n".join(lines), as_json=as_json)

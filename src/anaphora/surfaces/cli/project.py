@@ -70,7 +70,7 @@ def index(
 ) -> None:
     """Index a project. Run again, it reads only what changed.
 
-    Words find it at once. Then the vectors are computed, which can be interrupted.
+    It is searchable by keyword at once. Then the vectors are computed, which can be interrupted.
     """
     with open_memory(context, warm=embed, begins=True) as memory:
         stored = f"Files indexed so far are stored. {AGAIN}"
@@ -95,15 +95,13 @@ def _show_report(report: IndexReport) -> None:
     done = [f"{getattr(report, kind)} {kind}" for kind in kinds if getattr(report, kind)]
     out.print("  " + ", ".join(done) if done else "  nothing changed")
     if report.pending:
-        out.print(
-            f"  {report.pending} sections have no vector yet; they are found by words until then"
-        )
+        out.print(f"  {report.pending} sections have no vector yet; search by keyword finds them")
     secret = [skipped for skipped in report.skipped if skipped.reason in _SECRET]
     other_files = [skipped for skipped in report.skipped if skipped.reason not in _SECRET]
     _show_some(
         [f"left out: {skipped.path}: {skipped.reason}" for skipped in secret], "secret files"
     )
-    _show_some([f"secrets taken out: {path}" for path in report.redacted], "files")
+    _show_some([f"secrets redacted: {path}" for path in report.redacted], "files")
     _show_some(
         [f"left out: {skipped.path}: {skipped.reason}" for skipped in other_files], "files left out"
     )
@@ -269,7 +267,7 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
         ("Changed lately", warm.changed),
         ("Diary", warm.diary),
         ("Last sessions", warm.sessions),
-        ("Also kept", warm.facts),
+        ("Facts", warm.facts),
     )
     for heading, memories in parts:
         _show_memories(out, heading, memories)
@@ -336,7 +334,7 @@ def notes(
     for note in observations:
         _show_entry(note, note.kind.replace("_", " "), note.text)
     if not observations:
-        console().print("no notes yet: anaphora observe takes one")
+        console().print("no notes yet: add one with anaphora observe")
 
 
 def diary(

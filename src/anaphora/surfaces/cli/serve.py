@@ -254,7 +254,7 @@ def create(
     expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
     person: Annotated[
         str,
-        typer.Option(help="The name of the person it is for: what is written with it says so."),
+        typer.Option(help="The person it is for; recorded with everything written with it."),
     ] = "",
     as_json: Json = False,
 ) -> None:

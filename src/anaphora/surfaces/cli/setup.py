@@ -117,9 +117,9 @@ def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: lis
             answered = f"the {trial.what} answered in {trial.seconds:.1f} s"
             out.print(styled(f"{answered}: a sentence was stored and recalled", "dim"))
     if failed:
-        out.print(styled(f"not done; to mend it, run: {failed[0].remedy}", "yellow"))
+        out.print(styled(f"setup is incomplete; to repair it, run: {failed[0].remedy}", "yellow"))
     elif partly and made:
-        out.print("the rest is done; what stands above is yours to do")
+        out.print("the rest is done; make the changes above yourself")
     elif made and undo:
         out.print("undone")
     elif made:

@@ -34,7 +34,6 @@ from anaphora.values.sync import (
     SyncReport,
     SyncRollback,
     SyncStatus,
-    SyncVerification,
 )
 
 _LONGEST_CODE: Final = 20
@@ -43,7 +42,7 @@ _ENTRY_ID: Final = re.compile(r"[0-9a-f]{64}")
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="The same memory on several devices, through a place that cannot read it.",
+    help="The same memory on several devices, through a remote that cannot read it.",
 )
 
 
@@ -64,7 +63,7 @@ def init(
         typer.Option("--join", help="Join: asks for the code that `sync pair` shows, or a key."),
     ] = False,
     name: Annotated[
-        str | None, typer.Option(help="What other devices call this one; by default its host name.")
+        str | None, typer.Option(help="This device's name (default: its host name).")
     ] = None,
     key_file: Annotated[
         Path | None,
@@ -118,7 +117,7 @@ def watch(
         float, typer.Option(min=1, help="Seconds between two exchanges.")
     ] = SYNC_EVERY,
 ) -> None:
-    """Exchange again and again, until interrupted."""
+    """Exchange repeatedly until interrupted."""
     with open_memory(context) as memory:
         memory.on("sync", _show_report)
         watch_until_stopped(memory.sync, every, "syncing")
@@ -169,7 +168,7 @@ def remove(
     """Remove a device. The others continue with a new key that it does not have."""
     with open_memory(context) as memory:
         if not yes:
-            typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
+            typer.confirm(f"Remove {device}? It keeps the data it has.", abort=True)
         with long_work("Removing the device", kept=_KEPT, quiet=as_json) as progress:
             members = memory.sync.remove(device, progress=progress)
     present(list(members), _show_devices, as_json=as_json)
@@ -183,7 +182,11 @@ def verify(context: typer.Context, as_json: Json = False) -> None:
         long_work("Verifying", kept=READ, quiet=as_json) as progress,
     ):
         report = memory.sync.verify(progress=progress)
-    present(report, _show_verified, as_json=as_json)
+    entries = counted(report.entries, "entry", "entries")
+    text = f"{entries} of {counted(report.devices, 'device')} are unchanged"
+    if report.without_content:
+        text += f"; {report.without_content} were emptied on purpose"
+    present(report, text, as_json=as_json)
 
 
 @app.command()
@@ -203,7 +206,7 @@ def rollback(
     to: Annotated[
         str, typer.Argument(help="A time such as 2026-05-01T12:00, or the id of an entry.")
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -235,7 +238,7 @@ def open_payload(
 
 @app.command()
 def key(context: typer.Context, as_json: Json = False) -> None:
-    """Print the key with which another device joins. Whoever has it can read everything."""
+    """Print the key for joining another device. It gives access to everything."""
     with open_memory(context) as memory:
         exported = memory.sync.export_key()
     if as_json:
@@ -246,7 +249,7 @@ def key(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def fork(context: typer.Context, as_json: Json = False) -> None:
-    """Go on as a device of its own: a home that was copied, or restored from a backup."""
+    """Continue as a new device, after a home was copied or restored from a backup."""
     with open_memory(context) as memory:
         state = memory.sync.fork()
     present(state, f"this is device {state.device} now", as_json=as_json)
@@ -254,7 +257,7 @@ def fork(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def leave(context: typer.Context, as_json: Json = False) -> None:
-    """Stop syncing this namespace. What is here stays; the remote keeps what it has."""
+    """Stop syncing this namespace. Local and remote data stay."""
     with open_memory(context) as memory:
         memory.sync.leave()
     present({"done": "left"}, "left", as_json=as_json)
@@ -317,20 +320,13 @@ def _show_entry(entry: SyncEntry) -> None:
     when = "" if entry.at is None else f", {shown_minute(entry.at)}"
     out.print(styled(f"entry {entry.number} of device {entry.device}{when}"))
     if entry.without_content:
-        out.print("it has no content any more")
+        out.print("its content was deleted")
     elif not entry.signed:
         out.print("its device is not known here yet: `anaphora sync now`")
     for row in entry.items:
         out.print(styled(f"{row.kind} {row.id}{' (forgotten)' if row.forgotten else ''}", "bold"))
         for name, field in {**row.values, **row.added}.items():
             out.print(styled(f"  {name}: {json.dumps(field, ensure_ascii=False)}"))
-
-
-def _show_verified(report: SyncVerification) -> None:
-    entries = counted(report.entries, "entry", "entries")
-    text = f"{entries} of {counted(report.devices, 'device')} are unchanged"
-    emptied = f"; {report.without_content} were emptied on purpose"
-    console().print(text + (emptied if report.without_content else ""))
 
 
 def _show_rollback(found: SyncRollback) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import typer
 from typer.core import TyperCommand
 
-_AFTER: Final = "; what begins with a dash and is no option is written after `--`"
+_AFTER: Final = "; write a text that begins with a dash after `--`"
 
 
 class TextCommand(TyperCommand):

@@ -10,7 +10,7 @@ from anaphora.surfaces.cli.output import show_degraded
 from anaphora.surfaces.cli.progress import long_work
 from anaphora.values.conversations import Degraded
 
-EMBED: Final = "Compute the vectors now; otherwise questions begin to, and words answer meanwhile."
+EMBED: Final = "Compute the vectors now; otherwise questions do, with keyword search until then."
 
 _INTERRUPTED: Final = (
     "Everything is stored and can be searched by keyword. `anaphora reindex` computes the rest of "
@@ -27,4 +27,4 @@ def finish_vectors(memory: Memory, *, quiet: bool) -> None:
         with long_work("Computing vectors", kept=_INTERRUPTED, quiet=quiet) as progress:
             memory.reindex(progress=progress)
     except EmbeddingError as error:
-        show_degraded((Degraded("vectors", f"{error}; words find everything"),))
+        show_degraded((Degraded("vectors", f"{error}; search by keyword works"),))

@@ -23,12 +23,13 @@ from anaphora.values.deep import Budget
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
     from anaphora.values.deep import DeepStep
-    from anaphora.values.search import SearchHit
 
-NOTHING_YET: Final = "Nothing is kept yet that a new session should know."
+NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
 """Results of each lane that `search` lists."""
 _TITLE: Final = 80
+_LEFT_OUT: Final = ("text", "factors", "matches", "answers")
+"""Fields of a hit that `recall` omits: `fetch` and the caller's own tools provide the full text."""
 
 
 Arguments = Mapping[str, Any]
@@ -77,17 +78,16 @@ def recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer
     options = {**arguments, **times, "directory": context.directory, "read": READ_AWAITED}
     answer = mask(memory.search(**options))
     notices = [*answer.notices, *([render.silence_text(answer)] if answer.nearest else [])]
-    rows = [_compact_row(hit) for hit in answer]
+    rows = [
+        {
+            name: field
+            for name, field in plain(hit).items()
+            if name not in _LEFT_OUT and field not in ("", None, [], {})
+        }
+        for hit in answer
+    ]
     text = render.found_text(answer)
     return Answer(rows, text, answer.degraded, tuple(notices), answer.confidence)
-
-
-def _compact_row(hit: SearchHit) -> dict[str, Any]:
-    """A hit without its full text, which `fetch` and the caller's own tools provide."""
-    row = plain(hit)
-    for name in ("text", "factors", "matches", "answers"):
-        row.pop(name, None)
-    return {name: field for name, field in row.items() if field not in ("", None, [], {})}
 
 
 def recall_memory(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -239,7 +239,7 @@ def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> An
     if ended and context.background is not None:
         context.background(memory.run_jobs)
     counts = {"conversation_id": to, "kept": len(turns) - stored, "known": stored, "jobs": jobs}
-    text = f"{counts['kept']} kept, {stored} there already."
+    text = f"{counts['kept']} stored, {stored} already there."
     return Answer(counts, text + (" The session has ended." if ended else ""))
 
 
@@ -321,8 +321,8 @@ def _as_json(data: dict[str, Any]) -> Answer:
 
 
 def _stored_text(what: str, of: str, redacted: Sequence[str]) -> str:
-    out = f" Taken out before it was stored: {', '.join(redacted)}." if redacted else ""
-    return f"Kept the {what} {of}.{out}"
+    out = f" Redacted before storing: {', '.join(redacted)}." if redacted else ""
+    return f"Stored the {what} {of}.{out}"
 
 
 CALLS: Final[Mapping[str, Callable[[Memory, Arguments, CallContext], Answer]]] = {

@@ -56,14 +56,14 @@ def found_text(answer: Recall[SearchHit]) -> str:
         lines.append(quoted(hit.snippet or hit.title, _MOST))
         lines += map(headed, hit.versions)
     head = counted(len(answer.hits), "hit.", "hits.")
-    return _recall_text(answer, lines, head if answer.hits else "Nothing fits this.")
+    return _recall_text(answer, lines, head if answer.hits else "No results.")
 
 
 def silence_text(answer: Recall[Any]) -> str:
     """Why there is no result, and how to see the nearest."""
-    why = "no turn lies in the time that is asked about"
+    why = "no turns in the requested time"
     if answer.confidence is not None:
-        why = f"what is kept hardly answers this (probability {answer.confidence:.2f})"
+        why = f"no confident match (probability {answer.confidence:.2f})"
     return f"{why}; minConfidence 0 shows the nearest"
 
 
@@ -84,7 +84,7 @@ def turns_text(answer: Recall[TurnHit], query: str) -> str:
             lines.append(headed(f"shown: {excerpt_place(part)}"))
         lines += map(headed, version_lines(hit))
     head = counted(len(answer.hits), "turn.", "turns.")
-    return _recall_text(answer, lines, head if answer.hits else "No turn fits this.")
+    return _recall_text(answer, lines, head if answer.hits else "No matching turns.")
 
 
 def _passage(text: str, query: str) -> tuple[Excerpt | None, str]:
@@ -101,7 +101,7 @@ def recent_text(turns: Sequence[tuple[str, Turn]]) -> str:
     for conversation_id, turn in turns:
         position = f"conversation {one_line(conversation_id)}"
         lines += [_turn_head(turn, position), quoted(turn.text, _MOST)]
-    return _compose("" if turns else "No turn is kept yet.", lines)
+    return _compose("" if turns else "No turns are stored yet.", lines)
 
 
 def memories_text(records: Sequence[MemoryRecord]) -> str:
@@ -110,7 +110,7 @@ def memories_text(records: Sequence[MemoryRecord]) -> str:
     for record in records:
         head = headed(f"{record.id}, {shown_day(record.created_at)}, {record.type}:")
         lines += [head, quoted(record.text, _MOST)]
-    return _compose("" if records else "No memory is kept yet.", lines)
+    return _compose("" if records else "No memories are stored yet.", lines)
 
 
 def _turn_head(turn: Turn | TurnHit, position: str) -> str:
@@ -126,8 +126,8 @@ def memory_text(record: MemoryRecord) -> str:
         "path": record.path,
         "category": record.category,
         "tags": _names(record.tags),
-        "kept": shown_minute(record.created_at),
-        "said again": record.reinforce_count or None,
+        "stored": shown_minute(record.created_at),
+        "repeated": record.reinforce_count or None,
         "superseded by": record.superseded_by,
         "forgotten": "yes" if record.forgotten else None,
         "from": _names(record.sources),
@@ -144,18 +144,18 @@ def memory_text(record: MemoryRecord) -> str:
 def remembered_text(done: Remembered) -> str:
     """What happened to a memory that was stored."""
     outcome = {
-        "added": "Kept",
+        "added": "Stored",
         "reinforced": "It was already stored, and is reinforced:",
         "superseded": "Stored in place of an older value:",
         "updated": "Changed",
     }[done.action]
     lines = [f"{outcome} {done.id}."]
     if done.redacted:
-        lines.append(f"Taken out before it was stored: {', '.join(done.redacted)}.")
+        lines.append(f"Redacted before storing: {', '.join(done.redacted)}.")
     lines += [f"Note: {notice}." for notice in done.notices]
     against = {rival.id for rival in done.conflicts}
     if close := [rival for rival in done.related if rival not in against]:
-        lines.append(f"Close to it: {_names(close)}.")
+        lines.append(f"Similar: {_names(close)}.")
     lines += [f"Tell the user: {notice}." for notice in done.notices]
     if not done.conflicts:
         return "\n".join(lines)
@@ -177,19 +177,19 @@ def contradictions_text(pairs: Sequence[Contradiction]) -> str:
         state = "open" if pair.verdict is None else f"settled: {pair.verdict}"
         lines.append(headed(f"{state}, similarity {pair.similarity:.2f}:"))
         for name, memory in (("older", pair.older), ("newer", pair.newer)):
-            holds = "" if memory.id in pair.holds else ", no longer holds"
+            holds = "" if memory.id in pair.holds else ", replaced"
             lines += [
                 headed(f"{name}, {memory.id}, {shown_day(memory.created_at)}{holds}:"),
                 quoted(memory.text, _MOST),
             ]
     head = counted(len(pairs), "contradiction.", "contradictions.")
-    return _compose(head if pairs else "Nothing contradicts itself.", lines)
+    return _compose(head if pairs else "No contradictions.", lines)
 
 
 def forgotten_text(done: Forgotten) -> str:
     """How much was forgotten, and what still contains the text."""
     head = f"{counted(done.count, 'memory or note', 'memories and notes')} forgotten."
-    head += " The words still stand in the places below." if done.surviving else ""
+    head += " The text is still in the places below." if done.surviving else ""
     remains: list[str] = []
     for remain in done.surviving:
         position = f"{remain.kind} {one_line(remain.id)}"
@@ -233,7 +233,7 @@ def _verdict(answer: DeepAnswer) -> str:
         return f"No answer, but the best evidence: {counted(len(answer.sources), 'place')}."
     # Only existence was checked: whether the sources support the answer is for the reader.
     cited = "all cited sources exist" if answer.supported else "it cites no source that exists"
-    remarks = [f"{cited}; whether they say so was not checked" if answer.supported else cited]
+    remarks = [f"{cited}; whether they support it was not checked" if answer.supported else cited]
     remarks += [] if answer.complete else [f"incomplete (limit: {answer.limit})"]
     return f"Answer ({'; '.join(remarks)})."
 

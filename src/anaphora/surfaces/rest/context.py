@@ -49,7 +49,7 @@ def list_projects(memory: Memory) -> Any:
 
 @router.answers("POST /projects", "Index a project", IndexReport)
 def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
-    """A folder on the server's machine, one of those that it was told of; the token must allow it.
+    """A folder on the server's machine, within its --projects folders; the token must allow it.
 
     The user who runs the server may name any, with the token that it made at its start.
     """
@@ -85,7 +85,7 @@ def warm_up(memory: Memory, query: WarmUpQuery) -> Any:
 
 @router.answers("GET /observations", "List notes", Notes)
 def notes(memory: Memory, query: NotesQuery) -> Any:
-    """Those that hold, the latest first."""
+    """Current notes, latest first."""
     return memory.notes(query.project, limit=query.limit)
 
 

@@ -51,14 +51,14 @@ Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 @router.answers("POST /conversations/recall", "Recall turns", TurnHits, reads=True)
 def recall_conversation(memory: Memory, body: TurnQuestion) -> Any:
-    """The turns of one conversation, or of all, that matter for the query."""
+    """The turns of one conversation, or of all, that are relevant to the query."""
     fields = body.given()
     return recalled_turns(memory, **fields | times_between(fields, memory.local_time))
 
 
 @router.answers("GET /conversations", "List conversations", ConversationPage)
 def list_conversations(memory: Memory, query: PageQuery) -> Any:
-    """The newest first. `cursor` of a page gets the next one, whatever was written meanwhile."""
+    """Newest first. `cursor` of a page gets the next one, even if turns were added meanwhile."""
     cursor = _read_cursor(query.cursor)
     summaries = sorted(memory.conversations.list(), key=lambda summary: summary.conversation_id)
     summaries.sort(key=lambda summary: summary.updated, reverse=True)
@@ -93,7 +93,7 @@ def tool_calls(memory: Memory, conversation_id: Name) -> Any:
     return memory.tool_calls(conversation_id)
 
 
-@router.answers("POST /conversations/{conversation_id}/turns", "Keep turns", Appended, 201)
+@router.answers("POST /conversations/{conversation_id}/turns", "Store turns", Appended, 201)
 def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk.
 
@@ -118,7 +118,7 @@ def end_session(memory: Memory, conversation_id: Name) -> Any:
 
 @router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)
 def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
-    """An empty title lets the first question stand for it again."""
+    """With an empty title, the first question becomes the title again."""
     done = memory.conversations.set_title(conversation_id, body.title)
     must_exist(done, "conversation", conversation_id)
     return {"conversation_id": conversation_id, "title": body.title}
@@ -126,14 +126,14 @@ def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
 
 @router.answers("DELETE /conversations/{conversation_id}", "Delete a conversation", Deleted)
 def delete_conversation(memory: Memory, conversation_id: Name) -> Any:
-    """Gone for real: file, index and side notes."""
+    """Deleted for good: file, index and notes on the session."""
     must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     return {"deleted": conversation_id}
 
 
 @router.answers(
     "POST /conversations/{conversation_id}/turns/{index}/redact",
-    "Take the words of a turn out",
+    "Redact a turn",
     Redacted,
 )
 def redact_turn(memory: Memory, conversation_id: Name, index: Index) -> Any:

@@ -46,9 +46,9 @@ EXPORTED_HEADER = "Anaphora-Exported"
 """What an export contains, as JSON, in a header of the export itself."""
 
 
-@router.answers("GET /session", "Who asks", Session)
+@router.answers("GET /session", "The caller", Session)
 def session(memory: Memory, request: Request) -> Any:
-    """What the caller may open: by a token its namespaces, else all that hold or held anything."""
+    """What the caller has access to: the namespaces of its token, else all."""
     token = caller_of(request).token
     names = token.namespaces if token is not None else (EVERYTHING,)
     return {
@@ -73,18 +73,18 @@ def access(memory: Memory, request: Request) -> Any:
 
 @router.answers("DELETE /namespaces/{name}", "Delete a namespace", DeletedNamespace)
 def delete_namespace(memory: Memory, request: Request, name: Name) -> Any:
-    """All that it holds or held is gone. It takes a token that opens all namespaces."""
+    """Deletes everything in it. Requires a token for all namespaces."""
     if not opens_all(request):
         reason = "namespaces are deleted by tokens that open all of them"
         raise Problem(403, "namespace", reason)
     return memory.delete_namespace(name)
 
 
-@router.answers("GET /stats", "What there is", Stats)
+@router.answers("GET /stats", "Statistics", Stats)
 def stats(memory: Memory, request: Request) -> Any:
     """What this namespace contains, and its size on disk.
 
-    A token that does not open every namespace is not told where the home lies, and how large it is.
+    Without a token for all namespaces, the path and the size of the home are left out.
     """
     figures = memory.stats()
     visible = {part: size for part, size in figures.bytes.items() if part != "truth"}
@@ -200,7 +200,7 @@ def health(memory: Memory, request: Request) -> Any:
     "/health/live", summary="Whether the process answers", responses={200: {"model": Live}}
 )
 async def live(request: Request) -> Response:
-    """Nothing is looked at: an answer is the answer."""
+    """Nothing is checked: any answer means that the process is alive."""
     return Response('{"ok":true}', media_type="application/json")
 
 

@@ -105,7 +105,7 @@ class Body(BaseModel):
 
 
 class ReadQuestion(Body):
-    """A question that is read together with the first candidates; who asks here waits for it."""
+    """A question that a reader reads together with the first candidates before the answer."""
 
     read: Annotated[int, Field(ge=0, le=READ_MOST)] | None = None
 
@@ -162,7 +162,7 @@ class NewMemoryBody(_memory_body(changes=False)):  # type: ignore[misc]
 
 
 class NewMemoryItem(NewMemoryBody):
-    """One of many things to remember, for programs whose contract is to return what was put."""
+    """One of many things to remember, with options for programs that must store texts unchanged."""
 
     dedupe: bool = True
     redact: bool = True
@@ -176,7 +176,7 @@ class MemoryChanges(_memory_body(changes=True)):  # type: ignore[misc]
 
 
 class NewMemories(Body):
-    """Many things to remember: all are checked before any is kept."""
+    """Many things to remember: all are checked before any is stored."""
 
     items: Annotated[list[NewMemoryItem], Field(min_length=1, max_length=10_000)]
 
@@ -234,21 +234,21 @@ class SearchQuestion(ReadQuestion):
 
 
 class ContradictionQuery(Parameters):
-    """Which contradictions: the open ones, or those that somebody has settled."""
+    """Which contradictions: the open or the settled ones."""
 
     settled: bool = False
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
 
 
 class Reopening(Body):
-    """Two memories whose contradiction was settled."""
+    """Two memories with a settled contradiction."""
 
     id: Name
     other_id: Name
 
 
 class Settling(Reopening):
-    """What holds of two memories: `id` replaces `other_id`, both hold, or `id` is wrong."""
+    """The verdict on two memories: `id` replaces `other_id`, both hold, or `id` is wrong."""
 
     verdict: Verdict
 

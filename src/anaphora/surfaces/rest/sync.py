@@ -37,7 +37,7 @@ own_router = LaneRouter("sync")
 def sync_status(memory: Memory, request: Request) -> Any:
     """What waits, why it stopped, the devices, and open conflicts; reaches for no remote.
 
-    Where the remote lies is told to who opens the whole home alone.
+    Only tokens for all namespaces see the address of the remote.
     """
     return _shape(memory, request)
 
@@ -50,7 +50,7 @@ def sync_now(memory: Memory) -> Any:
 
 @own_router.answers("POST /sync/remove", "Remove a device", SyncShape)
 def remove_device(memory: Memory, body: RemovedDevice, request: Request) -> Any:
-    """The others go on under a new key, which it does not get. For who opens the whole home."""
+    """The others continue with a new key that it lacks. Requires a token for all namespaces."""
     if not opens_all(request):
         raise Problem(403, "namespace", "this token may not remove a device: it needs all of them")
     memory.sync.remove(body.device)
