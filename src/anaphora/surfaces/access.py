@@ -95,7 +95,13 @@ def kept_secret(home: Path) -> str | None:
     except OSError as error:
         raise translate(error, "read", path) from error
     try:
-        text = os.read(file, _LONGEST).decode("ascii", "replace") if _private(file) else ""
+        status = os.fstat(file)
+        # Windows has no such bits: there the user's folder is protected as a whole.
+        is_private = stat.S_ISREG(status.st_mode) and (
+            os.name != "posix"
+            or (status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077)
+        )
+        text = os.read(file, _LONGEST).decode("ascii", "replace") if is_private else ""
     finally:
         os.close(file)
     return text.rstrip("\n") if _SECRET.fullmatch(text) else None
@@ -130,13 +136,3 @@ def _write_secret(home: Path, secret: str) -> str:
         return existing
     finally:
         aside.unlink(missing_ok=True)
-
-
-def _private(file: int) -> bool:
-    status = os.fstat(file)
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    # Windows has no such bits: there the user's folder is protected as a whole.
-    return os.name != "posix" or (
-        status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
-    )

@@ -43,17 +43,17 @@ class LineHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record; errors in writing are ignored."""
         with suppress(Exception):
-            sys.stderr.write(f"anaphora: {self._line(record)}\n")
+            message = one_line(_message(record).partition("\n")[0], _LINE)
+            error = record.exc_info[1] if record.exc_info else None
+            if error is not None and not isinstance(error, STOPS):
+                incident = report(
+                    self._environ, error, surface=self._surface, operation=record.name
+                )
+                message += f" (incident {incident.id}: {incident.summary})"
+            if record.levelno > logging.INFO:
+                message = f"{record.levelname.lower()}: {message}"
+            sys.stderr.write(f"anaphora: {message}\n")
             sys.stderr.flush()
-
-    def _line(self, record: logging.LogRecord) -> str:
-        message = one_line(_message(record).partition("\n")[0], _LINE)
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None and not isinstance(error, STOPS):
-            incident = report(self._environ, error, surface=self._surface, operation=record.name)
-            message += f" (incident {incident.id}: {incident.summary})"
-        level = record.levelname.lower()
-        return message if record.levelno <= logging.INFO else f"{level}: {message}"
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -82,7 +82,12 @@ def backup(
 ) -> None:
     """Back up the whole home to one file, even while other programs write."""
     require_whole_home(context, "backup")
-    path = path or _dated_backup(client_folders().user)
+    if path is None:
+        # The first name with today's date that does not exist yet.
+        day = f"{datetime.now(UTC).astimezone():%Y-%m-%d}"
+        names = (f"anaphora-{day}{f'-{more}' if more > 1 else ''}.backup" for more in count(1))
+        paths = (client_folders().user / name for name in names)
+        path = next(unused for unused in paths if not unused.exists())
     with (
         open_memory(context, begins=True) as memory,
         long_work("Backing up", kept=UNWRITTEN, quiet=as_json) as progress,
@@ -123,13 +128,6 @@ def restore(
     on_server = load_settings(home).database is not None
     database = " and the database of ANAPHORA_DATABASE" if on_server else ""
     present(done, f"{_contents(done)} in {home}{database}", as_json=as_json)
-
-
-def _dated_backup(folder: Path) -> Path:
-    """A file name with today's date that does not exist yet."""
-    day = f"{datetime.now(UTC).astimezone():%Y-%m-%d}"
-    names = (f"anaphora-{day}{f'-{more}' if more > 1 else ''}.backup" for more in count(1))
-    return next(path for name in names if not (path := folder / name).exists())
 
 
 def _contents(done: Backup) -> str:

@@ -45,13 +45,13 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
 
 
 def request_of(
-    client: str, told: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
+    client: str, payload: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
 ) -> dict[str, Any]:
     """The request to the resident process."""
-    prompt = told.get("prompt")
+    prompt = payload.get("prompt")
     if isinstance(prompt, str) and len(prompt) > _PROMPT:
         half = _PROMPT // 2
-        told = {**told, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
+        payload = {**payload, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
     # A relative path is relative to the folder of the hook, not to that of the resident process.
     options = {
         # Not with `pathlib`, whose import would delay the hook.
@@ -63,21 +63,21 @@ def request_of(
     return {
         "call": "hook",
         "client": client,
-        "told": dict(told),
+        "told": dict(payload),
         "environ": passed_on(environ),
         **options,
     }
 
 
 def _asked(
-    client: str, told: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
+    client: str, payload: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
 ) -> str:
-    request = request_of(client, told, place, environ)
+    request = request_of(client, payload, place, environ)
     try:
         reply = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
     except resident.NoResident as error:
         if resident.idle_minutes(environ):
-            event = str(told.get("hook_event_name", ""))
+            event = str(payload.get("hook_event_name", ""))
             note = "answered without the resident process"
             report_quietly(environ, error, client, event, note=note)
         # Slower without the resident process, but with the same answer.

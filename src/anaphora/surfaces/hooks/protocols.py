@@ -141,28 +141,28 @@ def operation_of(client: str, event: str) -> str:
     return f"{client} {event}" if event in protocol.events else client
 
 
-def read_event(client: str, told: Mapping[str, Any], user: Path) -> HookEvent | None:
+def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent | None:
     """Parse a client's event; None for one that does not concern memory.
 
     `user` is the user's folder, where some clients keep transcripts without naming them.
     """
     protocol = PROTOCOLS[client]
     if client == "vscode":
-        told = {_SNAKE.get(key, key): content for key, content in told.items()}
-    name = _text(told, "hook_event_name")
+        payload = {_SNAKE.get(key, key): content for key, content in payload.items()}
+    name = _text(payload, "hook_event_name")
     kind = protocol.events.get(name)
-    session = _text(told, "session_id") or _text(told, "conversation_id")
+    session = _text(payload, "session_id") or _text(payload, "conversation_id")
     if kind is None or not session:
         return None
-    if kind == "start" and _text(told, "source") in _COMPACTED:
+    if kind == "start" and _text(payload, "source") in _COMPACTED:
         kind = "after_compaction"
-    roots = told.get("workspace_roots")
+    roots = payload.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
-    directory = _text(told, "cwd") or root
-    transcript = _text(told, "transcript_path")
+    directory = _text(payload, "cwd") or root
+    transcript = _text(payload, "transcript_path")
     if client == "cursor" and not transcript:
         transcript = _cursor_transcript(user, directory, session)
-    return HookEvent(client, kind, name, session, directory, transcript, _text(told, "prompt"))
+    return HookEvent(client, kind, name, session, directory, transcript, _text(payload, "prompt"))
 
 
 def answer(event: HookEvent, text: str) -> str:
@@ -179,8 +179,8 @@ def answer(event: HookEvent, text: str) -> str:
     return json.dumps({"hookSpecificOutput": inner})
 
 
-def _text(told: Mapping[str, Any], name: str) -> str:
-    content = told.get(name)
+def _text(payload: Mapping[str, Any], name: str) -> str:
+    content = payload.get(name)
     return content.strip() if isinstance(content, str) else ""
 
 

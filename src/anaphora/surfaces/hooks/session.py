@@ -38,7 +38,6 @@ from anaphora.values.conversations import READ_IN_HOOKS
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
     from anaphora.container.home import Container
-    from anaphora.values.conversations import Turn
     from anaphora.values.search import SearchHit
 
 START_TOKENS: Final = 500
@@ -244,6 +243,8 @@ class SessionHooks:
 
     def _restored(self, event: HookEvent) -> str:
         """The user's turns before the compaction, and the files that were changed."""
+        from anaphora.core.display import one_line
+        from anaphora.core.shown_times import shown_minute
         from anaphora.ingest.secrets.masking import mask
         from anaphora.recall.context.standing import changed_files
 
@@ -253,7 +254,11 @@ class SessionHooks:
         thread = self._memory.conversations.get(conversation)
         if thread is None:
             return ""
-        lines = [_turn_line(mask(turn)) for turn in thread.turns if turn.role == "user"]
+        turns = [mask(turn) for turn in thread.turns if turn.role == "user"]
+        lines = [
+            f"- {shown_minute(turn.ts, day=False)}: {one_line(strip_recalled(turn.text), _LINE)}"
+            for turn in turns
+        ]
         files = dict.fromkeys(changed_files(self._memory.tool_calls(conversation)))
         changed = list(files)[-_MOST_FILES:]
         if changed:
@@ -456,13 +461,6 @@ def _siblings(client: str, transcript: Path) -> tuple[Path, str]:
     if client == "cursor" and transcript.parent.name == transcript.stem:
         return transcript.parents[1], "*/*.jsonl"
     return transcript.parent, "*.json*" if client == "gemini" else "*.jsonl"
-
-
-def _turn_line(turn: Turn) -> str:
-    from anaphora.core.display import one_line
-    from anaphora.core.shown_times import shown_minute
-
-    return f"- {shown_minute(turn.ts, day=False)}: {one_line(strip_recalled(turn.text), _LINE)}"
 
 
 def _fitting(lines: Sequence[str], most: int, header: str) -> list[str]:

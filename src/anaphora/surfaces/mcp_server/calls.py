@@ -285,7 +285,11 @@ def fetch(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
         more = plain(record)
         text = more.pop("text")
     elif kind == "turn" and "#" in of:
-        turn = mask(_turn(memory, of))
+        conversation_id, _, index = of.rpartition("#")
+        thread = memory.conversations.get(conversation_id)
+        if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
+            raise NotFound("turn", of)
+        turn = mask(thread.turns[int(index)])
         more = plain(turn)
         text = more.pop("text")
     elif kind == "document" and of:
@@ -305,14 +309,6 @@ def _document(memory: Memory, of: str) -> tuple[str, dict[str, Any]]:
             raise NotFound("section", of)
         return sections[0].text, {**plain(document), "place": sections[0].place}
     return "\n\n".join(section.text for section in sections), plain(document)
-
-
-def _turn(memory: Memory, of: str) -> Turn:
-    conversation_id, _, index = of.rpartition("#")
-    thread = memory.conversations.get(conversation_id)
-    if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
-        raise NotFound("turn", of)
-    return thread.turns[int(index)]
 
 
 def _as_json(data: dict[str, Any]) -> Answer:

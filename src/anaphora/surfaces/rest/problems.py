@@ -158,8 +158,8 @@ def problem_of(error: errors.AnaphoraError | Problem) -> Response:
         "data": {name: getattr(error, name) for name in members},
     }
     if isinstance(error, errors.InvalidInput):
-        more["errors"] = [{"at": error.what, "reason": error.reason}]
-        return problem(status, name, f"{error.what}: {error.reason}", headers, **more)
+        at = [{"at": error.what, "reason": error.reason}]
+        return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at, **more)
     return problem(status, name, _public_detail(error), headers, **more)
 
 
