@@ -33,7 +33,7 @@ def run(tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> Run:
         del warm
         return Memory.open(tmp_path / "home", embedder="hashing", model=script.model)
 
-    monkeypatch.setattr("anaphora.surfaces.cli.deep.opened", opened)
+    monkeypatch.setattr("anaphora.surfaces.cli.deep.open_memory", opened)
     with opened(None) as memory:
         tell(memory)
 

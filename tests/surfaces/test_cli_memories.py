@@ -93,7 +93,7 @@ def test_a_contradiction_is_shown_settled_and_taken_back(run: Run) -> None:
     """`remember` names what says otherwise and the command that settles it; `reopen` undoes it."""
     old = data(run("remember", "The team deploys on Wednesdays.", "--json"))["id"]
     told = run("remember", "The team deploys on Thursdays.").stdout
-    assert f"{old[-8:]} says otherwise:" in told
+    assert f"{old[-8:]} contradicts it:" in told
     short = told.split()[1]
     assert f"anaphora settle {short} {old[-8:]}" in told
     new = next(one["id"] for one in data(run("list", "--json"))["items"] if one["id"] != old)

@@ -307,7 +307,7 @@ def test_an_answer_says_what_was_checked_of_its_sources(tmp_path: Path) -> None:
         good = deep_text(memory.deep_recall("what is the gate code?"))
         bad = deep_text(memory.deep_recall("which code has the gate?"))
     assert "supported by its sources" not in good
-    assert "sources exist; whether they say so was not checked" in good
+    assert "sources exist; whether they support it was not checked" in good
     assert "exist; whether" not in bad
     assert "no source that exists" in bad
 

@@ -5,8 +5,8 @@ is cancelled before it began is not made, and a recall that has begun ends at it
 other call is finished in its thread, so that nothing is half-done, and `close` waits for it.
 """
 
-# The methods are made below, out of those of `Memory`: type checkers read them in `aio.pyi`, which
-# `tools/async_stub.py` makes out of the same.
+# The methods are generated below from those of `Memory`. Type checkers read `aio.pyi`, which
+# `tools/async_stub.py` generates from the same source.
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CALLBACKS = frozenset({"progress", "on_step"})
 def _looped(
     function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call; callbacks among them will run in the present event loop."""
+    """The arguments of a call, with callbacks bound to the running event loop."""
     bound = inspect.signature(function).bind(*args, **named)
     for name in CALLBACKS & bound.arguments.keys():
         bound.arguments[name] = in_loop(bound.arguments[name])
@@ -64,9 +64,9 @@ class AsyncConversations:
         self, name: str, *args: Any, gathered: Callable[[Any], Any] | None = None, **named: Any
     ) -> Any:
         def call() -> Any:
-            # Even getting at the store opens files the first time.
-            found = getattr(self._memory.conversations, name)(*args, **named)
-            return found if gathered is None else gathered(found)
+            # The first access to the store opens files.
+            outcome = getattr(self._memory.conversations, name)(*args, **named)
+            return outcome if gathered is None else gathered(outcome)
 
         return await self._workers.do(call)
 
@@ -116,14 +116,14 @@ class AsyncMemory:
 
     async def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """As `Memory.close`."""
-        # Not in the pool: its threads may all be at work, and it is the pool that ends here.
+        # Not in the pool, which is shut down here and whose threads may all be busy.
         closing = asyncio.ensure_future(
             asyncio.to_thread(self._workers.finish, self._memory.close, timeout)
         )
         try:
             await asyncio.shield(closing)
         except asyncio.CancelledError:
-            # Whoever is cancelled while closing still leaves a closed home.
+            # Cancelled while closing: the home is still closed.
             await closing
             raise
 
@@ -149,34 +149,34 @@ class Opening:
         self._memory: AsyncMemory | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncMemory]:
-        return self._opened().__await__()
+        return self._open().__await__()
 
     async def __aenter__(self) -> AsyncMemory:
-        self._memory = await self._opened()
+        self._memory = await self._open()
         return self._memory
 
     async def __aexit__(self, *_: object) -> None:
         if self._memory is not None:
             await self._memory.close()
 
-    async def _opened(self) -> AsyncMemory:
+    async def _open(self) -> AsyncMemory:
         return AsyncMemory(await self._workers.do(self._open_memory), self._workers)
 
 
 def _mirror(mirror: type, original: type) -> None:
-    """Give `mirror` what it lacks of the original's public members, and all of their words."""
+    """Add the original's missing public members to `mirror`, and copy their docstrings."""
     for name, member in public_members(original):
-        own = vars(mirror).get(name)
+        mirrored = vars(mirror).get(name)
         if isinstance(member, property):
-            made = own or property(functools.partial(_property, name))
-            setattr(mirror, name, property(made.fget, doc=member.__doc__))
+            getter = mirrored or property(functools.partial(_property, name))
+            setattr(mirror, name, property(getter.fget, doc=member.__doc__))
             continue
         function = getattr(member, "__func__", member)
-        if own is None:
-            own = _awaited(function)
-            own.__qualname__ = f"{mirror.__name__}.{name}"
-        _tell_as(getattr(own, "__func__", own), function)
-        setattr(mirror, name, own)
+        if mirrored is None:
+            mirrored = _awaited(function)
+            mirrored.__qualname__ = f"{mirror.__name__}.{name}"
+        _tell_as(getattr(mirrored, "__func__", mirrored), function)
+        setattr(mirror, name, mirrored)
 
 
 def _property(name: str, mirror: AsyncMemory | AsyncConversations) -> Any:
@@ -195,12 +195,12 @@ def _awaited(function: Callable[..., Any]) -> Any:
     return call
 
 
-def _tell_as(own: Any, function: Callable[..., Any]) -> None:
-    """Let `own` show the name, words and parameters of the function; its own result if it says."""
-    result = inspect.get_annotations(own).get("return", "Any")
-    functools.update_wrapper(own, function, assigned=("__name__", "__doc__"), updated=())
-    if result != "Any":
-        own.__signature__ = inspect.signature(function).replace(return_annotation=result)
+def _tell_as(wrapper: Any, function: Callable[..., Any]) -> None:
+    """Copy the name, docstring and parameters of the function; a declared result stays."""
+    annotation = inspect.get_annotations(wrapper).get("return", "Any")
+    functools.update_wrapper(wrapper, function, assigned=("__name__", "__doc__"), updated=())
+    if annotation != "Any":
+        wrapper.__signature__ = inspect.signature(function).replace(return_annotation=annotation)
 
 
 _mirror(AsyncMemory, Memory)

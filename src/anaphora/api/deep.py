@@ -55,7 +55,7 @@ class DeepQuestions(NamespaceView):
             services = self._services()
             if conversation_id is not None:
                 conversation_id = services.conversations.standing_id(conversation_id)
-            found = services.recall_deep.recall(
+            answer = services.recall_deep.recall(
                 question,
                 scope=scope,
                 conversation_id=conversation_id,
@@ -63,7 +63,7 @@ class DeepQuestions(NamespaceView):
                 budget=budget,
                 on_step=on_step,
             )
-        return self._told("deep", self._with_stand_in(services, found), question)
+        return self._told("deep", self._with_stand_in(services, answer), question)
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""

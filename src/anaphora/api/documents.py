@@ -48,8 +48,8 @@ class KeptDocuments(NamespaceView):
         from anaphora.ingest.documents.writing import NewDocument, document_in
 
         with span("add_document"):
-            data, called = document_in(source, name)
-            new = NewDocument(data, called, title, date, signed(origin), tuple(tags), keep_file)
+            content, called = document_in(source, name)
+            new = NewDocument(content, called, title, date, signed(origin), tuple(tags), keep_file)
             return self._services().documents.writing.add(new, embed=embed, progress=progress)
 
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
@@ -63,10 +63,10 @@ class KeptDocuments(NamespaceView):
         from anaphora.store.documents import document_id_of
 
         documents = self._services().documents.store
-        whole = document_id_of(id)
-        found = documents.get(whole if documents.versions.many([whole]) else id)
-        self._told_read((found,))
-        return found
+        document_id = document_id_of(id)
+        stored = documents.get(document_id if documents.versions.many([document_id]) else id)
+        self._told_read((stored,))
+        return stored
 
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""

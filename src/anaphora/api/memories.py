@@ -99,8 +99,8 @@ class LastingMemories(NamespaceView):
         if done:
             notices = self._container.languages.of_kept(self._services(), None)
             done[-1] = self._noticed(done[-1], notices)
-        for one in done:
-            self._container.tell("remember", one)
+        for remembered in done:
+            self._container.tell("remember", remembered)
         return done
 
     def recall(
@@ -136,7 +136,7 @@ class LastingMemories(NamespaceView):
         `Cancellation` ended the call.
         """
         with span("recall", mode=mode, top_k=top_k), limited(timeout):
-            found = self._asked(
+            answer = self._asked(
                 lambda services: services.recall_kept.recall(
                     query,
                     top_k=top_k,
@@ -149,18 +149,18 @@ class LastingMemories(NamespaceView):
                     read=read,
                 )
             )
-        self._container.tell("recall", found)
-        return self._told("memory", self._with_language(found, query), query)
+        self._container.tell("recall", answer)
+        return self._told("memory", self._with_language(answer, query), query)
 
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
         services = self._services()
         try:
-            found = services.records.get(id)
+            record = services.records.get(id)
         except NotFound:
-            found = services.observations.get(id)
-        self._tell_audit("read", "memory", found)
-        return found
+            record = services.observations.get(id)
+        self._tell_audit("read", "memory", record)
+        return record
 
     def list(
         self,
@@ -171,15 +171,15 @@ class LastingMemories(NamespaceView):
         """Memories, the last changed first, `limit` a page; `cursor` of a page gets the next."""
         from anaphora.store.filters import parse
 
-        found = self._services().records.list(parse(filters), limit=limit, cursor=cursor)
-        self._tell_audit("read", "memory", found)
-        return found
+        page = self._services().records.list(parse(filters), limit=limit, cursor=cursor)
+        self._tell_audit("read", "memory", page)
+        return page
 
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first; without one, of one in another case."""
-        found = self._services().records.history(path)
-        self._tell_audit("read", "memory", found)
-        return found
+        versions = self._services().records.history(path)
+        self._tell_audit("read", "memory", versions)
+        return versions
 
     def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002 - the field's own name
         """Change a memory: `text`, `payload`, `path`, `tags`, `type`, `category`, `expires_at`.

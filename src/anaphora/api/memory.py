@@ -198,7 +198,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         with span("recall_conversation", mode=mode, top_k=top_k), limited(timeout):
             # It may be gone through twice.
             live = (exclude,) if isinstance(exclude, str) else tuple(exclude)
-            found = self._asked(
+            answer = self._asked(
                 lambda services: services.recall_turns.recall(
                     conversation_id,
                     query,
@@ -212,8 +212,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                     read=read,
                 )
             )
-        self._container.tell("recall", found)
-        return self._told("turn", self._with_language(found, query), query)
+        self._container.tell("recall", answer)
+        return self._told("turn", self._with_language(answer, query), query)
 
     def search(
         self,
@@ -260,7 +260,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                 None if directory is None else os.fspath(directory),
                 frozenset((exclude,) if isinstance(exclude, str) else exclude),
             )
-            found = self._asked(
+            answer = self._asked(
                 lambda services: services.recall_everything.recall(
                     question,
                     choice,
@@ -270,8 +270,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                     read=read,
                 )
             )
-        self._container.tell("recall", found)
-        return self._told("everything", self._with_language(found, question), question)
+        self._container.tell("recall", answer)
+        return self._told("everything", self._with_language(answer, question), question)
 
     def import_(
         self,
@@ -330,10 +330,13 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         from anaphora.values.sessions import SessionPlace
 
         where = "" if directory is None else os.fspath(directory)
-        place = SessionPlace(client, where, branch=branch_of(where))
+        session_place = SessionPlace(client, where, branch=branch_of(where))
         services = self._services()
-        ids = (services.conversations.standing_id(one) for one in conversation_ids)
-        services.sessions.note_place(ids, place)
+        ids = (
+            services.conversations.standing_id(conversation_id)
+            for conversation_id in conversation_ids
+        )
+        services.sessions.note_place(ids, session_place)
 
     # The home.
 
@@ -405,9 +408,9 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         from anaphora.sync.checks import sync_checks
 
         services = self._container.own(self.namespace)
-        found = ops.doctor(services, mend=repair, progress=progress)
+        basic = ops.doctor(services, mend=repair, progress=progress)
         more = (sync_checks(services), mirror_checks(services), audit_checks(services))
-        return (*found, *(check for checks in more for check in checks))
+        return (*basic, *(check for checks in more for check in checks))
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.

@@ -67,8 +67,8 @@ class ProjectMemories(NamespaceView):
 
         services = self._services()
         row = services.projects.find(project)
-        known = {one.id: one for one in services.projects.list()}
-        return project_map(services.graph, known[row.id], within)
+        projects_by_id = {listed.id: listed for listed in services.projects.list()}
+        return project_map(services.graph, projects_by_id[row.id], within)
 
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
@@ -152,12 +152,12 @@ class ProjectMemories(NamespaceView):
         `Cancellation` ended the call.
         """
         with span("recall_context"), limited(timeout):
-            found = self._asked(
+            package = self._asked(
                 lambda services: services.recall_context.recall(
                     focus, project=project, budget=budget, include_sources=include_sources
                 )
             )
-        return self._told("context", found, focus if isinstance(focus, str) else "\n".join(focus))
+        return self._told("context", package, focus if isinstance(focus, str) else "\n".join(focus))
 
     def warm_up(
         self,
@@ -176,7 +176,7 @@ class ProjectMemories(NamespaceView):
         project itself is described. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            found = self._asked(
+            warm = self._asked(
                 lambda services: services.warm_up.warm_up(
                     topic,
                     project=project,
@@ -185,4 +185,4 @@ class ProjectMemories(NamespaceView):
                     budget=budget,
                 )
             )
-        return self._told("warm_up", found, topic or "")
+        return self._told("warm_up", warm, topic or "")

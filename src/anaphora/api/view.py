@@ -1,4 +1,4 @@
-"""What the modules of the facade have in common."""
+"""The base class of the facade's modules."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class NamespaceView:
         return self._container.namespace(self.namespace)
 
     def _told(self, lane: str, found: FoundT, question: str = "") -> FoundT:
-        """What was recalled, once the audit trail has it, where one is kept."""
+        """Record what was recalled in the audit trail, if there is one, and return it."""
         self._tell_audit("recalled", lane, found, question)
         return found
 
     def _noticed(self, done: NoticedT, notices: tuple[str, ...]) -> NoticedT:
-        """What was done or recalled, with what the user should know besides."""
+        """Add notices for the user to a result."""
         return replace(done, notices=(*done.notices, *notices)) if notices else done
 
     def _with_language(self, found: NoticedT, question: str) -> NoticedT:
-        """The answer, saying once where the embedder reads little of what is kept or asked."""
+        """Add a notice, once, if the embedder hardly understands the languages in use."""
         notices = self._container.languages.of_question(self._services(), question)
         return self._noticed(found, notices)
 
@@ -54,18 +54,18 @@ class NamespaceView:
             tell_answer(trail, action, lane, found, question)
 
     def _asked(self, ask: Callable[[NamespaceServices], AnswerT]) -> AnswerT:
-        """The answer; of the local model, and saying so, where an endpoint is away or goes away."""
+        """The answer; if the endpoint is unavailable, from the local model, with a note."""
         services = self._services()
-        found = ask(services)
+        answer = ask(services)
         if self._container.stand_in is None:
-            return found
+            return answer
         now = self._services()
         if now is not services:
-            found = ask(now)
-        return self._with_stand_in(now, found)
+            answer = ask(now)
+        return self._with_stand_in(now, answer)
 
     def _with_stand_in(self, services: NamespaceServices, found: AnswerT) -> AnswerT:
-        """The answer of these services, saying so where a local model stood in for an endpoint."""
+        """Add a note if a local model replaced the endpoint."""
         why = self._container.instead(services)
         if not why:
             return found

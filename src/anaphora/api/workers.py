@@ -1,7 +1,7 @@
 """The worker threads behind the asynchronous facade, and the way back into the event loop.
 
-In: calls, and callbacks of the caller. Out: what the calls return, awaited; callbacks that run in
-the event loop in which they were given. It knows nothing of memories.
+It awaits calls that run in threads, and runs callbacks in the event loop in which they were passed.
+It knows nothing of memories.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from anaphora.errors import Closed
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 
-# Calls wait for disks and models, hardly for each other.
+# Calls mostly wait for disks and models, not for each other.
 _THREADS = 8
 
 
 @dataclass(slots=True)
 class Workers:
-    """The threads that all views on one home share, and what they are doing."""
+    """The threads that all views on one home share, and their running calls."""
 
     pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_THREADS, thread_name_prefix="anaphora")
@@ -54,7 +54,7 @@ class Workers:
         return future
 
     def submit(self, call: Callable[[], ResultT]) -> Future[ResultT]:
-        """Begin a call in a worker thread, whether or not anybody waits for it."""
+        """Begin a call in a worker thread."""
         try:
             future = self.pool.submit(copy_context().run, call)
         except RuntimeError:
@@ -73,7 +73,7 @@ class Workers:
 
 
 def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
-    """The callback, to be called from any thread: it runs in the present event loop."""
+    """A callback that can be called from any thread and runs in the present event loop."""
     if callback is None:
         return None
     try:
@@ -83,7 +83,7 @@ def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
         return lambda *args, **kwargs: _ignored(callback(*args, **kwargs))
 
     def call(*args: P.args, **kwargs: P.kwargs) -> None:
-        # A loop that is closed has nobody left to be told.
+        # The loop may be closed by now.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(partial(callback, *args, **kwargs))
 
@@ -91,4 +91,4 @@ def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
 
 
 def _ignored(_: object) -> None:
-    """What a callback returns is nobody's concern."""
+    """Discard the result of a callback."""

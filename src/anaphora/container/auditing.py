@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 _TURN: Final = "turn"
 _THREADS: Final = "#"
-"""What an id begins with that names a conversation, or a file: the trail has a digest of it."""
+"""Prefix of ids of conversations and files, which the trail stores as digests."""
 _CHANGES: Final[dict[str, AuditAction]] = {
     "extend": "remembered",
-    # An import of thread files, and what other devices did.
+    # Imports of thread files, and changes by other devices.
     "add_exact": "remembered",
     "_replace_turns": "changed",
     "delete": "forgotten",
@@ -34,53 +34,53 @@ _CHANGES: Final[dict[str, AuditAction]] = {
 def tell_answer(
     trail: AuditTrail, action: AuditAction, lane: str, found: object, question: str
 ) -> None:
-    """Tell the trail what a call has given out. `StoreError` and its kinds if it cannot be told."""
+    """Record in the trail what a call returned. `StoreError` and its kinds if that fails."""
     ids = list(dict.fromkeys(_ids_of(found)))
     trail.add(action, lane, ids, count=len(ids), question=question)
 
 
 def tell_of_threads(trail: AuditTrail, store: Any) -> None:
-    """Let a store of conversations tell the trail of every change that it makes."""
+    """Make a store of conversations record every change in the trail."""
     for name, action in _CHANGES.items():
         if hasattr(store, name):
-            setattr(store, name, _telling(trail, action, getattr(store, name)))
+            setattr(store, name, _recording(trail, action, getattr(store, name)))
 
 
 def tell_of_turns(trail: AuditTrail, action: AuditAction, conversation_id: str, count: int) -> None:
-    """Tell the trail of a change of a conversation, if it is kept."""
+    """Record a change of a conversation, if the trail is on."""
     if trail.is_on():
         trail.add(action, _TURN, [_THREADS + conversation_id], count=count, question="")
 
 
-def _telling(
+def _recording(
     trail: AuditTrail, action: AuditAction, method: Callable[..., Any]
 ) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(conversation_id: str, *args: Any, **named: Any) -> Any:
         done = method(conversation_id, *args, **named)
         if done:
-            count = _turns_of(method.__name__, done, args)
+            count = _count_turns(method.__name__, done, args)
             tell_of_turns(trail, action, conversation_id, count)
         return done
 
     return call
 
 
-def _turns_of(name: str, done: Any, args: tuple[Any, ...]) -> int:
-    """How many turns it was about; a title, and a whole conversation, count as one."""
+def _count_turns(name: str, done: Any, args: tuple[Any, ...]) -> int:
+    """How many turns were affected; a title, and a whole conversation, count as one."""
     if isinstance(done, range):
         return len(done)
     return len(args[0]) if name == "add_exact" and args else 1
 
 
 def _ids_of(found: object) -> Iterator[str]:
-    """The ids of what was given out, whatever form the answer has."""
+    """The ids in an answer of any form."""
     for part in _PARTS:
-        for one in getattr(found, part, ()):
-            yield from _id_of(one, thread=part == "sessions")
+        for part_ in getattr(found, part, ()):
+            yield from _id_of(part_, thread=part == "sessions")
     if isinstance(found, tuple):
-        for one in found:
-            yield from _id_of(one)
+        for part_ in found:
+            yield from _id_of(part_)
     elif isinstance(found, MemoryRecord):
         yield found.id
 
@@ -89,7 +89,7 @@ _PARTS: Final = (
     "hits", "nearest", "items", "sources", "entries", "left_out", "memories", "core", "constraints",
     "preferences", "decisions", "blockers", "changed", "facts", "diary", "sessions",
 )  # fmt: skip
-"""The fields of answers that hold what was found."""
+"""The fields of answers that contain records."""
 
 
 def _id_of(one: Any, *, thread: bool = False) -> Iterator[str]:

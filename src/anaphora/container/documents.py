@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNeeds:
-    """What the services of documents need of others. `purge` takes words off the disk, `filling`
-    makes vectors behind the calls."""
+    """The dependencies of document services. `purge` removes text from the disk, `filling`
+    computes vectors in the background."""
 
     embedder: EmbedderService
     clock: Callable[[], datetime]
@@ -50,7 +50,7 @@ class DocumentNeeds:
 
 
 class DocumentServices:
-    """What documents of one namespace are kept, found and forgotten with."""
+    """The services that store, find and forget the documents of one namespace."""
 
     def __init__(self, store: Documents, needs: Callable[[], DocumentNeeds]) -> None:
         self.store = store
@@ -59,7 +59,7 @@ class DocumentServices:
         self._locks: dict[str, threading.RLock] = {}
 
     def lock_of(self, name: str) -> threading.RLock:
-        """The lock under which one service is made."""
+        """The lock for creating one service."""
         return self._locks.setdefault(name, threading.RLock())
 
     @service
@@ -68,14 +68,14 @@ class DocumentServices:
 
     @service
     def index(self) -> MemoryIndex:
-        """The index of their sections."""
+        """The index of document sections."""
         from anaphora.store.documents import section_names
 
         return self._needs.index("documents", self.store.sections, section_names)
 
     @service
     def writing(self) -> DocumentWriter:
-        """Takes them in."""
+        """Adds documents."""
         from anaphora.ingest.documents.writing import DocumentWriter
 
         needs = self._needs
@@ -90,7 +90,7 @@ class DocumentServices:
 
     @service
     def recall(self) -> MemoryRecall:
-        """Their lane: each stands for itself, however old, and replaces no other."""
+        """The document lane: sections do not fade with age and replace no other."""
         from anaphora.recall.memories import MemoryRecall
         from anaphora.store.documents import section_names
         from anaphora.values.memories import NEVER_FADING
@@ -107,24 +107,24 @@ class DocumentServices:
             title_of=section_names,
         )
 
-    # Their index is opened only where there is anything for it.
+    # The index is opened only if there are documents.
 
     def lane_if_any(self) -> MemoryRecall | None:
-        """Their lane, None where there are none."""
+        """The document lane, or None without documents."""
         return self.recall if self.store.holds_any() else None
 
     def index_if_any(self) -> tuple[Records, MemoryIndex] | None:
-        """Their sections and the index of these, None where there are none."""
+        """The sections and their index, or None without documents."""
         return (self.store.sections, self.index) if self.store.holds_any() else None
 
     def fill_some(self, limit: int, *, stopping: Callable[[], bool]) -> int:
-        """Make the vectors that at most `limit` sections lack; how many got theirs."""
+        """Compute missing vectors of at most `limit` sections; returns how many."""
         if not self.store.holds_any():
             return 0
         return self.writing.fill_vectors(limit, stopping=stopping)
 
     def fill(self) -> tuple[MemoryIndex, ...]:
-        """Make the vectors that sections lack, and follow; the index where there are any."""
+        """Compute missing vectors; returns the updated index, if there are documents."""
         if not self.store.holds_any():
             return ()
         self.writing.fill_vectors()
@@ -132,9 +132,9 @@ class DocumentServices:
         return (self.index,)
 
     def forget(self, document_id: str, *, soft: bool, dry_run: bool) -> Forgotten:
-        """Forget a document; when this returns its words have left every file. `NotFound`.
+        """Forget a document; when this returns no file contains its text. `NotFound`.
 
-        With `dry_run` nothing is changed. What still holds the words is told.
+        With `dry_run` nothing is changed. The result lists what still contains the text.
         """
         from anaphora.ingest.memories import named
 
@@ -143,25 +143,25 @@ class DocumentServices:
         if dry_run:
             would = self.writing.would_forget(document_id)
             return named(would, self._surviving(would))
-        gone = self.writing.forget(document_id, soft=soft)
-        if not gone.ids or soft:
-            return named(gone, ())
+        forgotten = self.writing.forget(document_id, soft=soft)
+        if not forgotten.ids or soft:
+            return named(forgotten, ())
         self.store.truth.scrub()
         self.index.purge()
         self._needs.sections().purge()
-        # A fact that was taken from it went too.
+        # Facts extracted from it were deleted, too.
         self._needs.purge()
-        return named(gone, self._surviving(gone))
+        return named(forgotten, self._surviving(forgotten))
 
     def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
-        """What else holds the words of documents that are gone, or would be."""
-        own = frozenset(gone.ids)
-        for one in self._needs.survivors(gone.texts):
-            if one.kind != DOCUMENT or document_id_of(one.id) not in own:
-                yield one
+        """What else contains the text of forgotten documents."""
+        forgotten_ids = frozenset(gone.ids)
+        for source in self._needs.survivors(gone.texts):
+            if source.kind != DOCUMENT or document_id_of(source.id) not in forgotten_ids:
+                yield source
 
     def close(self) -> None:
-        """Let go for good; a service not made yet is not made."""
+        """Release everything; services that were not created stay so."""
         self.closed = True
         if "index" in vars(self):
             self.index.close()

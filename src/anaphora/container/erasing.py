@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from anaphora.container.home import Container
 
 _FOLDERS: Final = ("index", "namespaces")
-"""Those of threads are the last: while they are there the namespace is listed."""
+"""Thread folders are removed last: while they exist the namespace is listed."""
 _MIRRORS: Final = "mirrors"
 
 
 def mirror_name(namespace: str) -> str:
-    """What the ledger of a namespace's mirror is called, without its ending."""
+    """The name of a namespace's mirror ledger, without its suffix."""
     return hashlib.sha256(f"mirror {namespace}".encode()).hexdigest()[:16]
 
 
 @contextmanager
 def hold_namespace(container: Container, purpose: str, namespace: str) -> Iterator[None]:
-    """Hold a lock of a namespace: on a database server among all its machines."""
+    """Hold a lock of a namespace; with a database server, across all its machines."""
     from anaphora.store.db.locks import hold_server_lock
     from anaphora.store.threads.files import ThreadLocks
 
@@ -56,7 +56,7 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
     listed = container.namespaces()
 
     def stands(one: str) -> bool:
-        # A process that was killed amid this may have left files of a name that is listed no more.
+        # A process killed during a deletion may have left files of an unlisted name.
         return one in listed or any(map(os.path.lexists, _files(container, one)))
 
     name = standing_form(name, stands)
@@ -67,47 +67,49 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
         hold_namespace(container, "sync", name),
         hold_namespace(container, "sync here", name),
     ):
-        left = _outside(container, name)
-        tokens = _tokens(container).close_namespace(name)
+        remaining = _outside(container, name)
+        rows = container.sealing.rows
+        store = Tokens(container.truth, rows, clock=container.clock, ids=container.ids)
+        tokens = store.close_namespace(name)
         clean = container.erase_namespace(name)
-    return DeletedNamespace(name, tokens, left, clean)
+    return DeletedNamespace(name, tokens, remaining, clean)
 
 
 def remove_files(container: Container, name: str) -> None:
     """Remove the files of a namespace. Raises `StoreError` and its kinds."""
-    for place in _files(container, name):
-        if place.suffix == ".json" and not place.is_dir():
+    for path in _files(container, name):
+        if path.suffix == ".json" and not path.is_dir():
             try:
-                place.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
             except OSError as error:
-                raise translate(error, "remove", place) from error
+                raise translate(error, "remove", path) from error
         else:
-            _remove_folder(place)
+            _remove_folder(path)
 
 
 def _files(container: Container, name: str) -> tuple[Path, ...]:
     """The files and folders of a namespace in the home."""
     root = container.home.root
     watched = root / "index" / f"watched-{folder_name(name)}.json"
-    folders = (root / place / folder_name(name) for place in _FOLDERS)
+    folders = (root / folder / folder_name(name) for folder in _FOLDERS)
     return (root / _MIRRORS / f"{mirror_name(name)}.json", watched, *folders)
 
 
 def remove_orphans(container: Container) -> None:
-    """Remove the index of every namespace that another process has deleted."""
+    """Remove the indexes of namespaces that other processes have deleted."""
     folder = container.home.root / "index"
-    known = {folder_name(name) for name in container.namespaces()}
+    current = {folder_name(name) for name in container.namespaces()}
     if folder.is_dir():
-        for place in list(folder.iterdir()):
-            if place.is_dir() and not place.is_symlink() and place.name not in known:
-                _remove_folder(place)
+        for path in list(folder.iterdir()):
+            if path.is_dir() and not path.is_symlink() and path.name not in current:
+                _remove_folder(path)
 
 
 def _remove_folder(folder: Path) -> None:
     try:
         if folder.exists():
             shutil.rmtree(folder)
-        # An empty one lists nothing, and says that there was something.
+        # An empty folder would reveal that there was a namespace.
         parent = folder.parent
         if parent.exists() and next(parent.iterdir(), None) is None:
             parent.rmdir()
@@ -115,22 +117,17 @@ def _remove_folder(folder: Path) -> None:
         raise translate(error, "remove", folder) from error
 
 
-def _tokens(container: Container) -> Tokens:
-    rows = container.sealing.rows
-    return Tokens(container.truth, rows, clock=container.clock, ids=container.ids)
-
-
 def _outside(container: Container, name: str) -> tuple[str, ...]:
-    """What of a namespace lies outside the home."""
+    """What a namespace has outside the home."""
     from anaphora.store.table_rows import TableRows
 
-    left = []
+    remaining = []
     ledger = container.home.root / _MIRRORS / f"{mirror_name(name)}.json"
     # A ledger that is missing or damaged names no folder.
     with suppress(OSError, ValueError, KeyError, TypeError):
-        left.append(f"mirror: {json.loads(ledger.read_bytes())['folder']}")
+        remaining.append(f"mirror: {json.loads(ledger.read_bytes())['folder']}")
     rows = TableRows(container.truth, name, container.sealing.rows)
     for row in rows.find("sync_state", {"name": "remote"}):
         address, *_ = json.loads(row["value"])["value"]
-        left.append(f"sync remote: {address}")
-    return tuple(left)
+        remaining.append(f"sync remote: {address}")
+    return tuple(remaining)

@@ -18,42 +18,42 @@ from anaphora.index.backlog import IN_CALL
 from anaphora.index.maintenance import Background
 
 FILLED_AT_ONCE: Final = 256
-"""Records that get their vectors in one step of the background."""
+"""Records whose vectors are computed in one background step."""
 
 
 class Fill(Protocol):
-    """What makes the vectors of one kind of records."""
+    """Computes the vectors of one kind of records."""
 
     def __call__(self, limit: int, *, stopping: Callable[[], bool]) -> int:
-        """Make those of at most `limit` records, until `stopping` is true; how many got theirs."""
+        """Process at most `limit` records, until `stopping` is true; returns how many."""
 
 
 class FillSome(Protocol):
-    """The same within a call."""
+    """The same within a call, bounded by characters."""
 
     def __call__(self, limit: int, *, room: int) -> object:
-        """Make those of at most `limit` records, of `room` characters in all."""
+        """Process at most `limit` records with `room` characters in all."""
 
 
 @dataclass(slots=True)
 class VectorFilling:
-    """The background of one namespace. `fills` gives what is filled, one kind after the other."""
+    """The background work of one namespace. `fills` returns one function per kind of records."""
 
     fills: Callable[[], tuple[Fill, ...]]
     worker: Background = field(default_factory=partial(Background, "anaphora-filling"))
-    # Whether it was begun before a caller had a part made.
+    # Whether it began before a call computed some vectors itself.
     _early: bool = False
 
     def in_call(self, fill: FillSome, limit: int) -> None:
-        """Make a few vectors while a caller waits, once: then they are made behind the calls."""
+        """Compute a few vectors within a call, once; the rest follows in the background."""
         if self._early or not self.worker.running:
             self._early = False
             fill(limit, room=IN_CALL)
 
     def begin(self, *, early: bool = False) -> None:
-        """Begin to make the vectors that are lacking; nothing where that is under way.
+        """Start computing missing vectors, unless that is running already.
 
-        `early`: nothing was made in a call before, so that the next one makes a few.
+        `early`: no call has computed any yet, so the next one computes a few.
         """
         self._early = early
         self.worker.begin(self._fill)

@@ -149,12 +149,12 @@ class Container:
         away = None if self.stand_in is None else self.embedder.away
         if self.stand_in is None or away is None:
             return self.own(name)
-        found = self._of(replace(self, embedder=self.stand_in), self._standing, name)
+        services = self._of(replace(self, embedder=self.stand_in), self._standing, name)
         if self._filled.get(name) is not away:
-            # Once for each time that the endpoint was found away.
+            # Once per outage of the endpoint.
             self._filled[name] = away
-            found.filling.begin(early=True)
-        return found
+            services.filling.begin(early=True)
+        return services
 
     def own(self, name: str) -> NamespaceServices:
         """The same with the home's own embedder, even while it is away. Raises Closed."""
@@ -167,15 +167,15 @@ class Container:
             if self._closed:
                 raise Closed
             self._follow_erasures()
-            found = among.pop(name, None) or NamespaceServices(container, name)
-            # The last in the dict is the one used last.
-            among[name] = found
+            services = among.pop(name, None) or NamespaceServices(container, name)
+            # Ordered by last use, the most recent at the end.
+            among[name] = services
             for unused in list(among)[:-OPEN_NAMESPACES]:
                 among.pop(unused).release()
-            return found
+            return services
 
     def instead(self, services: NamespaceServices) -> str:
-        """Whose vectors answer in the place of the endpoint's, and why; "" where these do."""
+        """Which embedder replaces the endpoint, and why; "" if the endpoint itself answers."""
         away = self.embedder.away
         if away is None or services.embedder is self.embedder:
             return ""
@@ -186,15 +186,15 @@ class Container:
         from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
         from anaphora.store.threads.ids import SUFFIX, id_of_escaped
 
-        found = set(self.truth.namespaces())
-        folders = {folder_name(namespace) for namespace in found}
+        names = set(self.truth.namespaces())
+        folders = {folder_name(namespace) for namespace in names}
         for folder, _ in self.home.folders():
             # A long name's folder ends in a hash: such a namespace is known by its head alone.
             name = None if folder in folders else id_of_escaped(folder + SUFFIX)
             if name is not None:
-                found.add(name)
-        found.discard(DEFAULT_NAMESPACE)
-        return (DEFAULT_NAMESPACE, *sorted(found))
+                names.add(name)
+        names.discard(DEFAULT_NAMESPACE)
+        return (DEFAULT_NAMESPACE, *sorted(names))
 
     def standing_namespace(self, name: str) -> str:
         """The form, composed or not, in which this namespace stands; composed where none does."""
@@ -203,7 +203,7 @@ class Container:
         try:
             return standing_form(name, self.namespaces().__contains__)
         except StoreError:
-            # The first call on it says what is wrong with the database.
+            # The first real call reports what is wrong with the database.
             return name
 
     def erase_namespace(self, name: str) -> bool:
@@ -226,16 +226,16 @@ class Container:
         return clean
 
     def _follow_erasures(self) -> None:
-        """Let go of all namespaces where another process has deleted one; hold the lock."""
+        """Close all namespaces if another process has deleted one. The lock must be held."""
         from anaphora.container.erasing import remove_orphans
 
         try:
             count = self.truth.erasures()
         except StoreError:
-            # The call that follows reads the same database, and says what is wrong with it.
+            # The call that follows reads the same database and reports its error.
             return
-        known, self._erasures = self._erasures, count
-        if known is None or known == count:
+        previous, self._erasures = self._erasures, count
+        if previous is None or previous == count:
             return
         for services in (*self._open.values(), *self._standing.values()):
             services.close()
@@ -244,20 +244,20 @@ class Container:
         remove_orphans(self)
 
     def tell(self, event: str, value: object) -> None:
-        """Call the listeners of an event. One that fails is logged, and no more:
+        """Call the listeners of an event. A failing one is only logged:
 
-        what it was told of has happened, and the caller of the call did not ask for a listener.
+        the event has happened, and the caller is not responsible for the listener.
         """
         for handler in tuple(self.handlers[event]):
             try:
                 handler(value)
-            except Exception:  # noqa: BLE001 - whatever a listener raises is its own trouble
+            except Exception:  # noqa: BLE001 - errors of a listener must not fail the call
                 _log.exception("a listener to %r failed: %r", event, handler)
 
     def reindex(self, name: str, embedder: str | None, progress: Progress | None) -> Reindexed:
         """Make the vectors that are missing, of this embedder or another; see `Memory.reindex`."""
         if embedder is None:
-            # Not of who stands in for it, and not because it was away a moment ago.
+            # With the home's own embedder, which may be available again, not with its replacement.
             self.embedder.look()
             return self.own(name).reindex(progress)
         from anaphora.embed.service import EmbedderService, spec_for, whole_setting
@@ -266,15 +266,17 @@ class Container:
         spec = spec_for(setting, settings=self.settings, registry=self.registry, anew=True)
         service = EmbedderService(spec, cache_size=0, registry=self.registry)
         # The embedder is the whole home's: a namespace left behind would have words alone.
-        names = (name, *(one for one in self.namespaces() if one != name))
+        names = (name, *(namespace for namespace in self.namespaces() if namespace != name))
         done = Reindexed(service.name, 0, 0, 0, 0)
         try:
-            for one in names:
-                other = NamespaceServices(replace(self, embedder=service), one)
+            for namespace in names:
+                services = NamespaceServices(replace(self, embedder=service), namespace)
                 try:
-                    done += other.reindex(progress if len(names) == 1 else prefixed(progress, one))
+                    done += services.reindex(
+                        progress if len(names) == 1 else prefixed(progress, namespace)
+                    )
                 finally:
-                    other.close()
+                    services.close()
         finally:
             service.close()
         remember_embedder(self.settings, setting)

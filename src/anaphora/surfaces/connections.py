@@ -1,9 +1,9 @@
-"""Connections of a server: how many there are, and how long each may say nothing.
+"""Limits a server's connections: their number, and how long each may stay silent.
 
-It counts before a token was asked for. Too many: the oldest goes that has asked for nothing; a
-connection whose request does not come, or whose body stops, is closed. A caller who asks at once
-always finds a place, and the log takes a few lines of each kind at a time, whatever is done to the
-server. The REST server and the MCP server over HTTP both run on these.
+This happens before authentication. Above the limit, the longest idle connection is closed; so is
+one whose request does not arrive, or whose body stalls. A client that sends its request at once is
+always served, and repeated log records are throttled. The REST server and the MCP server over HTTP
+both use these.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from anaphora.surfaces.logs import SERVER
 
 BACKLOG: Final = 64
-"""Connections that are taken in at a time: each has a descriptor before it can be counted."""
+"""Connections accepted at a time: each has a descriptor before it is counted."""
 
-# What truth, indexes and models have open besides, and connections that were just taken in.
+# Descriptors for databases, indexes and models, and for connections accepted but not yet counted.
 _OTHER_FILES: Final = 128 + 3 * BACKLOG
 _LEAST: Final = 8
-# The same numbers on every system.
+# These numbers are the same on every system.
 _TCP, _NO_DELAY = 6, 1
 _LINES, _SECONDS = 5, 10.0
 _MUCH: Final = 64 * 1024
@@ -40,8 +40,8 @@ _LOGGERS: Final = ("uvicorn.error", "asyncio", SERVER)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`connections` at once, fewer where the system allows fewer; seconds for the head of a request
-    to come, from its first moment to its end; seconds between two pieces of a body.
+    """`connections` at once, fewer if the system allows fewer; seconds for a request's headers,
+    from the first moment to the end; seconds between two chunks of a body.
     """
 
     connections: int = 512
@@ -53,15 +53,15 @@ class Sharing(Protocol):
     """How several processes share the connections of one server."""
 
     def hand_on(self, made: Any, open_here: int) -> bool:
-        """Whether another process has the socket now, of a connection that was just taken in."""
+        """Try to hand the socket of an accepted connection to another process."""
 
     def closed(self) -> None:
-        """One that this process had has ended."""
+        """Note that a connection of this process has ended."""
 
 
 @dataclass(slots=True)
 class OpenConnections:
-    """All connections of one server. `silent` are those that ask for nothing now, oldest first."""
+    """All connections of one server. `silent` are those without a request, oldest first."""
 
     limits: Limits
     sharing: Sharing | None = None
@@ -72,14 +72,14 @@ class OpenConnections:
         self.most = _affordable(self.limits.connections)
 
     def admit(self, new: Connection) -> None:
-        """Take a connection in; with too many, the one goes that has been silent for longest."""
+        """Admit a connection; above the limit, the one silent for longest is dropped."""
         self.silent[new] = None
         if len(new.connections) > self.most:
             next(iter(self.silent)).drop()
 
 
 class Connection(H11Protocol):
-    """One connection. Made by uvicorn, which passes all but the others."""
+    """One connection. Created by uvicorn with all arguments but `others`."""
 
     def __init__(self, *given: Any, others: OpenConnections, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -88,32 +88,32 @@ class Connection(H11Protocol):
         self._elsewhere = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A caller has come, and has said nothing yet."""
-        made, sharing = transport.get_extra_info("socket"), self._others.sharing
-        if sharing is not None and sharing.hand_on(made, len(self.connections)):
-            # Nothing was read yet, and the other process's descriptor keeps it open.
+        """A client has connected, and has sent nothing yet."""
+        sock, sharing = transport.get_extra_info("socket"), self._others.sharing
+        if sharing is not None and sharing.hand_on(sock, len(self.connections)):
+            # Nothing was read yet, and the other process's descriptor keeps the socket open.
             self._elsewhere = True
             transport.abort()
             return
         super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
-        if made is not None and made.family.name in {"AF_INET", "AF_INET6"}:
-            # Else the next piece of an answer waits 40 ms for an acknowledgement of the last.
-            made.setsockopt(_TCP, _NO_DELAY, 1)
+        if sock is not None and sock.family.name in {"AF_INET", "AF_INET6"}:
+            # Otherwise the next chunk of an answer waits 40 ms for an acknowledgement.
+            sock.setsockopt(_TCP, _NO_DELAY, 1)
         self._wait(self._others.limits.head, self.drop)
         self._others.admit(self)
 
     def data_received(self, data: bytes) -> None:
-        """Something has come."""
+        """Data has arrived."""
         super().data_received(data)
         self._look(came=True)
 
     def on_response_complete(self) -> None:
-        """An answer has gone out; what was sent with it already may be the next request."""
+        """A response is complete; data already received may be the next request."""
         super().on_response_complete()
         self._look(came=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The caller has gone, or was sent away."""
+        """The client has disconnected, or was dropped."""
         if self._elsewhere:
             return
         self._wait(None)
@@ -123,19 +123,19 @@ class Connection(H11Protocol):
             self._others.sharing.closed()
 
     def drop(self) -> None:
-        """Let go of it at once: it is not owed an answer."""
+        """Close the connection at once, without a response."""
         self.connections.discard(self)
         self._others.silent.pop(self, None)
         self._wait(None)
         self.transport.abort()
 
     def _look(self, *, came: bool) -> None:
-        """Which part of a request is awaited now, and for how long."""
+        """Set the time-out for the part of a request that is expected next."""
         if self.transport.is_closing():
             return
-        theirs = self.conn.their_state
-        if theirs is h11.IDLE:
-            # Between two requests uvicorn's own time for a silent connection runs.
+        client_state = self.conn.their_state
+        if client_state is h11.IDLE:
+            # Between two requests uvicorn's own keep-alive time-out runs.
             if self not in self._others.silent:
                 self._wait(None)
                 self._others.silent[self] = None
@@ -143,14 +143,14 @@ class Connection(H11Protocol):
                 self._wait(self._others.limits.head, self.drop)
             return
         self._others.silent.pop(self, None)
-        if theirs is not h11.SEND_BODY:
+        if client_state is not h11.SEND_BODY:
             self._wait(None)
         elif self._timer is None or not self.cycle.response_complete:
-            # After the answer the time does not begin again with each piece.
+            # After the response, chunks do not restart the time-out.
             self._wait(self._others.limits.body, self._drop_stopped_body)
 
     def _drop_stopped_body(self) -> None:
-        """A body has not gone on, unless it is we who do not read."""
+        """Drop a stalled body, unless the server itself has paused reading."""
         if self.flow.read_paused and not self.cycle.response_complete:
             self._wait(self._others.limits.body, self._drop_stopped_body)
         else:
@@ -165,9 +165,9 @@ class Connection(H11Protocol):
 
 
 class JoinedWrites:
-    """A transport that sends what is written at one go in one piece: an answer's head and body.
+    """A transport that joins writes of one step into one send: a response's head and body.
 
-    Every call of the system lets another thread have the interpreter, and waits to have it back.
+    Every system call releases the interpreter lock and waits to get it back.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -177,7 +177,7 @@ class JoinedWrites:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Send something soon, or at once where it is much."""
+        """Send data soon, or at once if it is large."""
         if not self._pieces:
             self._loop.call_soon(self._send)
         self._pieces.append(data)
@@ -186,7 +186,7 @@ class JoinedWrites:
             self._send()
 
     def close(self) -> None:
-        """End the connection when all is sent."""
+        """Close the connection after sending what is pending."""
         self._send()
         self._transport.close()
 
@@ -200,7 +200,7 @@ class JoinedWrites:
 
 
 def uvicorn_settings(limits: Limits, sharing: Sharing | None = None) -> dict[str, Any]:
-    """What uvicorn's settings need so that a server keeps to the limits, and shares if it does."""
+    """Settings with which uvicorn enforces the limits, and shares connections if asked to."""
     return {
         "http": partial(Connection, others=OpenConnections(limits, sharing)),
         "ws": "none",
@@ -209,7 +209,7 @@ def uvicorn_settings(limits: Limits, sharing: Sharing | None = None) -> dict[str
 
 
 class _LogThrottle(logging.Filter):
-    """Lets a few records of each kind pass in a while, and says how many it kept back."""
+    """Passes a few records of each kind per period, and counts the suppressed ones."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ class _LogThrottle(logging.Filter):
         self._seen: dict[str, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is one of the few."""
+        """Whether to pass the record."""
         kind, now = str(record.msg).partition("\n")[0], self._clock()
         begun, count = self._seen.get(kind, (now, 0))
         if now - begun >= _SECONDS:
@@ -226,14 +226,14 @@ class _LogThrottle(logging.Filter):
             begun, count = now, 0
         self._seen[kind] = (begun, count + 1)
         if kind == _TOO_MANY_FILES:
-            # It says all; the traceback is the event loop's own.
+            # The message says everything; the traceback is the event loop's own.
             record.exc_info = None
         return count < _LINES
 
 
 @contextmanager
 def throttled_logs(clock: Callable[[], float] = monotonic) -> Iterator[None]:
-    """While a server runs, nobody fills the disk by making it log the same again and again."""
+    """While a server runs, throttle repeated log records, so that they cannot fill the disk."""
     few = _LogThrottle(clock)
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(few)
@@ -245,7 +245,7 @@ def throttled_logs(clock: Callable[[], float] = monotonic) -> Iterator[None]:
 
 
 def _affordable(wanted: int) -> int:
-    """As many connections as leave descriptors for everything else."""
+    """The number of connections that leaves enough descriptors for everything else."""
     try:
         import resource
 

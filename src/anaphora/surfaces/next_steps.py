@@ -1,7 +1,7 @@
 """What to do next about an error: one sentence for each, for the command line and for the page.
 
-An error says what went wrong. The sentence here says what the user can do about it, in words that
-need no knowledge of the program. A message that names a command already is its own next step.
+An error says what went wrong. The sentence here says what the user can do about it, without
+assuming any knowledge of the program. A message that already names a command needs none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from anaphora import errors
 from anaphora.errors import AnaphoraError
 
 _COMMAND: Final = re.compile(r"`(?:anaphora |sync |mirror |doctor |pip |uv )|; run: ")
-"""A command in a message, which says itself what to do."""
+"""A command in a message, which is its own next step."""
 
 _NO_FILE: Final = "No such file"
 _DAMAGED: Final = "it is damaged"
@@ -83,7 +83,7 @@ STEPS: Final[Mapping[type[AnaphoraError], str]] = {
     "documentation.",
     errors.Closed: "Start the program again.",
 }
-"""What to do, by the class of the error; a class without an entry has that of its base."""
+"""What to do, by the class of the error; a class without an entry uses that of its base."""
 
 _FIELDS: Final[Mapping[str, str]] = {
     "path": "Check the name, or run `anaphora import` alone: it looks for exports itself.",
@@ -134,7 +134,7 @@ PROBLEMS: Final[Mapping[str, str]] = {
 def next_step(error: AnaphoraError, *, on_this_machine: bool = True) -> str:
     """One sentence that says what to do about the error; never empty.
 
-    A reader who is not `on_this_machine` gets no command with a path of it.
+    A reader who is not `on_this_machine` gets no command that contains a local path.
     """
     if isinstance(error, errors.NotFound) and not on_this_machine:
         return PROBLEMS["not_found"]
@@ -157,5 +157,5 @@ def next_step(error: AnaphoraError, *, on_this_machine: bool = True) -> str:
 
 
 def further_step(error: AnaphoraError) -> str:
-    """The same for a reader of the message; "" where the message names a command itself."""
+    """The next step for a reader of the message; "" if the message itself names a command."""
     return "" if _COMMAND.search(str(error)) else next_step(error)

@@ -1,7 +1,7 @@
-"""What every surface does alike: the one JSON form of values, and refusing ids that are not there.
+"""What all surfaces share: the JSON form of values, and errors for unknown ids.
 
-The facade answers with nothing for a conversation that has not begun: an agent may ask before its
-first turn. Who names one on a surface has read its id somewhere, and a slip in it is an error.
+The facade returns nothing for a conversation that has not begun, since an agent may ask before its
+first turn. A conversation named on a surface should exist, so there it is an error.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 FoundT = TypeVar("FoundT")
 
-# A day or a week without a time, as `datetime.fromisoformat` takes it.
+# A day or a week without a time, as `datetime.fromisoformat` accepts it.
 _WHOLE = re.compile(r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d-?\d|(?P<week>\d{4}-?W\d\d)")
 
-# The exact time stands for the rounded one, so that nothing is lost on the way out.
+# The exact times replace the rounded ones, so that no precision is lost.
 _EXACT_TIMES = {"ts": "ts_text", "updated": "updated_text"}
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number of things in words: "1 turn", "2 turns"; `many` where it is not `one` and an s."""
+    """A number of things in words: "1 turn", "2 turns"; `many` for irregular plurals."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def access_summary(namespace: str, readers: Sequence[NamespaceAccess]) -> str:
-    """Who can read a namespace, in a sentence: "Mara and Rafi can read and change it"."""
+    """The readers of a namespace in a sentence: "Mara and Rafi can read and change it"."""
     writing = _listed([reader.name for reader in readers if reader.writes])
     reading = _listed([reader.name for reader in readers if not reader.writes])
     parts = [f"{writing} can read and change it"] if writing else []
@@ -59,17 +59,17 @@ def plain(value: Any) -> Any:
 
 
 def dumps(value: Any, *, indent: int | None = 2) -> str:
-    """`value` as JSON text that any terminal can take: what would move its cursor is escaped."""
+    """`value` as JSON text that is safe for terminals: control characters are escaped."""
     return visible_json(json.dumps(plain(value), ensure_ascii=False, indent=indent))
 
 
 def time_of(
     name: str, text: str | None, now: datetime | None = None, *, end: bool = False
 ) -> datetime | None:
-    """The moment that a text gives: the beginning of a day, or with `end` what follows its end.
+    """The moment that a text names: the start of a day or, with `end`, the end of it.
 
     A day, a time without an offset and words ("last week", "tomorrow") are read in the zone of
-    `now`, the user's present; of a time with `end` it is the time itself. Raises `InvalidInput`.
+    `now`, the user's present. A time is taken as it is, also with `end`. Raises `InvalidInput`.
     """
     if text is None:
         return None
@@ -79,8 +79,8 @@ def time_of(
     except ValueError:
         return _time_in_words(name, text, now, end=end)
     if moment.tzinfo is None:
-        whole = _WHOLE.fullmatch(text) if end else None
-        days = 0 if whole is None else 7 if whole["week"] else 1
+        is_whole = _WHOLE.fullmatch(text) if end else None
+        days = 0 if is_whole is None else 7 if is_whole["week"] else 1
         try:
             moment = (moment + timedelta(days=days)).replace(tzinfo=now.tzinfo)
         except OverflowError:
@@ -91,9 +91,9 @@ def time_of(
 def times_between(
     given: Mapping[str, Any], now: datetime | None = None
 ) -> dict[str, datetime | None]:
-    """`since` and `until` of what was given, as moments: with a day, `until` includes all of it.
+    """`since` and `until` among the arguments, as moments: with a day, `until` includes all of it.
 
-    Raises `InvalidInput` where nothing can lie between them.
+    Raises `InvalidInput` if nothing can lie between them.
     """
     since = _moment_of("since", given.get("since"), now)
     until = _moment_of("until", given.get("until"), now, end=True)
@@ -112,7 +112,7 @@ def _moment_of(
 
 
 def local_now() -> datetime:
-    """The present in the zone of the user of this process, for what has no memory at hand."""
+    """The present in the time zone of this process's user, for callers without a memory."""
     return datetime.now(shown_zone())
 
 
@@ -139,46 +139,46 @@ def _scalar(value: Any) -> Any:
 
 def _members(value: Any) -> dict[str, Any]:
     if isinstance(value, Recall):
-        found: dict[str, Any] = {"hits": value.hits, "degraded": value.degraded}
+        members_: dict[str, Any] = {"hits": value.hits, "degraded": value.degraded}
         more = {"rejected": value.rejected, "nearest": value.nearest, "notices": value.notices}
-        found |= {name: rows for name, rows in more.items() if rows}
-        return found if value.confidence is None else found | {"confidence": value.confidence}
+        members_ |= {name: rows for name, rows in more.items() if rows}
+        return members_ if value.confidence is None else members_ | {"confidence": value.confidence}
     members = json_codec.members_of(value)
     for name, text in _EXACT_TIMES.items():
         if text in members:
             members[name] = members.pop(text)
     if isinstance(value, Turn):
-        return {name: item for name, item in members.items() if item not in ("", None)}
+        return {name: field for name, field in members.items() if field not in ("", None)}
     return members
 
 
 def recalled_turns(
     memory: Memory, conversation_id: str | None, query: str, **options: Any
 ) -> Recall[TurnHit]:
-    """As `Memory.recall_conversation`, but `NotFound` for a conversation that is not there.
+    """Like `Memory.recall_conversation`, but raises `NotFound` for an unknown conversation.
 
-    A count that is None is the configured one.
+    A count that is None means the configured one.
     """
     options = {
-        name: value
-        for name, value in options.items()
-        if value is not None or name not in {"top_k", "budget"}
+        name: option
+        for name, option in options.items()
+        if option is not None or name not in {"top_k", "budget"}
     }
-    found = memory.recall_conversation(conversation_id, query, **options)
-    if not found.hits:
-        # What has hits is there; only otherwise is the whole conversation looked for.
+    recall = memory.recall_conversation(conversation_id, query, **options)
+    if not recall.hits:
+        # A conversation with hits exists; only otherwise it has to be looked up.
         refuse_unknown(memory, conversation_id)
-    return found
+    return recall
 
 
 def refuse_unknown(memory: Memory, conversation_id: str | None) -> None:
-    """`NotFound` for a conversation that is not there; None is all of them."""
+    """Raise `NotFound` for an unknown conversation; None means all of them."""
     if conversation_id is not None:
         must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
 
 
 def must_exist(found: FoundT | None, kind: str, which: str) -> FoundT:
-    """What was found. Raises `NotFound` for None, and for False: nothing was there to change."""
+    """Return what was found. Raises `NotFound` for None, and for False: nothing to change."""
     if found is None or found is False:
         raise NotFound(kind, which)
     return found

@@ -17,8 +17,8 @@ __all__ = ["main"]
 _BEFORE: Final = ("--home", "--namespace", "--conversations-dir")
 _AFTER: Final = ("--tools", "--http")
 _OBJECTS: Final = 50_000
-"""New objects before Python looks for rings of them: for every 700, as it does, a question that
-ends in half a second would look 180 times, and at every module that is loaded."""
+"""New objects between two runs of the cyclic garbage collector: at Python's default of 700, a
+question that takes half a second would trigger it 180 times over every loaded module."""
 
 
 def main() -> None:
@@ -26,16 +26,16 @@ def main() -> None:
     words = sys.argv[1:]
     try:
         _write_utf8()
-        # A client waits for its hook: nothing else is imported for it.
+        # A client blocks on its hook, so nothing else is imported for it.
         if not run_at_once(words):
             _run(words)
     except (SystemExit, GeneratorExit):
         raise
     except KeyboardInterrupt:
-        # As what reads commands has it.
+        # The exit code that shells and typer use.
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of a pipe (head, less) has gone: that is no error of ours.
+        # The reader of the pipe (head, less) has exited: not an error.
         sys.stderr.close()
         sys.exit(0)
     except BaseException as error:  # noqa: BLE001 - no command ends in a traceback
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _run(words: Sequence[str]) -> None:
-    """Run a command. An error of ours is a line and an exit code."""
+    """Run a command. An `AnaphoraError` becomes one line and an exit code."""
     from anaphora.core.caller import CallOrigin, called_from
     from anaphora.errors import AnaphoraError
 
@@ -54,7 +54,7 @@ def _run(words: Sequence[str]) -> None:
             if not serve_mcp_at_once(words) and not recall_at_once(words):
                 from anaphora.surfaces.cli.program import program
 
-                program(_command(words))(prog_name="anaphora")
+                program(next(iter(command_words(words)), None))(prog_name="anaphora")
     except AnaphoraError as error:
         from anaphora.surfaces.cli.output import exit_code, show_error
 
@@ -63,18 +63,18 @@ def _run(words: Sequence[str]) -> None:
 
 
 def _write_utf8() -> None:
-    """Write UTF-8 to pipes and files, whose encoding on Windows has no place for most letters."""
+    """Write UTF-8 to pipes and files: Windows' default encoding lacks most letters."""
     for stream in (sys.stdout, sys.stderr):
-        # A test, or a program that runs this one, may have put something else there.
+        # A test or an embedding program may have replaced the stream.
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def run_at_once(words: Sequence[str]) -> bool:
-    """Run a hook, or the resident process; False where the words ask for neither."""
-    given: dict[str, str] = {}
-    rest = _options(list(words), _BEFORE, given)
-    if rest == ["resident"]:
+    """Run a hook or the resident process; False if the words ask for neither."""
+    options: dict[str, str] = {}
+    command = _take_options(list(words), _BEFORE, options)
+    if command == ["resident"]:
         from anaphora.surfaces.resident.server import main as run_resident
 
         run_resident()
@@ -84,48 +84,58 @@ def run_at_once(words: Sequence[str]) -> bool:
         return False
     from anaphora.surfaces.hooks.client import run_hook
 
-    named = {"--home": "home", "--namespace": "namespace", "--conversations-dir": "conversations"}
-    run_hook(client, {named[name]: value for name, value in given.items() if value.strip()})
+    settings = {
+        "--home": "home",
+        "--namespace": "namespace",
+        "--conversations-dir": "conversations",
+    }
+    run_hook(
+        client, {settings[name]: argument for name, argument in options.items() if argument.strip()}
+    )
     return True
 
 
 def serve_mcp_at_once(words: Sequence[str]) -> bool:
-    """Run `anaphora mcp` without importing the other commands, which a client would wait for.
+    """Run `anaphora mcp` without importing the other commands, which would delay the client.
 
-    False where the words do not plainly ask for it: then the command line reads them.
+    False if the words do not plainly ask for it: the full command line then parses them.
     """
-    given: dict[str, str] = {}
-    rest = _options(list(words), _BEFORE, given)
-    if not rest or rest[0] != "mcp" or _options(rest[1:], _AFTER, given):
+    options: dict[str, str] = {}
+    command = _take_options(list(words), _BEFORE, options)
+    if not command or command[0] != "mcp" or _take_options(command[1:], _AFTER, options):
         return False
-    if not all(value.strip() for value in given.values()):
-        # Nobody means a blank one: the command line says which.
+    if not all(argument.strip() for argument in options.values()):
+        # A blank value is an error; the full command line reports which one.
         return False
     from pathlib import Path
 
     from anaphora.surfaces.mcp_server import serve
 
-    home, folder = given.get("--home"), given.get("--conversations-dir")
+    home, folder = options.get("--home"), options.get("--conversations-dir")
     serve(
         Path(home) if home is not None else None,
-        given.get("--namespace", "default"),
+        options.get("--namespace", "default"),
         Path(folder) if folder is not None else None,
-        tools=given.get("--tools", "default"),
-        http=given.get("--http"),
+        tools=options.get("--tools", "default"),
+        http=options.get("--http"),
     )
     return True
 
 
 def recall_at_once(words: Sequence[str]) -> bool:
-    """Run `anaphora recall QUESTION`, with `--json` or without, and nothing else to read.
+    """Run `anaphora recall QUESTION`, with or without `--json` and with no other option.
 
-    What reads commands takes 0.1 s to load; False leaves other words to it.
+    Loading the command-line parser takes 0.1 s; False leaves other command lines to it.
     """
-    given: dict[str, str] = {}
-    rest = _options(list(words), _BEFORE, given)
-    as_json = rest[2:] == ["--json"]
-    asks = rest[:1] == ["recall"] and len(rest) == 2 + as_json
-    if not asks or rest[1].startswith("-") or not all(value.strip() for value in given.values()):
+    options: dict[str, str] = {}
+    command = _take_options(list(words), _BEFORE, options)
+    as_json = command[2:] == ["--json"]
+    asks = command[:1] == ["recall"] and len(command) == 2 + as_json
+    if (
+        not asks
+        or command[1].startswith("-")
+        or not all(argument.strip() for argument in options.values())
+    ):
         return False
     gc.set_threshold(_OBJECTS)
     from pathlib import Path
@@ -133,39 +143,34 @@ def recall_at_once(words: Sequence[str]) -> bool:
     from anaphora.surfaces.cli.asking import ask
     from anaphora.surfaces.cli.where import Where
 
-    home, folder = (given.get(name) for name in ("--home", "--conversations-dir"))
+    home, folder = (options.get(name) for name in ("--home", "--conversations-dir"))
     where = Where(
         Path(home) if home is not None else None,
-        given.get("--namespace", "default"),
+        options.get("--namespace", "default"),
         Path(folder) if folder is not None else None,
     )
-    ask(where, rest[1], as_json=as_json)
+    ask(where, command[1], as_json=as_json)
     return True
 
 
 def hook_client(words: Sequence[str]) -> str | None:
-    """The client whose hook the words ask for; None where they ask for none."""
-    rest = command_words(words)
-    is_hook = len(rest) == 2 and rest[0] == "hook" and not rest[1].startswith("-")
-    return rest[1] if is_hook else None
+    """The client if the words call its hook, else None."""
+    command = command_words(words)
+    is_hook = len(command) == 2 and command[0] == "hook" and not command[1].startswith("-")
+    return command[1] if is_hook else None
 
 
 def command_words(words: Sequence[str]) -> list[str]:
     """The words from the command on."""
-    return _options(list(words), _BEFORE, {})
+    return _take_options(list(words), _BEFORE, {})
 
 
-def _command(words: Sequence[str]) -> str | None:
-    """The command that the words name; None where they do not begin with one."""
-    return next(iter(command_words(words)), None)
-
-
-def _options(words: list[str], known: Sequence[str], given: dict[str, str]) -> list[str]:
-    """Take known options with their values off the front; what is left."""
+def _take_options(words: list[str], names: Sequence[str], options: dict[str, str]) -> list[str]:
+    """Strip leading options called `names` into `options`; return the remaining words."""
     while words:
-        name, joined, value = words[0].partition("=")
-        if name not in known or (not joined and len(words) < 2):
+        name, joined, argument = words[0].partition("=")
+        if name not in names or (not joined and len(words) < 2):
             break
-        given[name] = value if joined else words[1]
+        options[name] = argument if joined else words[1]
         words = words[1:] if joined else words[2:]
     return words

@@ -1,6 +1,6 @@
-"""One question to everything that is kept, as `anaphora recall` asks it.
+"""One search over everything stored, as `anaphora recall` runs it.
 
-It needs nothing of what reads command lines: loading that takes 0.1 s, and this is asked often.
+It does not import the command-line parser: loading that takes 0.1 s, and this runs often.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.surfaces.cli.where import Where, note_missing, opened_at
+from anaphora.surfaces.cli.where import Where, note_missing, open_memory_at
 from anaphora.values.conversations import READ_AWAITED
 
 TOP: Final = 8
 BUDGET: Final = 4000
-"""Hits, and their tokens, that a question has unless it says otherwise."""
+"""The default number of hits and their total tokens."""
 
 
 def ask(
@@ -28,11 +28,11 @@ def ask(
 ) -> None:
     """Ask and show; `options` are those of `Memory.search`."""
     options = {"top_k": TOP, "budget": BUDGET, "read": READ_AWAITED, **options}
-    with opened_at(where, warm=True) as memory:
-        # The model is being loaded beside this.
-        from anaphora.surfaces.cli.found import show_found
+    with open_memory_at(where, warm=True) as memory:
+        # Imported while the model loads in the background.
+        from anaphora.surfaces.cli.found import show_search
 
-        found = memory.search(question, directory=None if everywhere else Path.cwd(), **options)
-        if not found.hits:
+        answer = memory.search(question, directory=None if everywhere else Path.cwd(), **options)
+        if not answer.hits:
             note_missing(memory)
-    show_found(found, full=full, why=why, as_json=as_json)
+    show_search(answer, full=full, why=why, as_json=as_json)

@@ -24,24 +24,30 @@ from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
     emit,
-    give,
+    present,
     show_error,
     show_hits,
     show_notes,
     show_notices,
     show_text,
-    shown,
+    styled,
     table,
 )
 from anaphora.surfaces.cli.progress import long_work
 from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
-from anaphora.surfaces.cli.where import Where, known_conversation, note_missing, opened, place
+from anaphora.surfaces.cli.where import (
+    Where,
+    note_missing,
+    open_memory,
+    resolve_conversation,
+    typed_path,
+)
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, recalled_turns, times_between
 from anaphora.values.conversations import READ_AWAITED, ImportReport, RecallMode, TurnRole
 
-# Of the importers, whose import every command would wait for, and our own.
+# Repeated here because importing the importers would slow down every command.
 KNOWN_FORMATS = (
     *("chatgpt", "claude_ai", "deepseek", "claude_code", "codex", "gemini_cli", "cursor"),
     *("vscode_copilot", "aider", "gemini_takeout", "telegram", "mem0", "claude_mem"),
@@ -50,7 +56,7 @@ KNOWN_FORMATS = (
 )
 
 
-# Names that are told of what is no longer where it was imported from.
+# How many vanished sources are listed by name.
 _MOST_GONE = 5
 _MOST_PROBLEMS = 40
 _KEPT = (
@@ -72,7 +78,7 @@ def watch(
     folders: Annotated[
         list[Path] | None,
         typer.Argument(
-            parser=place, help="Transcript folders (default: those of Claude Code and Codex)."
+            parser=typed_path, help="Transcript folders (default: those of Claude Code and Codex)."
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Check once and exit.")] = False,
@@ -87,7 +93,7 @@ def watch(
     Runs until it is interrupted. Only files that changed are read; a session that was quiet for
     --idle minutes counts as ended, which queues what a session's end brings.
     """
-    with opened(context, warm=not once, begins=True) as memory:
+    with open_memory(context, warm=not once, begins=True) as memory:
         following = _watch(context.obj, memory, folders, idle)
         try:
             while True:
@@ -106,9 +112,9 @@ def _watch(
     where: Where, memory: Memory, folders: list[Path] | None, idle: float
 ) -> TranscriptWatch:
     settings = load_settings(where.home, where.conversations)
-    known = client_folders()
+    clients = client_folders()
     return TranscriptWatch(
-        folders or [known.claude / "projects", known.codex / "sessions"],
+        folders or [clients.claude / "projects", clients.codex / "sessions"],
         memory.import_,
         clock=lambda: datetime.now(UTC),
         stamps=settings.home / "index" / f"watched-{folder_name(where.namespace)}.json",
@@ -128,7 +134,7 @@ def _show_watched(looked: WatchReport, as_json: bool, *, always: bool) -> None:
         + (f", {counted(len(looked.ended), 'session')} ended" if looked.ended else "")
     )
     for problem in looked.problems:
-        out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
+        out.print(styled(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
 
 
 @app.command("import")
@@ -137,7 +143,7 @@ def import_(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            parser=place,
+            parser=typed_path,
             help="Exports, transcripts or folders of them (default: asks which of those found in "
             "the download folder and in the folders of coding agents).",
         ),
@@ -160,7 +166,7 @@ def import_(
     later questions.
     """
     chosen = paths or choose_offers(find_offers())
-    with opened(context, warm=embed, begins=True) as memory:
+    with open_memory(context, warm=embed, begins=True) as memory:
         try:
             with long_work("Importing", kept=_KEPT, quiet=as_json) as progress:
                 report = memory.import_(
@@ -170,27 +176,24 @@ def import_(
             if not _show_unknown(error):
                 raise
             raise typer.Exit(EXIT_INPUT) from None
-        give(report, _show_import, as_json=as_json)
+        present(report, _show_import, as_json=as_json)
         if embed:
             finish_vectors(memory, quiet=as_json)
-    if report.problems or _is_blank(report):
+    from anaphora.ingest.importers.passing import EMPTY
+
+    # The formats were recognised, but the files were empty.
+    has_content = report.conversations or _has_memories(report)
+    is_blank = not has_content and any(kind.startswith(EMPTY) for kind in report.left_out)
+    if report.problems or is_blank:
         raise typer.Exit(EXIT_PARTLY)
 
 
-def _is_blank(report: ImportReport) -> bool:
-    """Whether the files were of known formats, and nothing was in them."""
-    from anaphora.ingest.importers.passing import EMPTY
-
-    some = report.conversations or _has_memories(report)
-    return not some and any(kind.startswith(EMPTY) for kind in report.left_out)
-
-
 def _show_unknown(error: UnknownFormat) -> bool:
-    """What was wrong, and the list of what is known in lines of its own; False: there is none."""
+    """Show the error with the list of known formats below it; False if it has no such list."""
     from anaphora.ingest.importers import RECOGNISED
 
-    reason, known, _ = error.reason.partition(RECOGNISED)
-    if not known:
+    reason, formats, _ = error.reason.partition(RECOGNISED)
+    if not formats:
         return False
     reason = reason.rstrip(".\n")
     show_error(UnknownFormat(error.what, None, f"{reason} (given {error.value})"))
@@ -230,7 +233,7 @@ def _show_import(report: ImportReport) -> None:
         more = len(report.gone) - _MOST_GONE
         out.print(
             Text(
-                f"  no longer there, and kept here: {named}"
+                f"  deleted at the source, kept here: {named}"
                 + (f" and {more} more" if more > 0 else "")
                 + " (anaphora history PATH shows what they said)"
             )
@@ -239,16 +242,16 @@ def _show_import(report: ImportReport) -> None:
 
 
 def _show_problems(report: ImportReport) -> None:
-    """The first of them by name, and what would be known instead."""
+    """List the first problems, and the recognised formats if a format was unknown."""
     from anaphora.ingest.importers import RECOGNISED
     from anaphora.ingest.problems import UNKNOWN, UNKNOWN_ALL
 
     out = console()
     for problem in report.problems[:_MOST_PROBLEMS]:
-        out.print(shown(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
+        out.print(styled(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
     more = len(report.problems) - _MOST_PROBLEMS
     if more > 0:
-        out.print(shown(f"  {more:,} more could not be read (--json lists them)", "yellow"))
+        out.print(styled(f"  {more:,} more could not be read (--json lists them)", "yellow"))
     if any(problem.reason.startswith((UNKNOWN, UNKNOWN_ALL)) for problem in report.problems):
         out.print(Text(RECOGNISED))
 
@@ -287,7 +290,7 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List conversations, newest first."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         summaries = memory.conversations.list()
         if not summaries:
             note_missing(memory)
@@ -309,19 +312,18 @@ def show(
     context: typer.Context,
     conversation_id: Annotated[str, typer.Argument(help="The conversation's id.")],
     last: Annotated[int | None, typer.Option(min=1, help="Only the last turns.")] = None,
-    calls: Annotated[
-        bool, typer.Option("--calls", help="Also what the agent did with its tools.")
-    ] = False,
+    calls: Annotated[bool, typer.Option("--calls", help="Also the agent's tool calls.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show a whole conversation."""
-    with opened(context) as memory:
-        conversation_id = known_conversation(memory, conversation_id)
-        found = memory.conversations.get(conversation_id)
-        thread = must_exist(found, "conversation", conversation_id)
-        made = memory.tool_calls(conversation_id) if calls else ()
+    with open_memory(context) as memory:
+        conversation_id = resolve_conversation(memory, conversation_id)
+        thread = must_exist(
+            memory.conversations.get(conversation_id), "conversation", conversation_id
+        )
+        tool_calls = memory.tool_calls(conversation_id) if calls else ()
     if as_json:
-        emit({"conversation": thread, "tool_calls": made} if calls else thread)
+        emit({"conversation": thread, "tool_calls": tool_calls} if calls else thread)
         return
     out = console()
     out.print(Text(one_line(thread.title or conversation_id), style="bold"))
@@ -330,9 +332,9 @@ def show(
         head = Text(f"#{index} ", style="dim").append(one_line(turn.speaker or turn.role), "bold")
         out.print(head.append(f"  {shown_minute(turn.ts)}", style="dim"))
         show_text(out, turn.text)
-        for call in made:
+        for call in tool_calls:
             if call.index == index:
-                out.print(shown(f"   · {call.text}", "dim"))
+                out.print(styled(f"   · {call.text}", "dim"))
 
 
 @app.command()
@@ -363,11 +365,11 @@ def recall(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Recall the turns that matter for a question."""
-    with opened(context, warm=mode != "words") as memory:
+    """Recall the turns relevant to a question."""
+    with open_memory(context, warm=mode != "words") as memory:
         if conversation_id is not None:
-            conversation_id = known_conversation(memory, conversation_id)
-        found = recalled_turns(
+            conversation_id = resolve_conversation(memory, conversation_id)
+        answer = recalled_turns(
             memory,
             conversation_id,
             query,
@@ -383,14 +385,14 @@ def recall(
             timeout=timeout,
         )
     if as_json:
-        emit(found)
+        emit(answer)
     elif block:
         from anaphora.api.rendering import render_recall
 
-        console().print(Text(render_recall(found, across=conversation_id is None, days=days)))
-        show_notes(found)
+        console().print(Text(render_recall(answer, across=conversation_id is None, days=days)))
+        show_notes(answer)
     else:
-        show_hits(found, why=why)
+        show_hits(answer, why=why)
 
 
 @app.command()
@@ -400,10 +402,10 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Delete a conversation for good: file, index and metadata."""
-    with opened(context) as memory:
-        conversation_id = known_conversation(memory, conversation_id)
+    with open_memory(context) as memory:
+        conversation_id = resolve_conversation(memory, conversation_id)
         must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
-    give({"deleted": conversation_id}, f"deleted {conversation_id}", as_json=as_json)
+    present({"deleted": conversation_id}, f"deleted {conversation_id}", as_json=as_json)
 
 
 @app.command()
@@ -413,10 +415,10 @@ def redact(
     index: Annotated[int, typer.Argument(min=0, help="The turn's index, from 0.")],
     as_json: Json = False,
 ) -> None:
-    """Remove one turn's words from the file and the index; its place stays, marked as redacted."""
-    with opened(context) as memory:
-        conversation_id = known_conversation(memory, conversation_id)
+    """Remove one turn's text from the file and the index; the turn stays, marked as redacted."""
+    with open_memory(context) as memory:
+        conversation_id = resolve_conversation(memory, conversation_id)
         redacted = memory.conversations.redact(conversation_id, index)
         must_exist(redacted, "turn", f"{conversation_id} #{index}")
     done = {"redacted": {"conversation_id": conversation_id, "index": index}}
-    give(done, f"redacted {conversation_id} #{index}", as_json=as_json)
+    present(done, f"redacted {conversation_id} #{index}", as_json=as_json)

@@ -1,11 +1,11 @@
 """`anaphora deep`, `gaps`, `dream`, `extract`: questions that need more than a search.
 
-What a model or a history says is shown escaped: it can neither move the cursor nor pass for markup.
+Text of a model or of a history is escaped: it cannot move the cursor or pass for markup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, cast
 
@@ -23,27 +23,25 @@ from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
     emit,
-    give,
+    present,
     show_degraded,
     show_text,
-    shown,
+    styled,
     table,
 )
 from anaphora.surfaces.cli.progress import AGAIN, long_work
-from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.wire import counted, refuse_unknown
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import (
     Budget,
     CostSnapshot,
     DeepAnswer,
-    DeepSource,
     DeepStep,
     DreamReport,
     Extracted,
     GapStatus,
     Scope,
-    SubCall,
 )
 
 OUTPUT_LINES = 20
@@ -66,16 +64,21 @@ def show_step(step: DeepStep, out: Console | None = None) -> None:
         show_text(out, step.thought)
     for line in step.code.splitlines():
         out.print(Text(f"   │ {visible(line)}", "cyan"))
-    if step.output.strip():
-        show_text(out, _first_lines(step.output))
+    if lines := step.output.strip().splitlines():
+        if len(lines) > OUTPUT_LINES:
+            lines[OUTPUT_LINES:] = [f"… {len(lines) - OUTPUT_LINES} lines more"]
+        show_text(out, "\n".join(lines))
     for call in step.sub_calls:
-        out.print(shown(f"   ? {_sub_call_line(call)}", "magenta"))
+        prompt = " ".join(call.prompt[:PROMPT_CHARS].split())
+        reply = " ".join((call.error or call.answer)[:ANSWER_CHARS].split())
+        repeated = " (asked before)" if call.cached else ""
+        out.print(styled(f"   ? {prompt} → {reply}{repeated}", "magenta"))
     if step.error:
         out.print(Text("   " + visible(step.error).replace("\n", "\n   "), "red"))
 
 
 def cost_line(cost: CostSnapshot) -> str:
-    """What was spent so far in a few words; a price that is not known is said to be so."""
+    """The cost so far in a few words; an unknown price is reported as unknown."""
     money = "cost unknown"
     if cost.estimated_dollars is not None:
         money = f"${cost.estimated_dollars:.4f}"
@@ -83,19 +86,6 @@ def cost_line(cost: CostSnapshot) -> str:
     if cost.sub_calls:
         parts.append(f"{cost.sub_calls} sub-call{'s' if cost.sub_calls != 1 else ''}")
     return ", ".join(parts)
-
-
-def _sub_call_line(call: SubCall) -> str:
-    asked = " ".join(call.prompt[:PROMPT_CHARS].split())
-    said = " ".join((call.error or call.answer)[:ANSWER_CHARS].split())
-    return f"{asked} → {said}{' (asked before)' if call.cached else ''}"
-
-
-def _first_lines(output: str) -> str:
-    lines = output.strip().splitlines()
-    if len(lines) <= OUTPUT_LINES:
-        return "\n".join(lines)
-    return "\n".join([*lines[:OUTPUT_LINES], f"… {len(lines) - OUTPUT_LINES} lines more"])
 
 
 _STATUSES = ("open", "closed", "expired", "all")
@@ -138,7 +128,7 @@ def deep(
         str | None, typer.Option(metavar="TRACE_ID", help="Show a stored trace.")
     ] = None,
     traces: Annotated[bool, typer.Option("--traces", help="List the stored traces.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="All places, each whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All sources in full.")] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a question over many conversations: a model writes its own search, in a sandbox."""
@@ -147,7 +137,7 @@ def deep(
         return
     if question is None:
         raise InvalidInput("question", question, "give a question, --show or --traces")
-    given = {
+    options = {
         "iterations": iterations,
         "sub_calls": sub_calls,
         "tokens": tokens,
@@ -155,21 +145,21 @@ def deep(
         "execution_seconds": execution_seconds,
         "dollars": dollars,
     }
-    limits = {name: value for name, value in given.items() if value is not None}
+    limits = {name: limit for name, limit in options.items() if limit is not None}
     budget = replace(Budget(), **limits)  # type: ignore[arg-type]
-    show_step = _step_printer(as_json=as_json) if trace else None
     with (
-        opened(context, warm=True) as home,
+        open_memory(context, warm=True) as home,
         long_work("Searching", kept=_ASKED, quiet=as_json or trace) as progress,
     ):
         refuse_unknown(home, conversation)
 
         def note(step: DeepStep) -> None:
             progress(f"step {step.number}", step.number, budget.iterations)
-            if show_step is not None:
-                show_step(step)
+            if trace:
+                # With --json standard output is for the answer alone.
+                show_step(step, console(stderr=as_json))
 
-        found = home.deep_recall(
+        answer = home.deep_recall(
             question,
             scope=cast(Scope, scope),
             conversation_id=conversation,
@@ -177,80 +167,82 @@ def deep(
             budget=budget,
             on_step=note,
         )
-    give(found, lambda found: _show_answer(found, full=full), as_json=as_json)
-    _exit_for_failed_model(found.degraded)
+    present(answer, lambda answer: _show_answer(answer, full=full), as_json=as_json)
+    _exit_for_failed_model(answer.degraded)
 
 
 def _exit_for_failed_model(degraded: Sequence[Degraded]) -> None:
-    """Let a script see that a model failed, whatever there is without it."""
+    """Exit with an error code if a model failed, even if an answer was possible without it."""
     if any(part.part == "model" for part in degraded):
         raise typer.Exit(EXIT_PARTLY)
 
 
 def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool) -> None:
-    with opened(context) as home:
+    with open_memory(context) as home:
         if trace_id is not None:
-            found = home.trace(trace_id)
+            trace = home.trace(trace_id)
             if as_json:
-                emit(found)
+                emit(trace)
                 return
-            console().print(shown(found.question, "bold"))
-            for step in found.steps:
+            console().print(styled(trace.question, "bold"))
+            for step in trace.steps:
                 show_step(step)
-            _show_answer(found)
+            _show_answer(trace)
             return
-        kept = home.traces(100)
-    rows = [[one.id, shown_minute(one.made_at), one.question[:80]] for one in kept]
+        stored = home.traces(100)
+    rows = [
+        [summary.id, shown_minute(summary.made_at), summary.question[:80]] for summary in stored
+    ]
     columns = ("trace", "when", "question")
-    give(kept, table("", columns, rows) if rows else "no traces", as_json=as_json)
+    present(stored, table("", columns, rows) if rows else "no traces", as_json=as_json)
 
 
-def _step_printer(*, as_json: bool) -> Callable[[DeepStep], None]:
-    # With --json standard output is for the answer alone.
-    return lambda step: show_step(step, console(stderr=as_json))
-
-
-def _show_answer(found: DeepAnswer, *, full: bool = True) -> None:
+def _show_answer(answer: DeepAnswer, *, full: bool = True) -> None:
     out = console()
-    if found.answer:
-        show_text(out, found.answer)
+    if answer.answer:
+        show_text(out, answer.answer)
     else:
-        # Why there is none stands before all the evidence, or nobody sees it.
-        if found.note:
-            out.print(shown(found.note, "yellow"))
-        if not found.sources:
+        # The reason comes before the evidence, which would push it off the screen.
+        if answer.note:
+            out.print(styled(answer.note, "yellow"))
+        if not answer.sources:
             out.print("nothing was found")
-    if not (found.shortcut and found.answer):
-        most = len(found.sources) if full else SOURCES
-        for source in found.sources[:most]:
+    if not (answer.shortcut and answer.answer):
+        most = len(answer.sources) if full else SOURCES
+        for source in answer.sources[:most]:
             when = f"  {shown_minute(source.ts)}" if source.ts and source.ts.year > 1 else ""
-            head = f"{_short(source)}{when}  {source.role or source.kind}"
+            conversation, index = source.conversation_id, source.index
+            short = (
+                short_turn(conversation, index)
+                if conversation is not None and index is not None
+                else short_id(source.id)
+            )
+            head = f"{short}{when}  {source.role or source.kind}"
             if full:
-                out.print(shown(head, "dim"))
+                out.print(styled(head, "dim"))
                 show_text(out, source.text)
             else:
-                out.print(shown(head, "dim").append(f"  {one_line(source.text, SOURCE_CHARS)}"))
-        if len(found.sources) > most:
-            more = len(found.sources) - most
-            out.print(shown(f"… and {counted(more, 'more place')} (--full)", "dim"))
-    for word, said in (
-        (found.cached, "from the cache: nothing it stands on has changed"),
-        (not found.complete and found.limit, f"incomplete: the limit of {found.limit} was reached"),
-        (found.answer and not found.supported, "not supported: it has no sources that exist"),
-        (found.gap_id, "noted as an open question: `anaphora gaps` lists them"),
-        (found.answer and found.note, found.note),
+                out.print(styled(head, "dim").append(f"  {one_line(source.text, SOURCE_CHARS)}"))
+        if len(answer.sources) > most:
+            more = len(answer.sources) - most
+            out.print(styled(f"… and {counted(more, 'more place')} (--full)", "dim"))
+    for word, remark in (
+        (answer.cached, "from the cache: its sources have not changed"),
+        (
+            not answer.complete and answer.limit,
+            f"incomplete: the limit of {answer.limit} was reached",
+        ),
+        (answer.answer and not answer.supported, "not supported: it has no sources that exist"),
+        (answer.gap_id, "noted as an open question: `anaphora gaps` lists them"),
+        (answer.answer and answer.note, answer.note),
     ):
         if word:
-            out.print(shown(said, "yellow"))
-    tail = f"{_cost(found.cost)}  trace {found.trace_id}" if found.trace_id else _cost(found.cost)
+            out.print(styled(remark, "yellow"))
+    tail = (
+        f"{_cost(answer.cost)}  trace {answer.trace_id}" if answer.trace_id else _cost(answer.cost)
+    )
     out.print(Text(tail, "dim"))
-    show_degraded(found.degraded)
-
-
-def _short(source: DeepSource) -> str:
-    if source.conversation_id is not None and source.index is not None:
-        return short_turn(source.conversation_id, source.index)
-    return short_id(source.id)
+    show_degraded(answer.degraded)
 
 
 def _cost(cost: CostSnapshot) -> str:
@@ -270,22 +262,22 @@ def gaps(
     """List the questions that could not be answered, most asked first."""
     if status not in _STATUSES:
         raise InvalidInput("status", status, f"expected one of {', '.join(_STATUSES)}")
-    with opened(context) as home:
-        found = home.gaps(None if status == "all" else cast(GapStatus, status))
+    with open_memory(context) as home:
+        questions = home.gaps(None if status == "all" else cast(GapStatus, status))
     if as_json:
-        emit(found)
+        emit(questions)
         return
     out = console()
-    if not found:
+    if not questions:
         out.print("no gaps" if status == "all" else f"no {status} gaps")
-    for gap in found:
-        out.print(shown(gap.question, "bold"))
+    for gap in questions:
+        out.print(styled(gap.question, "bold"))
         until = {
             "open": f"until {shown_day(gap.expires_at)}",
             "closed": f"closed by {', '.join(gap.closed_by)}",
         }.get(gap.status, "expired")
-        asked = f"asked {gap.asked} times" if gap.asked > 1 else "asked once"
-        out.print(shown(f"   {asked}, priority {gap.priority:.2f}, {until}", "dim"))
+        times = f"asked {gap.asked} times" if gap.asked > 1 else "asked once"
+        out.print(styled(f"   {times}, priority {gap.priority:.2f}, {until}", "dim"))
 
 
 def dream(
@@ -300,11 +292,11 @@ def dream(
 ) -> None:
     """Try the open gaps again, and link duplicate memories. Deletes nothing."""
     with (
-        opened(context, warm=True) as home,
+        open_memory(context, warm=True) as home,
         long_work("Trying open questions", kept=_DREAMT, quiet=as_json),
     ):
         report = home.run_jobs() if queued else home.dream(model=model)
-    give(report, _show_dream, as_json=as_json)
+    present(report, _show_dream, as_json=as_json)
     _exit_for_failed_model(report.degraded)
 
 
@@ -316,16 +308,16 @@ def _show_dream(report: DreamReport) -> None:
         f"expired {len(report.expired)}"
     )
     for gap in report.closed:
-        out.print(shown(f"   closed: {gap.question}", "green"))
-        out.print(shown(f"      by {', '.join(gap.closed_by)}", "dim"))
+        out.print(styled(f"   closed: {gap.question}", "green"))
+        out.print(styled(f"      by {', '.join(gap.closed_by)}", "dim"))
     for gap in report.expired:
-        out.print(shown(f"   expired: {gap.question}", "yellow"))
+        out.print(styled(f"   expired: {gap.question}", "yellow"))
     done = {gap.id for gap in report.closed}
     for gap in report.explored:
         if gap.id not in done:
-            out.print(shown(f"   still open: {gap.question}"))
-    for one in report.extracted:
-        _show_extracted(one)
+            out.print(styled(f"   still open: {gap.question}"))
+    for facts in report.extracted:
+        _show_extracted(facts)
     same = sum(link.kind == "same" for link in report.links)
     differ = sum(link.kind == OPEN for link in report.links)
     pairs = counted(len(report.links) - differ, "pair")
@@ -347,11 +339,11 @@ def extract(
 ) -> None:
     """Extract lasting facts from a finished conversation, with the configured model."""
     with (
-        opened(context, warm=True) as home,
+        open_memory(context, warm=True) as home,
         long_work("Extracting facts", kept=_DREAMT, quiet=as_json),
     ):
         done = home.extract(conversation)
-        texts = {} if as_json else {one: home.get(one).text for one in done.added}
+        texts = {} if as_json else {fact_id: home.get(fact_id).text for fact_id in done.added}
     if as_json:
         emit(done)
     else:
@@ -375,16 +367,18 @@ def _show_extracted(done: Extracted) -> None:
         out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
         return
     early = {
-        "malformed": "the model's reply was no list of facts: nothing of it was taken",
-        "cut": "the model's reply was cut at its limit of tokens: nothing of it was taken",
+        "malformed": "the model's reply was not a list of facts and was ignored",
+        "cut": "the model's reply was cut off at its token limit and was ignored",
     }
     if done.skipped:
         limit = f"the limit of {done.skipped} was reached"
-        said = f"{name}: ended early, {early.get(done.skipped, limit)}; the rest is read next time"
-        out.print(Text(said, "yellow"))
+        message = (
+            f"{name}: ended early, {early.get(done.skipped, limit)}; the rest is read next time"
+        )
+        out.print(Text(message, "yellow"))
     out.print(
         f"{name}: {counted(len(done.added), 'fact')} added, {len(done.reinforced)} reinforced, "
         f"{len(done.refused)} refused"
     )
     for text in done.refused:
-        out.print(shown(f"   rejected, it cites no existing turn: {text}", "yellow"))
+        out.print(styled(f"   rejected, it cites no existing turn: {text}", "yellow"))

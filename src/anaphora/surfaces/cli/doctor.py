@@ -13,18 +13,18 @@ from rich.text import Text
 from anaphora.core.config import client_folders
 from anaphora.core.display import one_line
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, emit, shown
+from anaphora.surfaces.cli.output import console, emit, styled
 from anaphora.surfaces.cli.progress import READ, long_work
-from anaphora.surfaces.cli.where import Where, opened
+from anaphora.surfaces.cli.where import Where, open_memory
 from anaphora.surfaces.setup.program import command_line, program_words
-from anaphora.surfaces.setup.trying import Trial, try_client
+from anaphora.surfaces.setup.trying import try_client
 from anaphora.surfaces.setup.written import clients_set_up
 from anaphora.values.conversations import Check
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A check, and the command that mends what failed; "" where nothing did."""
+    """A check and, if it failed, the command that repairs it."""
 
     name: str
     ok: bool
@@ -43,7 +43,7 @@ def doctor(
     the first failure is repeated at the end, with the command that repairs it.
     """
     with long_work("Checking", kept=READ, quiet=as_json) as progress:
-        with opened(context) as memory:
+        with open_memory(context) as memory:
             home = memory.home
             checks = memory.doctor(repair=repair, progress=progress)
         command = _Command(context.obj, home, repaired=repair)
@@ -64,33 +64,33 @@ def _show(findings: Sequence[Finding], first: Finding | None) -> None:
         detail = one_line(finding.detail, None)
         out.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
         if not finding.ok:
-            out.print(shown(f"      to repair it: {finding.remedy}", "yellow"))
+            out.print(styled(f"      to repair it: {finding.remedy}", "yellow"))
     if first is not None:
-        out.print(shown(f"first failure: {first.name}; run: {first.remedy}", "bold"))
+        out.print(styled(f"first failure: {first.name}; run: {first.remedy}", "bold"))
     else:
-        out.print(shown(f"Nothing is wrong: {len(findings)} checks passed.", "bold"))
+        out.print(styled(f"Nothing is wrong: {len(findings)} checks passed.", "bold"))
 
 
 def _clients(program: Sequence[str]) -> Iterator[Finding]:
-    """Each coding agent that is set up, tried by its own commands."""
+    """Test each coding agent that is set up by running its own commands."""
     folders = client_folders()
     for client in clients_set_up(folders):
         trials = try_client(client, folders, program)
         failed = next((trial for trial in trials if trial.problem), None)
         if failed is None:
-            yield Finding(client, True, "; ".join(map(_told, trials)))
+            answered = [
+                f"the {trial.what} answered in {trial.seconds:.1f} s and recalled a test sentence"
+                for trial in trials
+            ]
+            yield Finding(client, True, "; ".join(answered))
         else:
             detail = f"{failed.what}, {failed.step}: {failed.problem}"
             yield Finding(client, False, detail, failed.remedy)
 
 
-def _told(trial: Trial) -> str:
-    return f"the {trial.what} answered in {trial.seconds:.1f} s, with the sentence it was told"
-
-
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """The commands that mend what a check of this home found."""
+    """Builds the commands that repair what a check of this home found."""
 
     where: Where
     home: Path
@@ -102,7 +102,7 @@ class _Command:
         return program_words()
 
     def finding(self, check: Check) -> Finding:
-        """The check, with the command that mends it where it failed."""
+        """The check, with the command that repairs it if it failed."""
         if check.ok:
             return Finding(check.name, True, check.detail)
         remedy = _REMEDIES.get(check.name.partition(".")[0], _repair)
@@ -117,7 +117,7 @@ class _Command:
 
 
 def _repair(command: _Command, detail: str) -> str:
-    # What a repair leaves is not derived: only a backup has it.
+    # A failure that survives a repair is not in derived data: only a backup can restore it.
     if command.repaired:
         return _restore(command, detail)
     namespace = command.where.namespace
@@ -141,19 +141,15 @@ def _move(command: _Command, detail: str) -> str:
 def _allow_writing(command: _Command, detail: str) -> str:
     if "Permission" in detail:
         return command_line(["chmod", "-R", "u+rwX", str(command.home)])
-    # No room, or a read-only disk: the index can be made again from what is left.
+    # A full or read-only disk: the index can be rebuilt from what remains.
     return command_line(["df", "-h", str(command.home)])
 
 
 def _unseal(command: _Command, detail: str) -> str:
     if "not one of our files" in detail:
-        place = detail.partition(" is not one")[0]
-        return command_line(["mv", place, str(Path.home())])
+        path = detail.partition(" is not one")[0]
+        return command_line(["mv", path, str(Path.home())])
     return command.of_home("key", "import", "YOUR.key")
-
-
-def _reindex(command: _Command, detail: str) -> str:
-    return command.of_home("reindex", "--embedder", "minilm")
 
 
 def _set_up_again(command: _Command, detail: str) -> str:
@@ -162,22 +158,14 @@ def _set_up_again(command: _Command, detail: str) -> str:
     return command_line([*command.program, *words])
 
 
-def _without_model(command: _Command, detail: str) -> str:
-    return "unset ANAPHORA_MODEL ANAPHORA_SUB_MODEL"
-
-
-def _isolate(command: _Command, detail: str) -> str:
-    return "sudo apt-get install bubblewrap"
-
-
 _REMEDIES: Final[Mapping[str, Callable[[_Command, str], str]]] = {
     "home": _allow_writing,
     "file system": _move,
     "sealing": _unseal,
     "truth": _restore,
-    "embedder": _reindex,
-    "models": _without_model,
-    "sandbox": _isolate,
+    "embedder": lambda command, _: command.of_home("reindex", "--embedder", "minilm"),
+    "models": lambda *_: "unset ANAPHORA_MODEL ANAPHORA_SUB_MODEL",
+    "sandbox": lambda *_: "sudo apt-get install bubblewrap",
     "hooks": _set_up_again,
 }
-"""By the name of a check; a repair for every other one, whose data can be made again."""
+"""By the name of a check; every other one can be repaired in place, from the stored data."""

@@ -1,8 +1,7 @@
-"""`anaphora document`: files whose text is kept: add, list, show, write out, forget."""
+"""`anaphora document`: files stored as text: add, list, show, write out, forget."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -20,17 +19,17 @@ from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
     emit,
-    give,
+    present,
     show_error,
     show_text,
-    shown,
+    styled,
 )
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import finish_vectors
-from anaphora.surfaces.cli.where import note_missing, opened, place
+from anaphora.surfaces.cli.where import note_missing, open_memory, typed_path
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted, time_of
-from anaphora.values.documents import AddedDocument, Document, DocumentSection
+from anaphora.values.documents import AddedDocument, Document
 
 DOCUMENT = "The id, its last characters, or the name."
 
@@ -45,16 +44,14 @@ def register(program: typer.Typer) -> None:
 @app.command()
 def add(
     context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(parser=place, help="The files.")],
+    files: Annotated[list[Path], typer.Argument(parser=typed_path, help="The files.")],
     name: Annotated[
         str | None,
-        typer.Option(help="What it is known by (its path); a new file of a name replaces the old."),
+        typer.Option(help="Its name (default: its path); a new file of a name replaces the old."),
     ] = None,
-    title: Annotated[
-        str | None, typer.Option(help="What it is called, instead of its own.")
-    ] = None,
+    title: Annotated[str | None, typer.Option(help="Its title (default: the file's own).")] = None,
     date: Annotated[
-        str | None, typer.Option(help="Its date, instead of its own: 2026-03-01.")
+        str | None, typer.Option(help="Its date, e.g. 2026-03-01 (default: the file's own).")
     ] = None,
     origin: Annotated[str | None, typer.Option(help="Where it comes from.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
@@ -62,7 +59,7 @@ def add(
         bool | None,
         typer.Option(
             "--keep-file/--text-only",
-            help="Keep the file beside its text (default: unless its text had secrets).",
+            help="Store the file with its text (default: unless the text had secrets).",
             show_default=False,
         ),
     ] = None,
@@ -73,7 +70,7 @@ def add(
         raise InvalidInput("name" if name else "title", name or title, "give one file with it")
     done: list[AddedDocument] = []
     failed: list[UnreadableDocument] = []
-    with opened(context, warm=True, begins=True) as memory:
+    with open_memory(context, warm=True, begins=True) as memory:
         stored = f"Files read so far are stored. {AGAIN}"
         with long_work("Reading", kept=stored, quiet=as_json) as progress:
             for number, file in enumerate(files):
@@ -96,13 +93,13 @@ def add(
         if as_json:
             emit(done)
         else:
-            for one in done:
-                _show_added(one)
+            for document in done:
+                _show_added(document)
         for error in failed:
             show_error(error)
-        if any(one.pending for one in done):
+        if any(document.pending for document in done):
             finish_vectors(memory, quiet=as_json)
-    if failed or any(one.problems for one in done):
+    if failed or any(document.problems for document in done):
         raise typer.Exit(EXIT_PARTLY)
 
 
@@ -113,17 +110,17 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help=meaning("limit"))] = 50,
     as_json: Json = False,
 ) -> None:
-    """List documents, the last added first."""
-    with opened(context) as memory:
-        found = memory.documents(limit=limit, history=history)
-        if not found:
+    """List documents, last added first."""
+    with open_memory(context) as memory:
+        documents = memory.documents(limit=limit, history=history)
+        if not documents:
             note_missing(memory)
     if as_json:
-        emit(found)
+        emit(documents)
         return
-    for one in found:
-        show_document(one)
-    if not found:
+    for document in documents:
+        show_document(document)
+    if not documents:
         console().print("no documents")
 
 
@@ -133,42 +130,46 @@ def show(
     id_: Annotated[str, typer.Argument(metavar="DOCUMENT", help=DOCUMENT)],
     as_json: Json = False,
 ) -> None:
-    """Show a document with its text, section by section; of a section's id that one alone."""
-    with opened(context) as memory:
-        document, section = _resolved(memory, id_)
+    """Show a document with its text, or a single section by its id."""
+    with open_memory(context) as memory:
+        document, section = _resolve(memory, id_)
         show_whole(memory, document, section, as_json=as_json)
 
 
 def show_whole(memory: Memory, document: Document, section: str, *, as_json: bool) -> None:
-    """A document with its sections, or the one of this number."""
-    found = memory.document_sections(document.id)
+    """Show a document with its sections, or with the one of this number."""
+    sections = memory.document_sections(document.id)
     if section:
-        found = tuple(one for one in found if str(one.number) == section)
-        if not found:
+        sections = tuple(part for part in sections if str(part.number) == section)
+        if not sections:
             raise NotFound("section", f"{document.id}#{section}")
     if as_json:
-        emit({"document": document, "sections": found})
+        emit({"document": document, "sections": sections})
         return
     show_document(document)
-    _show_sections(found)
+    out = console()
+    for part in sections:
+        where = "  ".join(p for p in (short_turn(part.document, part.number), part.place) if p)
+        out.print(styled(f" {one_line(where)}", "green"))
+        show_text(out, part.text)
 
 
 @app.command()
 def file(
     context: typer.Context,
     id_: Annotated[str, typer.Argument(metavar="DOCUMENT", help=DOCUMENT)],
-    target: Annotated[Path, typer.Argument(parser=place, help="Where to write it.")],
+    target: Annotated[Path, typer.Argument(parser=typed_path, help="Where to write it.")],
 ) -> None:
     """Write the file of a document, as it was added, to a new file."""
-    with opened(context) as memory:
-        document, _ = _resolved(memory, id_)
-        data = memory.document_file(document.id)
+    with open_memory(context) as memory:
+        document, _ = _resolve(memory, id_)
+        content = memory.document_file(document.id)
     try:
         with target.open("xb") as written:
-            written.write(data)
+            written.write(content)
     except FileExistsError:
         raise NotEmpty("write", target, "there is a file of this name") from None
-    console().print(shown(f"{counted(len(data), 'byte')} written to {target}"))
+    console().print(styled(f"{counted(len(content), 'byte')} written to {target}"))
 
 
 @app.command()
@@ -178,18 +179,18 @@ def forget(
     now: Annotated[
         bool, typer.Option("--now", help="Erase at once: nothing can bring it back.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, do not forget.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
     """Forget a document with all its versions. Undo within 24 hours, unless --now."""
-    with opened(context) as memory:
-        document, _ = _resolved(memory, id_)
+    with open_memory(context) as memory:
+        document, _ = _resolve(memory, id_)
         if not as_json:
             show_document(document)
         if dry_run:
             would = memory.forget(document.id, dry_run=True)
-            give(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
+            present(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
             return
         if not (yes or as_json or typer.confirm("Erase it?" if now else "Forget it?")):
             raise typer.Exit(1)
@@ -201,25 +202,25 @@ def forget(
     out.print(f"forgot {counted(done.count, 'version')}")
     if not now:
         back = f"`anaphora undo-forget {short_id(document.id)}` brings it back"
-        out.print(shown(f"  erased after a day; {back}", "dim"))
-    for place_ in done.surviving:
-        at = "" if place_.index is None else f" #{place_.index}"
-        out.print(shown(f"  still in {place_.kind} {place_.id}{at}", "yellow"))
+        out.print(styled(f"  erased after a day; {back}", "dim"))
+    for location in done.surviving:
+        at = "" if location.index is None else f" #{location.index}"
+        out.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
     if done.more:
         out.print(Text(f"  … and in {done.more:,} more", "yellow"))
 
 
-def _resolved(memory: Memory, given: str) -> tuple[Document, str]:
-    """The document that an id, the end of one, or a name means, and a section's number or ""."""
+def _resolve(memory: Memory, name: str) -> tuple[Document, str]:
+    """The document with this id, end of an id, or name; and a section's number or ""."""
     try:
-        full = memory.resolve_id(given)
+        full = memory.resolve_id(name)
     except (NotFound, InvalidInput):
-        full = given
+        full = name
     _, _, section = full.partition("#")
     try:
         return memory.document(full), section if section.isdecimal() else ""
     except NotFound:
-        path = Path(given).expanduser()
+        path = Path(name).expanduser()
         return memory.document(path.resolve().as_posix()), ""
 
 
@@ -227,30 +228,27 @@ def _show_added(done: AddedDocument) -> None:
     out = console()
     show_document(done.document, done.action)
     for problem in done.problems:
-        out.print(shown(f"   not read: {problem.place}: {problem.reason}", "yellow"))
+        out.print(styled(f"   not read: {problem.place}: {problem.reason}", "yellow"))
     if done.redacted:
-        kept = "" if done.document.file_kept else "; the file itself is not kept"
-        out.print(shown(f"   redacted before storing: {', '.join(done.redacted)}{kept}", "yellow"))
+        remark = "" if done.document.file_kept else "; the file itself is not stored"
+        out.print(
+            styled(f"   redacted before storing: {', '.join(done.redacted)}{remark}", "yellow")
+        )
 
 
-def show_document(one: Document, action: str = "") -> None:
-    """What is known of a document, in two lines."""
-    head = Text(f"{action} " if action else "").append(one_line(one.title), "bold")
-    head.append(f"  {shown_minute(one.added_at)}  {short_id(one.id)}", "dim")
-    if one.superseded_by:
-        head.append(f"  replaced by {short_id(one.superseded_by)}", "yellow")
-    facts = [one.format, counted(one.pages, "page") if one.pages is not None else ""]
-    facts += [counted(one.sections, "section"), f"of {one.date:%Y-%m-%d}" if one.date else ""]
-    facts += [one_line(one.author or ""), "" if one.file_kept else "text only"]
-    facts += [", ".join(one.tags), one_line(one.name)]
+def show_document(document: Document, action: str = "") -> None:
+    """Show a document's properties in two lines."""
+    head = Text(f"{action} " if action else "").append(one_line(document.title), "bold")
+    head.append(f"  {shown_minute(document.added_at)}  {short_id(document.id)}", "dim")
+    if document.superseded_by:
+        head.append(f"  replaced by {short_id(document.superseded_by)}", "yellow")
+    facts = [document.format, counted(document.pages, "page") if document.pages is not None else ""]
+    facts += [
+        counted(document.sections, "section"),
+        f"of {document.date:%Y-%m-%d}" if document.date else "",
+    ]
+    facts += [one_line(document.author or ""), "" if document.file_kept else "text only"]
+    facts += [", ".join(document.tags), one_line(document.name)]
     out = console()
     out.print(head)
-    out.print(shown("   " + " · ".join(fact for fact in facts if fact), "dim"))
-
-
-def _show_sections(found: Sequence[DocumentSection]) -> None:
-    out = console()
-    for one in found:
-        where = "  ".join(p for p in (short_turn(one.document, one.number), one.place) if p)
-        out.print(shown(f" {one_line(where)}", "green"))
-        show_text(out, one.text)
+    out.print(styled("   " + " · ".join(fact for fact in facts if fact), "dim"))

@@ -14,7 +14,7 @@ from anaphora.surfaces.cli.output import (
     show_factors,
     show_notes,
     show_text,
-    shown,
+    styled,
     version_words,
 )
 from anaphora.values.conversations import Recall
@@ -23,21 +23,21 @@ from anaphora.values.search import SearchHit
 _NEAREST = 2
 
 
-def show_found(found: Recall[SearchHit], *, full: bool, why: bool, as_json: bool) -> None:
-    """The answer, for a person or for programs."""
+def show_search(answer: Recall[SearchHit], *, full: bool, why: bool, as_json: bool) -> None:
+    """Show the answer as text, or as JSON for programs."""
     if as_json:
-        emit(found)
+        emit(answer)
         return
     out = console()
-    for rank, hit in enumerate(found.hits, 1):
+    for rank, hit in enumerate(answer.hits, 1):
         show_hit(out, f"{rank}  ", hit, full=full, why=why)
-    if not found.hits:
-        _show_silence(out, found)
-    show_notes(found)
+    if not answer.hits:
+        _show_silence(answer)
+    show_notes(answer)
 
 
 def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) -> None:
-    """One hit: what it is, when, by whom, its short id, and the words that matched."""
+    """Show one hit: its kind, time, speaker, short id, and the words that matched."""
     head = Text(mark, style="dim").append(_label(hit), style="bold")
     when = shown_minute(hit.ts)
     head.append(f"{when and '  '}{when}  {_id(hit)}", style="dim").append(
@@ -51,7 +51,7 @@ def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) 
     else:
         out.print(_highlighted(hit))
     for line in hit.versions:
-        out.print(shown(f"   {version_words(line)}", "dim"))
+        out.print(styled(f"   {version_words(line)}", "dim"))
     if why:
         show_factors(out, hit.factors, hit.answers)
 
@@ -61,8 +61,8 @@ def _label(hit: SearchHit) -> str:
         return one_line(hit.speaker)
     if hit.kind == "file":
         return f"file {one_line(hit.project)}".strip()
-    told = {"tool_call": "tool call"}.get(hit.kind, hit.kind)
-    return f"{told} {one_line(hit.title)}".strip()
+    kind = {"tool_call": "tool call"}.get(hit.kind, hit.kind)
+    return f"{kind} {one_line(hit.title)}".strip()
 
 
 def _id(hit: SearchHit) -> str:
@@ -84,13 +84,14 @@ def _highlighted(hit: SearchHit) -> Text:
     return line.append(visible(hit.snippet[at:]))
 
 
-def _show_silence(out: Console, found: Recall[SearchHit]) -> None:
-    """That there is no result, and what came closest."""
-    sure = "" if found.confidence is None else f" ({found.confidence:.0%})"
-    if not found.nearest:
+def _show_silence(answer: Recall[SearchHit]) -> None:
+    """Say that there is no result, and show the closest hits."""
+    out = console()
+    if not answer.nearest:
         out.print("No results.")
         return
+    sure = "" if answer.confidence is None else f" ({answer.confidence:.0%})"
     out.print(Text(f"No confident match{sure}. Closest:"))
-    for hit in found.nearest[:_NEAREST]:
+    for hit in answer.nearest[:_NEAREST]:
         show_hit(out, "   ", hit, full=False, why=False)
     out.print(Text("--min-confidence 0 shows all of them", style="dim"))

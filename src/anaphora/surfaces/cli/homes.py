@@ -18,12 +18,12 @@ from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
     console,
     emit,
-    give,
-    shown,
+    present,
+    styled,
     table,
 )
 from anaphora.surfaces.cli.progress import AGAIN, UNWRITTEN, long_work
-from anaphora.surfaces.cli.where import opened, place, whole_home
+from anaphora.surfaces.cli.where import open_memory, require_whole_home, typed_path
 from anaphora.surfaces.wire import counted
 from anaphora.values.conversations import FINISH_VECTORS
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 NewFile = Annotated[
-    Path, typer.Argument(parser=place, help="The file to write; it must not exist.")
+    Path, typer.Argument(parser=typed_path, help="The file to write; it must not exist.")
 ]
 
 
@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
 
 
 def register_checks(app: typer.Typer) -> None:
-    """Add what looks at a home and changes nothing."""
+    """Add the commands that inspect a home and change nothing."""
     from anaphora.surfaces.cli.doctor import doctor
 
     for command in (stats, doctor):
@@ -61,11 +61,11 @@ def export(
 ) -> None:
     """Write this namespace as JSON Lines: threads, notes, memories with their history."""
     with (
-        opened(context) as memory,
+        open_memory(context) as memory,
         long_work("Exporting", kept=UNWRITTEN, quiet=as_json) as progress,
     ):
         done = memory.export(path, masked=masked, progress=progress)
-    give(done, f"exported to {done.path}", as_json=as_json)
+    present(done, f"exported to {done.path}", as_json=as_json)
 
 
 def backup(
@@ -73,18 +73,23 @@ def backup(
     path: Annotated[
         Path | None,
         typer.Argument(
-            parser=place,
+            parser=typed_path,
             help="The file to write; it must not exist (default: one named by the day, in your "
             "own folder).",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Back up the whole home to one file, even while others write."""
-    whole_home(context, "backup")
-    path = path or _dated_backup(client_folders().user)
+    """Back up the whole home to one file, even while other programs write."""
+    require_whole_home(context, "backup")
+    if path is None:
+        # The first name with today's date that does not exist yet.
+        day = f"{datetime.now(UTC).astimezone():%Y-%m-%d}"
+        names = (f"anaphora-{day}{f'-{more}' if more > 1 else ''}.backup" for more in count(1))
+        paths = (client_folders().user / name for name in names)
+        path = next(unused for unused in paths if not unused.exists())
     with (
-        opened(context, begins=True) as memory,
+        open_memory(context, begins=True) as memory,
         long_work("Backing up", kept=UNWRITTEN, quiet=as_json) as progress,
     ):
         done = memory.backup(path, progress=progress)
@@ -92,7 +97,7 @@ def backup(
         emit(done)
         return
     out = console()
-    out.print(shown(f"{_held(done)} in {done.path}"))
+    out.print(styled(f"{_contents(done)} in {done.path}"))
     if done.needs_key:
         out.print(
             Text(f"this backup is sealed: it needs the exported key {done.needs_key}", "yellow")
@@ -104,7 +109,7 @@ def restore(
     path: Annotated[
         Path | None,
         typer.Argument(
-            parser=place,
+            parser=typed_path,
             help="The backup (default: asks which of those in your own folder and the download "
             "folder).",
         ),
@@ -115,24 +120,17 @@ def restore(
 
     With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
     """
-    where = whole_home(context, "restore")
+    where = require_whole_home(context, "restore")
     path = path or choose_offers(find_backups(), "restore")[0]
     home = where.home or load_settings(None).home
     with long_work("Restoring", kept=UNWRITTEN, quiet=as_json) as progress:
         done = Memory.restore(path, home, conversations_dir=where.conversations, progress=progress)
     on_server = load_settings(home).database is not None
     database = " and the database of ANAPHORA_DATABASE" if on_server else ""
-    give(done, f"{_held(done)} in {home}{database}", as_json=as_json)
+    present(done, f"{_contents(done)} in {home}{database}", as_json=as_json)
 
 
-def _dated_backup(folder: Path) -> Path:
-    """A file of this day that is not there yet."""
-    day = f"{datetime.now(UTC).astimezone():%Y-%m-%d}"
-    names = (f"anaphora-{day}{f'-{more}' if more > 1 else ''}.backup" for more in count(1))
-    return next(path for name in names if not (path := folder / name).exists())
-
-
-def _held(done: Backup) -> str:
+def _contents(done: Backup) -> str:
     threads, memories = done.threads, done.memories
     return f"{counted(threads, 'thread')}, {counted(memories, 'memory', 'memories')}"
 
@@ -150,43 +148,43 @@ def reindex(
     """Compute missing vectors. Interrupted, it goes on where it stopped."""
     stored = f"Vectors computed so far are stored. {AGAIN}"
     with (
-        opened(context, warm=embedder is None, embedder=embedder) as memory,
+        open_memory(context, warm=embedder is None, embedder=embedder) as memory,
         long_work("Computing vectors", kept=stored, quiet=as_json) as progress,
     ):
         done = memory.reindex(embedder, progress=progress)
-    said = (
+    message = (
         f"{counted(done.turns, 'turn')} and {counted(done.memories, 'memory', 'memories')} "
         f"embedded by {done.embedder}" + (f", {done.left} left" if done.left else "")
     )
-    give(done, said, as_json=as_json)
+    present(done, message, as_json=as_json)
 
 
 def stats(context: typer.Context, as_json: Json = False) -> None:
     """Show what this namespace contains, and its size on disk."""
-    with opened(context) as memory:
-        found = memory.stats()
+    with open_memory(context) as memory:
+        stats = memory.stats()
     rows: list[tuple[str, object]] = [
-        ("home", found.home),
-        ("namespace", found.namespace),
-        ("conversations", f"{found.conversations:,}"),
-        ("turns", f"{found.turns:,}"),
-        ("turns indexed", f"{found.indexed:,}"),
-        ("vectors", f"{found.vectors:,}"),
-        ("vectors to come", _to_come(found.pending)),
-        ("memories", f"{found.memories:,}"),
-        ("projects", f"{found.projects:,}"),
-        ("files of projects", f"{found.files:,}"),
-        ("sections", f"{found.sections:,}"),
-        ("sections without a vector", _to_come(found.sections_pending)),
-        ("notes and diary", f"{found.notes:,}"),
-        ("documents", f"{found.documents:,}"),
-        ("open gaps", f"{found.gaps:,}"),
-        ("jobs waiting", f"{found.jobs:,}"),
-        ("traces", f"{found.traces:,}"),
-        ("embedder", found.embedder),
-        *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in found.bytes.items()],
+        ("home", stats.home),
+        ("namespace", stats.namespace),
+        ("conversations", f"{stats.conversations:,}"),
+        ("turns", f"{stats.turns:,}"),
+        ("turns indexed", f"{stats.indexed:,}"),
+        ("vectors", f"{stats.vectors:,}"),
+        ("vectors to come", _to_come(stats.pending)),
+        ("memories", f"{stats.memories:,}"),
+        ("projects", f"{stats.projects:,}"),
+        ("files of projects", f"{stats.files:,}"),
+        ("sections", f"{stats.sections:,}"),
+        ("sections without a vector", _to_come(stats.sections_pending)),
+        ("notes and diary", f"{stats.notes:,}"),
+        ("documents", f"{stats.documents:,}"),
+        ("open gaps", f"{stats.gaps:,}"),
+        ("jobs waiting", f"{stats.jobs:,}"),
+        ("traces", f"{stats.traces:,}"),
+        ("embedder", stats.embedder),
+        *[(f"disk: {part}", f"{size / 1e6:,.2f} MB") for part, size in stats.bytes.items()],
     ]
-    give(found, table("", ("", ""), rows), as_json=as_json)
+    present(stats, table("", ("", ""), rows), as_json=as_json)
 
 
 def _to_come(vectors: int) -> str:

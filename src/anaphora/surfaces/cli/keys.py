@@ -1,7 +1,7 @@
-"""`anaphora encrypt`, `decrypt` and `key`: a home's encryption, and the key that it hangs on.
+"""`anaphora encrypt`, `decrypt` and `key`: a home's encryption and its key.
 
-A passphrase is asked for, or read from a file; it is never an argument, which other users of the
-machine could see.
+A passphrase is asked for, or read from a file; it is never an argument, since other users of the
+machine can see those.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rich.text import Text
 from anaphora import keys
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, give, shown
+from anaphora.surfaces.cli.output import EXIT_PARTLY, console, emit, present, styled
 from anaphora.surfaces.cli.progress import AGAIN, long_work
-from anaphora.surfaces.cli.where import place, whole_home
+from anaphora.surfaces.cli.where import require_whole_home, typed_path
 from anaphora.surfaces.wire import counted
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ KeptIn = Annotated[
 PassphraseFile = Annotated[
     Path | None,
     typer.Option(
-        parser=place,
+        parser=typed_path,
         metavar="PATH",
         help="Read the passphrase from the first line of a file (default: ask for it).",
     ),
@@ -52,7 +52,7 @@ def register(program: typer.Typer) -> None:
 
 def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = False) -> None:
     """Encrypt the home: memories, vectors, threads, index. Export the key afterwards."""
-    where = whole_home(context, "encrypt")
+    where = require_whole_home(context, "encrypt")
     with long_work("Encrypting", kept=_CONVERTED, quiet=as_json) as progress:
         done = keys.encrypt(
             where.home,
@@ -60,7 +60,7 @@ def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = F
             conversations_dir=where.conversations,
             progress=progress,
         )
-    _show(done, as_json, f"encrypted: {_held(done)}")
+    _show(done, as_json, f"encrypted: {_contents(done)}")
     if not as_json:
         console(stderr=True).print(
             Text("without the key the data is lost: run `anaphora key export` now", "yellow")
@@ -71,15 +71,15 @@ def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = F
 
 def decrypt(context: typer.Context, as_json: Json = False) -> None:
     """Decrypt the home, and delete its key."""
-    where = whole_home(context, "decrypt")
+    where = require_whole_home(context, "decrypt")
     with long_work("Decrypting", kept=_CONVERTED, quiet=as_json) as progress:
         done = keys.decrypt(where.home, conversations_dir=where.conversations, progress=progress)
-    _show(done, as_json, f"decrypted: {_held(done)}")
+    _show(done, as_json, f"decrypted: {_contents(done)}")
     if done.problems:
         raise typer.Exit(EXIT_PARTLY)
 
 
-def _held(done: keys.Converted) -> str:
+def _contents(done: keys.Converted) -> str:
     return f"{counted(done.rows, 'row')}, {counted(done.threads, 'thread')}"
 
 
@@ -90,9 +90,9 @@ def _show(done: keys.Converted, as_json: bool, line: str) -> None:
     out = console()
     out.print(line)
     for problem in done.problems:
-        out.print(shown(f"  not converted: {problem}", "yellow"))
-    for left in done.left_in_clear:
-        out.print(shown(f"  not one of our files, left unencrypted: {left}", "yellow"))
+        out.print(styled(f"  not converted: {problem}", "yellow"))
+    for path in done.left_in_clear:
+        out.print(styled(f"  not one of our files, left unencrypted: {path}", "yellow"))
 
 
 @app.command("export")
@@ -103,7 +103,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Print the key, protected by a passphrase. Store it away from the home."""
-    where = whole_home(context, "key export")
+    where = require_whole_home(context, "key export")
     phrase = None if raw else _passphrase(passphrase_file, confirm=True)
     exported = keys.export_key(where.home, phrase, raw=raw)
     if as_json:
@@ -116,19 +116,19 @@ def export(
 def import_(
     context: typer.Context,
     path: Annotated[
-        Path, typer.Argument(parser=place, help="What `key export` printed; - for stdin.")
+        Path, typer.Argument(parser=typed_path, help="What `key export` printed; - for stdin.")
     ],
     passphrase_file: PassphraseFile = None,
     kept: KeptIn = None,
     as_json: Json = False,
 ) -> None:
     """Import an exported key for this home, after a restore or on another machine."""
-    where = whole_home(context, "key import")
+    where = require_whole_home(context, "key import")
     exported = sys.stdin.read() if str(path) == "-" else _read(path)
-    # Only a key that was exported with a passphrase is JSON.
+    # Only a key exported with a passphrase is JSON.
     phrase = _passphrase(passphrase_file) if exported.lstrip().startswith("{") else None
     keys.import_key(where.home, exported, phrase, kept=cast("keys.Kept | None", kept))
-    give({"done": "imported"}, "imported", as_json=as_json)
+    present({"done": "imported"}, "imported", as_json=as_json)
 
 
 @app.command("rotate")
@@ -139,7 +139,7 @@ def rotate(
     as_json: Json = False,
 ) -> None:
     """Make a new key; the old one then opens only older backups. Export the new one afterwards."""
-    where = whole_home(context, "key rotate")
+    where = require_whole_home(context, "key rotate")
     with long_work("Encrypting again", kept=_CONVERTED, quiet=as_json):
         keys.rotate_key(
             where.home,
@@ -147,7 +147,7 @@ def rotate(
             deep=deep,
             conversations_dir=where.conversations,
         )
-    give({"done": "rotated"}, "rotated", as_json=as_json)
+    present({"done": "rotated"}, "rotated", as_json=as_json)
 
 
 def _passphrase(file: Path | None, *, confirm: bool = False) -> str:
@@ -155,8 +155,9 @@ def _passphrase(file: Path | None, *, confirm: bool = False) -> str:
         return _read(file).split("\n", 1)[0].rstrip("\r")
     if not sys.stdin.isatty():
         raise InvalidInput("--passphrase-file", None, "is required without a terminal")
-    asked: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
-    return asked
+    # A variable, since typer.prompt is not typed.
+    phrase: str = typer.prompt("passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+    return phrase
 
 
 def _read(path: Path) -> str:

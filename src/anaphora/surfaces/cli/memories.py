@@ -21,7 +21,7 @@ from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
     console,
     emit,
-    give,
+    present,
     show_factors,
     show_notes,
     show_nothing,
@@ -29,10 +29,10 @@ from anaphora.surfaces.cli.output import (
     show_reason,
     show_text,
     show_versions,
-    shown,
+    styled,
 )
 from anaphora.surfaces.cli.recall import WHEN
-from anaphora.surfaces.cli.where import note_missing, opened
+from anaphora.surfaces.cli.where import note_missing, open_memory
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, time_of
 from anaphora.values.conversations import READ_AWAITED, Recall, RecallMode
@@ -45,9 +45,9 @@ from anaphora.values.memories import (
 )
 
 AROUND = 2
-"""Turns that are shown before and after one."""
+"""Turns shown before and after the one that was asked for."""
 SHOWN_IDS = 10
-ID = "The id, or its last characters, as they are shown."
+ID = "The id or its last characters."
 Tags = Annotated[list[str] | None, typer.Option(help="Only with this tag; may be repeated.")]
 Types = Annotated[
     str | None, typer.Option("--type", help="Only of this type: episodic, semantic, procedural.")
@@ -78,7 +78,7 @@ def remember(
         str, typer.Option("--type", help="episodic, semantic or procedural.")
     ] = "semantic",
     path: Annotated[
-        str | None, typer.Option(help="What this is the value of, e.g. user.editor.")
+        str | None, typer.Option(help="Key (e.g. user.editor). A new value replaces the old one.")
     ] = None,
     payload: Annotated[str | None, typer.Option(help="A JSON object to store with it.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
@@ -91,9 +91,9 @@ def remember(
     as_json: Json = False,
 ) -> None:
     """Remember a fact. A repeated fact is reinforced; a new value of a path replaces the old."""
-    with opened(context, warm=True, begins=True) as memory:
+    with open_memory(context, warm=True, begins=True) as memory:
         done = memory.remember(
-            _text_of(text),
+            _read_text(text),
             type=cast(MemoryType, type_),
             path=path,
             payload=_object("payload", payload),
@@ -112,25 +112,27 @@ def remember(
     if done.redacted:
         out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
     for notice in done.notices:
-        out.print(shown(f"  note: {notice}", "yellow"))
-    against = {one.id for one in done.conflicts}
+        out.print(styled(f"  note: {notice}", "yellow"))
+    against = {rival.id for rival in done.conflicts}
     for related in done.related:
         if related not in against:
-            out.print(shown(f"  similar to {short_id(related)}", "dim"))
-    for one in done.conflicts:
+            out.print(styled(f"  similar to {short_id(related)}", "dim"))
+    for rival in done.conflicts:
         out.print(
-            shown(f"  {shown_day(one.created_at)} {short_id(one.id)} says otherwise:", "yellow")
+            styled(
+                f"  {shown_day(rival.created_at)} {short_id(rival.id)} contradicts it:", "yellow"
+            )
         )
-        show_text(out, one.text)
-        pair = f"anaphora settle {short_id(done.id)} {short_id(one.id)}"
-        out.print(shown(f"  if it is replaced: {pair} --as replaces", "dim"))
-        out.print(shown(f"  if both hold:      {pair} --as both_hold", "dim"))
+        show_text(out, rival.text)
+        pair = f"anaphora settle {short_id(done.id)} {short_id(rival.id)}"
+        out.print(styled(f"  if it is replaced: {pair} --as replaces", "dim"))
+        out.print(styled(f"  if both are true:  {pair} --as both_hold", "dim"))
 
 
-def _text_of(given: str) -> str:
-    """The text of an argument, or of what is piped in: a long one is no argument."""
-    if given != "-":
-        return given
+def _read_text(text: str) -> str:
+    """The text of an argument, or of standard input: long texts do not fit in an argument."""
+    if text != "-":
+        return text
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
@@ -157,8 +159,8 @@ def recall(
     as_json: Json = False,
 ) -> None:
     """Recall memories: similarity × decay × reinforcement."""
-    with opened(context, warm=mode != "words") as memory:
-        found = memory.recall(
+    with open_memory(context, warm=mode != "words") as memory:
+        answer = memory.recall(
             query,
             top_k=top_k,
             min_score=min_score,
@@ -170,19 +172,19 @@ def recall(
             read=READ_AWAITED,
             timeout=timeout,
         )
-    give(found, lambda found: _show_memories(found, why=why), as_json=as_json)
+    present(answer, lambda answer: _show_memories(answer, why=why), as_json=as_json)
 
 
-def _show_memories(found: Recall[MemoryHit], *, why: bool) -> None:
+def _show_memories(answer: Recall[MemoryHit], *, why: bool) -> None:
     out = console()
-    if not found.hits:
-        show_nothing(found, out)
-    for rank, hit in enumerate(found.hits, 1):
+    if not answer.hits:
+        show_nothing(answer, out)
+    for rank, hit in enumerate(answer.hits, 1):
         _show_hit(f"{rank}  ", hit, why=why)
-    for rejected in found.rejected:
+    for rejected in answer.rejected:
         out.print(Text(f"rejected: {rejected.reason}", "yellow"))
         _show_hit("   ", rejected.hit, why=why)
-    show_notes(found)
+    show_notes(answer)
 
 
 def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
@@ -211,8 +213,8 @@ def list_(
     cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List memories, the last changed first."""
-    with opened(context) as memory:
+    """List memories, last changed first."""
+    with open_memory(context) as memory:
         page = memory.list(_filters(filters, tag, type_), limit=limit, cursor=cursor)
         if not page.items:
             note_missing(memory)
@@ -234,7 +236,7 @@ def get(
     as_json: Json = False,
 ) -> None:
     """Show a memory in full, a turn in context, or a document."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         full = memory.resolve_id(id_)
         with suppress(NotFound):
             show_whole(memory, memory.document(full), full.partition("#")[2], as_json=as_json)
@@ -243,37 +245,37 @@ def get(
             _show_turn(memory, full, as_json=as_json)
             return
         record = memory.get(full)
-    give(record, _show_details, as_json=as_json)
+    present(record, _show_details, as_json=as_json)
 
 
 def _show_turn(memory: Memory, full: str, *, as_json: bool) -> None:
-    conversation_id, _, place = full.rpartition("#")
+    conversation_id, _, number = full.rpartition("#")
     thread = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
-    index = int(place) if place.isdecimal() else len(thread.turns)
+    index = int(number) if number.isdecimal() else len(thread.turns)
     turn = must_exist(thread.turns[index] if index < len(thread.turns) else None, "turn", full)
     if as_json:
         emit(turn)
         return
     out = console()
-    out.print(shown(thread.title or conversation_id, style="bold"))
+    out.print(styled(thread.title or conversation_id, style="bold"))
     for at in range(max(0, index - AROUND), min(len(thread.turns), index + AROUND + 1)):
-        one = thread.turns[at]
+        neighbour = thread.turns[at]
         head = Text(f"{'>' if at == index else ' '} #{at} ", "green" if at == index else "dim")
-        head.append(one_line(one.speaker or one.role), "bold")
-        out.print(head.append(f"  {shown_minute(one.ts)}", style="dim"))
-        show_text(out, one.text)
+        head.append(one_line(neighbour.speaker or neighbour.role), "bold")
+        out.print(head.append(f"  {shown_minute(neighbour.ts)}", style="dim"))
+        show_text(out, neighbour.text)
 
 
-def _show_any(memory: Memory, one: str) -> None:
+def _show_any(memory: Memory, id_: str) -> None:
     try:
-        _show_record(memory.get(one))
+        _show_record(memory.get(id_))
     except NotFound:
-        show_document(memory.document(one))
+        show_document(memory.document(id_))
 
 
 def _show_record(record: MemoryRecord) -> None:
     out = console()
-    head = shown(record.path or record.type, style="bold")
+    head = styled(record.path or record.type, style="bold")
     head.append(f"  {shown_minute(record.created_at)}  {short_id(record.id)}", style="dim")
     if record.reinforce_count:
         head.append(f"  stated {record.reinforce_count + 1} times", style="green")
@@ -284,7 +286,7 @@ def _show_record(record: MemoryRecord) -> None:
 
 
 def _show_details(record: MemoryRecord) -> None:
-    """Everything that is known of a memory, in lines."""
+    """Show every property of a memory, one per line."""
     _show_record(record)
     out = console()
     facts = {
@@ -302,33 +304,33 @@ def _show_details(record: MemoryRecord) -> None:
         "supersedes": record.supersedes,
         "forgotten": "yes" if record.forgotten else "",
     }
-    for name, value in facts.items():
-        if value:
-            out.print(shown(f"   {name}: {value}", "dim"))
+    for name, fact in facts.items():
+        if fact:
+            out.print(styled(f"   {name}: {fact}", "dim"))
 
 
 def history(
     context: typer.Context,
-    path: Annotated[str, typer.Argument(help="What the memories are values of: user.editor.")],
+    path: Annotated[str, typer.Argument(help="The key of the memories, e.g. user.editor.")],
     as_json: Json = False,
 ) -> None:
     """Show every value that a path had, oldest first."""
-    with opened(context) as memory:
-        found = memory.history(path)
+    with open_memory(context) as memory:
+        versions = memory.history(path)
     if as_json:
-        emit(found)
+        emit(versions)
         return
-    for record in found:
+    for record in versions:
         _show_record(record)
-    if not found:
-        console().print(shown(f"no memory has the path {path}"))
+    if not versions:
+        console().print(styled(f"no memory has the path {path}"))
 
 
 def update(
     context: typer.Context,
     id_: Annotated[str, typer.Argument(metavar="ID", help="The memory's id.")],
     text: Annotated[
-        str | None, typer.Option(help="New words; the old ones stay in history.")
+        str | None, typer.Option(help="The new text; the old one stays in history.")
     ] = None,
     type_: Annotated[str | None, typer.Option("--type", help="A new type.")] = None,
     payload: Annotated[str | None, typer.Option(help="A new JSON object.")] = None,
@@ -337,8 +339,8 @@ def update(
     expires: Annotated[str | None, typer.Option(help=f"When it expires. {WHEN}")] = None,
     as_json: Json = False,
 ) -> None:
-    """Change a memory. New words make a new version; the old one stays in its history."""
-    given: dict[str, Any] = {
+    """Change a memory. A new text makes a new version; the old one stays in its history."""
+    fields: dict[str, Any] = {
         "text": text,
         "type": type_,
         "payload": _object("payload", payload),
@@ -346,14 +348,14 @@ def update(
         "category": category,
         "expires_at": time_of("expires", expires),
     }
-    changes = {name: value for name, value in given.items() if value is not None}
+    changes = {name: content for name, content in fields.items() if content is not None}
     if not changes:
         raise InvalidInput("update", id_, "nothing to change: give at least one option")
-    with opened(context, warm=True) as memory:
+    with open_memory(context, warm=True) as memory:
         full = memory.resolve_id(id_, "memory")
         done = memory.update(full, **changes)
     new = "" if done.id == full else f"; it has a new id, {short_id(done.id)}"
-    give(done, f"{done.action} {short_id(full)}{new}", as_json=as_json)
+    present(done, f"{done.action} {short_id(full)}{new}", as_json=as_json)
 
 
 def contradictions(
@@ -363,9 +365,9 @@ def contradictions(
     as_json: Json = False,
 ) -> None:
     """List memories that seem to contradict each other, the last found first."""
-    with opened(context) as memory:
-        found = memory.contradictions(settled=settled, limit=limit)
-    give(found, _show_contradictions, as_json=as_json)
+    with open_memory(context) as memory:
+        pairs = memory.contradictions(settled=settled, limit=limit)
+    present(pairs, _show_contradictions, as_json=as_json)
 
 
 def settle(
@@ -378,13 +380,13 @@ def settle(
     as_json: Json = False,
 ) -> None:
     """Resolve a contradiction between two memories; `reopen` undoes it."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         done = memory.settle_contradiction(
             memory.resolve_id(id_, "memory"),
             memory.resolve_id(other_id, "memory"),
             cast(Verdict, verdict),
         )
-    give(done, lambda done: _show_contradictions([done]), as_json=as_json)
+    present(done, lambda done: _show_contradictions([done]), as_json=as_json)
 
 
 def reopen(
@@ -394,26 +396,28 @@ def reopen(
     as_json: Json = False,
 ) -> None:
     """Undo a resolution: both memories become active again."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         done = memory.reopen_contradiction(
             memory.resolve_id(id_, "memory"), memory.resolve_id(other_id, "memory")
         )
-    give(done, lambda done: _show_contradictions([done]), as_json=as_json)
+    present(done, lambda done: _show_contradictions([done]), as_json=as_json)
 
 
-def _show_contradictions(found: Sequence[Contradiction]) -> None:
+def _show_contradictions(pairs: Sequence[Contradiction]) -> None:
     out = console()
-    for pair in found:
-        out.print(shown(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
-        for one in (pair.older, pair.newer):
-            ended = "" if one.id in pair.holds else "  replaced"
-            out.print(shown(f"  {shown_minute(one.created_at)}  {short_id(one.id)}{ended}", "dim"))
-            show_text(out, one.text)
+    for pair in pairs:
+        out.print(styled(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
+        for memory in (pair.older, pair.newer):
+            ended = "" if memory.id in pair.holds else "  replaced"
+            out.print(
+                styled(f"  {shown_minute(memory.created_at)}  {short_id(memory.id)}{ended}", "dim")
+            )
+            show_text(out, memory.text)
         if not pair.verdict:
             ids = f"{short_id(pair.newer.id)} {short_id(pair.older.id)}"
             settle = f"to settle it: anaphora settle {ids} (the newer replaces the older)"
-            out.print(shown(f"  {settle}, or with --as both_hold or --as wrong", "dim"))
-    if not found:
+            out.print(styled(f"  {settle}, or with --as both_hold or --as wrong", "dim"))
+    if not pairs:
         out.print("no contradictions")
 
 
@@ -427,26 +431,26 @@ def forget(
     now: Annotated[
         bool, typer.Option("--now", help="Erase at once: nothing can bring it back.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, do not forget.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
     """Forget one memory or all matches. Undo within 24 hours, unless --now.
 
     Hidden at once, it is erased after 24 hours; `anaphora undo-forget ID` restores it until then.
-    --now erases it before the command returns, and lists what still contains the words.
+    --now erases it before the command returns, and lists what still contains the text.
     """
     chosen = _filters(filters, tag, type_)
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         full = None if id_ is None else memory.resolve_id(id_, "memory")
         would = memory.forget(full, filters=chosen, dry_run=True)
         if not as_json:
-            for one in would.ids[:SHOWN_IDS]:
-                _show_any(memory, one)
+            for memory_id in would.ids[:SHOWN_IDS]:
+                _show_any(memory, memory_id)
             if len(would.ids) > SHOWN_IDS:
-                console().print(shown(f"… and {len(would.ids) - SHOWN_IDS} more", "dim"))
+                console().print(styled(f"… and {len(would.ids) - SHOWN_IDS} more", "dim"))
         if dry_run:
-            give(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
+            present(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
             return
         if would.count and not (
             yes or as_json or _confirmed(would.count, "Erase" if now else "Forget")
@@ -461,11 +465,11 @@ def forget(
     if done.count and not (now or soft):
         ids = short_id(done.ids[0])
         out.print(
-            shown(f"  erased after a day; `anaphora undo-forget {ids}` brings it back", "dim")
+            styled(f"  erased after a day; `anaphora undo-forget {ids}` brings it back", "dim")
         )
-    for place in done.surviving:
-        at = "" if place.index is None else f" #{place.index}"
-        out.print(shown(f"  still in {place.kind} {place.id}{at}", "yellow"))
+    for location in done.surviving:
+        at = "" if location.index is None else f" #{location.index}"
+        out.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
     if done.more:
         out.print(Text(f"  … and in {done.more:,} more", "yellow"))
 
@@ -476,9 +480,11 @@ def undo_forget(
     as_json: Json = False,
 ) -> None:
     """Restore what was forgotten and is not erased yet."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         back = memory.undo_forget(memory.resolve_id(id_, "memory"))
-    give({"back": back}, f"{counted(len(back), 'memory is', 'memories are')} back", as_json=as_json)
+    present(
+        {"back": back}, f"{counted(len(back), 'memory is', 'memories are')} back", as_json=as_json
+    )
 
 
 def redact_memories(
@@ -491,43 +497,43 @@ def redact_memories(
 
     It cannot be undone. Backups and exports that were made before still contain them.
     """
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         ids = memory.redact_memories(dry_run=True)
         if ids and not dry_run:
             if not (yes or as_json or _confirmed(len(ids), "Redact")):
                 raise typer.Exit(1)
             ids = memory.redact_memories()
     done = "would be redacted" if dry_run else "redacted"
-    give({"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {done}", as_json=as_json)
+    present({"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {done}", as_json=as_json)
 
 
 def _confirmed(count: int, verb: str) -> bool:
     try:
         return typer.confirm(f"{verb} {counted(count, 'memory', 'memories')}?")
     except typer.Abort:
-        # Nobody is there to ask.
+        # There is no terminal to ask on.
         return False
 
 
 def _filters(
-    given: str | None, tags: Sequence[str] | None, type_: str | None
+    json_text: str | None, tags: Sequence[str] | None, type_: str | None
 ) -> dict[str, Any] | None:
-    """The filters of --filters, --tag and --type together; None where there are none."""
-    found = [_object("filters", given)] if given is not None else []
-    found += [{"tags": {"contains": tag}} for tag in tags or ()]
-    found += [{"type": type_}] if type_ is not None else []
-    if len(found) <= 1:
-        return found[0] if found else None
-    return {"AND": found}
+    """The filters of --filters, --tag and --type combined; None if there are none."""
+    conditions = [_object("filters", json_text)] if json_text is not None else []
+    conditions += [{"tags": {"contains": tag}} for tag in tags or ()]
+    conditions += [{"type": type_}] if type_ is not None else []
+    if len(conditions) <= 1:
+        return conditions[0] if conditions else None
+    return {"AND": conditions}
 
 
 def _object(name: str, text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        value = json.loads(text)
+        parsed = json.loads(text)
     except ValueError as error:
         raise InvalidInput(name, text, f"expected a JSON object: {error}") from None
-    if not isinstance(value, dict):
+    if not isinstance(parsed, dict):
         raise InvalidInput(name, text, "expected a JSON object")
-    return value
+    return parsed

@@ -9,10 +9,10 @@ import typer
 
 from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, give, shown
+from anaphora.surfaces.cli.output import console, present, styled
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
-from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.wire import counted
 from anaphora.values.mirror import MIRROR_EVERY, MirrorReport, MirrorStatus
 
@@ -31,35 +31,38 @@ def register(program: typer.Typer) -> None:
 def init(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Argument(parser=place, metavar="FOLDER", help="Where the files lie.")
+        Path, typer.Argument(parser=typed_path, metavar="FOLDER", help="The folder for the files.")
     ],
     plain: Annotated[
-        bool, typer.Option("--plain", help="Of an encrypted home, too: files are not encrypted.")
+        bool, typer.Option("--plain", help="Also of an encrypted home: files are not encrypted.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Mirror this namespace in a folder. Nothing is written before `mirror now`."""
-    with opened(context, begins=True) as memory:
+    with open_memory(context, begins=True) as memory:
         status = memory.mirror.init(str(folder.expanduser().absolute()), plain=plain)
-    give(status, "run `anaphora mirror now`, or `anaphora mirror watch`", as_json=as_json)
+    present(status, "run `anaphora mirror now`, or `anaphora mirror watch`", as_json=as_json)
 
 
 @app.command()
 def now(
     context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, change nothing.")] = False,
     accept_deletions: Annotated[
-        bool, typer.Option("--accept-deletions", help="Though most of the files are gone.")
+        bool, typer.Option("--accept-deletions", help="Accept that most of the files were deleted.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Make memories and files alike: edits come in, what is new goes out."""
+    """Import edits of the files, and write new memories to files."""
     stored = f"Files and memories compared so far are stored. {AGAIN}"
-    with opened(context) as memory, long_work("Mirroring", kept=stored, quiet=as_json) as progress:
+    with (
+        open_memory(context) as memory,
+        long_work("Mirroring", kept=stored, quiet=as_json) as progress,
+    ):
         report = memory.mirror.now(
             dry_run=dry_run, accept_deletions=accept_deletions, progress=progress
         )
-    give(report, _show_report, as_json=as_json)
+    present(report, _show_report, as_json=as_json)
 
 
 @app.command()
@@ -69,26 +72,26 @@ def watch(
         float, typer.Option(min=1, help="Seconds between two comparisons.")
     ] = MIRROR_EVERY,
 ) -> None:
-    """Compare again and again, until interrupted."""
-    with opened(context) as memory:
+    """Compare repeatedly until interrupted."""
+    with open_memory(context) as memory:
         memory.on("mirror", _show_report)
         watch_until_stopped(memory.mirror, every, "mirroring")
 
 
 @app.command()
 def status(context: typer.Context, as_json: Json = False) -> None:
-    """Where it is mirrored, when it was compared last, and what was left alone."""
-    with opened(context) as memory:
-        found = memory.mirror.status()
-    give(found, _show_status, as_json=as_json)
+    """Show the folder, the last comparison, and skipped files."""
+    with open_memory(context) as memory:
+        state = memory.mirror.status()
+    present(state, _show_status, as_json=as_json)
 
 
 @app.command()
 def leave(context: typer.Context, as_json: Json = False) -> None:
     """Stop mirroring this namespace. Memories and files stay as they are."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         memory.mirror.leave()
-    give({"done": "left"}, "left", as_json=as_json)
+    present({"done": "left"}, "left", as_json=as_json)
 
 
 def _show_report(report: MirrorReport) -> None:
@@ -100,23 +103,24 @@ def _show_report(report: MirrorReport) -> None:
     ]
     out.print("; ".join(parts))
     for conflict in report.conflicts:
-        whose = "the file's words hold" if conflict.kept == "file" else "the memory's words hold"
-        out.print(shown(f"both changed: {conflict.file}: {whose}, the others are history"))
+        winner = "file" if conflict.kept == "file" else "memory"
+        line = f"both changed: {conflict.file}: the text of the {winner} is current"
+        out.print(styled(f"{line}, the other one is in history"))
     for problem in report.problems:
-        out.print(shown(f"left alone: {problem.file}: {problem.reason}", "yellow"))
+        out.print(styled(f"left alone: {problem.file}: {problem.reason}", "yellow"))
     for file in report.waiting:
-        out.print(shown(f"just being saved: {file}", "dim"))
+        out.print(styled(f"just being saved: {file}", "dim"))
 
 
-def _show_status(found: MirrorStatus) -> None:
+def _show_status(state: MirrorStatus) -> None:
     out = console()
-    if not found.folder:
+    if not state.folder:
         out.print("not mirrored: `anaphora mirror init FOLDER`")
         return
-    last = "never" if found.last_compared is None else shown_minute(found.last_compared)
-    out.print(shown(f"folder   {found.folder}"))
-    out.print(f"compared {last}; {counted(found.pages, 'file')}")
-    for problem in found.problems:
-        out.print(shown(f"left alone: {problem.file}: {problem.reason}", "yellow"))
-    if found.stopped is not None:
-        out.print(shown(f"stopped: {found.stopped}", "red"))
+    last = "never" if state.last_compared is None else shown_minute(state.last_compared)
+    out.print(styled(f"folder   {state.folder}"))
+    out.print(f"compared {last}; {counted(state.pages, 'file')}")
+    for problem in state.problems:
+        out.print(styled(f"left alone: {problem.file}: {problem.reason}", "yellow"))
+    if state.stopped is not None:
+        out.print(styled(f"stopped: {state.stopped}", "red"))

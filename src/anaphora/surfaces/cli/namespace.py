@@ -8,11 +8,10 @@ import typer
 
 from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, emit, give, shown, table
+from anaphora.surfaces.cli.output import console, emit, present, styled, table
 from anaphora.surfaces.cli.progress import AGAIN, long_work
-from anaphora.surfaces.cli.where import opened
+from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.wire import access_summary
-from anaphora.values.namespaces import DeletedNamespace
 
 app = typer.Typer(no_args_is_help=True, help="The namespaces of a home.")
 
@@ -25,9 +24,9 @@ def register(program: typer.Typer) -> None:
 @app.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the namespaces of this home."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         names = memory.namespaces()
-    give({"namespaces": names}, "\n".join(names), as_json=as_json)
+    present({"namespaces": names}, "\n".join(names), as_json=as_json)
 
 
 @app.command()
@@ -36,14 +35,14 @@ def access(context: typer.Context, as_json: Json = False) -> None:
 
     It is the one named by --namespace.
     """
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         readers = memory.tokens.readers_of(memory.namespace)
         summary = access_summary(memory.namespace, readers)
     if as_json:
         emit({"namespace": context.obj.namespace, "readers": readers, "summary": summary})
         return
     out = console()
-    out.print(shown(summary), soft_wrap=True)
+    out.print(styled(summary), soft_wrap=True)
     rows = [
         (
             reader.name,
@@ -66,17 +65,13 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Delete a namespace and everything in it, history included. It cannot be undone."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         if not (yes or as_json or typer.confirm(f"Delete {name!r} and all of it, for good?")):
             raise typer.Exit(1)
         with long_work("Deleting", kept=f"It is partly deleted. {AGAIN}", quiet=as_json):
             done = memory.delete_namespace(name)
-    give(done, _told(done), as_json=as_json)
-
-
-def _told(done: DeletedNamespace) -> str:
     lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened only it"]
-    lines += [f"left where it is: {place}" for place in done.left]
+    lines += [f"not deleted: {path}" for path in done.left]
     if not done.clean:
         lines.append("another program reads the database: restart it to clear its write-ahead log")
-    return "\n".join(lines)
+    present(done, "\n".join(lines), as_json=as_json)

@@ -1,6 +1,6 @@
-"""What can be imported or restored without a path being typed: files in their usual places.
+"""Finds files to import or restore in their usual folders, so that no path needs to be typed.
 
-Looking reads the beginnings of files in the download folder alone. Nothing is imported unasked.
+Only the beginnings of files in the download folder are read. Nothing is imported without asking.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anaphora.core.config import ClientFolders, client_folders
 from anaphora.core.display import one_line
 from anaphora.core.shown_times import shown_minute
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.surfaces.cli.output import console, shown
+from anaphora.surfaces.cli.output import console, styled
 from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.setup.clients import CLIENTS
 from anaphora.surfaces.setup.transcripts import waiting_transcripts
@@ -34,9 +34,9 @@ _NAMES: Final = {
 }
 _ENDINGS: Final = (".zip", ".json", ".af")
 _UNCERTAIN: Final = frozenset(("jsonl", "markdown", "sharegpt", "neo"))
-"""Formats that files of other programs are taken for."""
+"""Formats whose detection may be wrong for files of other programs."""
 _MOST_FILES: Final = 200
-"""Files of the download folder that are looked at, the newest first."""
+"""How many files of the download folder are examined, newest first."""
 _PROGRAMS: Final = (
     (".mem0/history.db", "memories of mem0"),
     (".claude-mem/claude-mem.db", "memories of claude-mem"),
@@ -52,23 +52,23 @@ _NOTHING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A file or folder that can be imported, and what it is."""
+    """A file or folder that can be imported, and its kind."""
 
     path: Path
     what: str
 
 
 def find_offers(folders: ClientFolders | None = None) -> list[Offer]:
-    """What lies in the usual places of this user: transcripts of agents first, then downloads."""
-    at = client_folders() if folders is None else folders
+    """Importable files in this user's usual folders: agents' transcripts first, downloads last."""
+    home_folders = client_folders() if folders is None else folders
     with long_work("Looking for exports", kept=READ):
-        return [*_transcripts(at), *_of_programs(at), *_downloads(at)]
+        return [*_local_offers(home_folders), *_downloads(home_folders)]
 
 
 def find_backups(folders: ClientFolders | None = None) -> list[Offer]:
-    """The backups in the usual places of this user, the newest first."""
-    at = client_folders() if folders is None else folders
-    folders_of_user = (at.user, _download_folder(at))
+    """The backups in this user's usual folders, newest first."""
+    home_folders = client_folders() if folders is None else folders
+    folders_of_user = (home_folders.user, _download_folder(home_folders))
     paths = (path for folder in folders_of_user for path in folder.glob("*.backup"))
     return [
         Offer(path, f"backup of {shown_minute(datetime.fromtimestamp(time, UTC))}")
@@ -77,15 +77,15 @@ def find_backups(folders: ClientFolders | None = None) -> list[Offer]:
 
 
 def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
-    """The paths that the user chooses by number. `verb`: what is done with them, or "restore".
+    """The paths that the user chooses by number. `verb` is "import" or "restore".
 
-    Raises `InvalidInput` where nothing is on offer, and where there is no terminal to ask on.
+    Raises `InvalidInput` if there are no offers, or no terminal to ask on.
     """
     if not offers:
         raise InvalidInput("path", None, _NOTHING[verb])
     out = console(stderr=True)
     for number, offer in enumerate(offers, 1):
-        out.print(shown(f"{number:>3}  {offer.what}: {one_line(str(offer.path), None)}"))
+        out.print(styled(f"{number:>3}  {offer.what}: {one_line(str(offer.path), None)}"))
     if not sys.stdin.isatty():
         reason = f"there is no terminal to ask on: run `anaphora {verb}` with one of these paths"
         raise InvalidInput("path", None, reason)
@@ -93,10 +93,10 @@ def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
         answer = typer.prompt("Import which? Numbers such as 1 3, all, or none", "all", err=True)
     else:
         answer = typer.prompt("Restore which? A number, or none", "1", err=True)
-    return [offer.path for offer in _chosen(str(answer), offers)]
+    return [offer.path for offer in _pick_offers(str(answer), offers)]
 
 
-def _chosen(answer: str, offers: Sequence[Offer]) -> list[Offer]:
+def _pick_offers(answer: str, offers: Sequence[Offer]) -> list[Offer]:
     words = answer.replace(",", " ").lower().split()
     if words in (["all"], ["a"]):
         return list(offers)
@@ -108,19 +108,17 @@ def _chosen(answer: str, offers: Sequence[Offer]) -> list[Offer]:
     return [offers[number - 1] for number in dict.fromkeys(numbers)]
 
 
-def _transcripts(at: ClientFolders) -> Iterator[Offer]:
+def _local_offers(at: ClientFolders) -> Iterator[Offer]:
+    """Transcripts of coding agents and stores of other memory programs."""
     for client in CLIENTS:
         waiting = waiting_transcripts(client, at)
         if waiting is not None:
             count = counted(waiting.count, "transcript")
             yield Offer(Path(waiting.folder), f"{count} of {client}")
-
-
-def _of_programs(at: ClientFolders) -> Iterator[Offer]:
-    for relative, what in _PROGRAMS:
+    for relative, kind in _PROGRAMS:
         path = at.user / relative
         if path.exists():
-            yield Offer(path, what)
+            yield Offer(path, kind)
 
 
 def _downloads(at: ClientFolders) -> Iterator[Offer]:
@@ -139,7 +137,7 @@ def _downloads(at: ClientFolders) -> Iterator[Offer]:
 
 
 def _newest_first(paths: Iterable[Path]) -> list[tuple[float, Path]]:
-    """Files with the time of their last change; what cannot be looked at is left out."""
+    """Files with their modification time; unreadable ones are skipped."""
     dated: list[tuple[float, Path]] = []
     for path in paths:
         with suppress(OSError):
@@ -152,7 +150,7 @@ def _download_folder(at: ClientFolders) -> Path:
     """The user's download folder, which Linux desktops name in the user's language."""
     with suppress(OSError, UnicodeError):
         for line in (at.user / ".config" / "user-dirs.dirs").read_text("utf-8").splitlines():
-            name, _, place = line.partition("=")
+            name, _, folder = line.partition("=")
             if name.strip() == "XDG_DOWNLOAD_DIR":
-                return Path(place.strip().strip('"').replace("$HOME", str(at.user)))
+                return Path(folder.strip().strip('"').replace("$HOME", str(at.user)))
     return at.user / "Downloads"

@@ -1,7 +1,7 @@
 """How the command line shows things: tables, hits, errors and exit codes.
 
-What others wrote is shown escaped (see `core.display`): names in one line, words indented. It can
-neither move the cursor, nor pass for markup or for a line of ours.
+Untrusted text is escaped (see `core.display`): names in one line, texts indented. It can neither
+move the cursor, nor pass for markup or for our own output.
 """
 
 from __future__ import annotations
@@ -62,20 +62,20 @@ def emit(value: Any) -> None:
     sys.stdout.write(dumps(value) + "\n")
 
 
-def give(
+def present(
     value: ValueT, show: str | Text | Table | Callable[[ValueT], object], *, as_json: bool
 ) -> None:
-    """`value` for a program; for a person a line, a table, or what `show` prints of it."""
+    """Print `value` as JSON, or as a line, a table, or whatever `show` prints for it."""
     if as_json:
         emit(value)
     elif callable(show):
         show(value)
     else:
-        console().print(shown(show) if isinstance(show, str) else show)
+        console().print(styled(show) if isinstance(show, str) else show)
 
 
 def exit_code(error: AnaphoraError) -> int:
-    """The exit code that stands for a kind of error."""
+    """The exit code for a kind of error."""
     if isinstance(error, NotFound):
         return EXIT_NOT_FOUND
     if isinstance(error, InvalidInput):
@@ -86,34 +86,34 @@ def exit_code(error: AnaphoraError) -> int:
 
 
 def show_error(error: AnaphoraError) -> None:
-    """What went wrong in one line on standard error, and what to do about it in another."""
+    """Print the error in one line on standard error, and what to do about it in another."""
     out = console(stderr=True)
     message = one_line(str(error), ERROR_CHARACTERS)
     out.print(Text("anaphora:", "red").append(f" {message}", "none"))
     if step := further_step(error):
-        out.print(shown(f"  next: {step}", "dim"))
+        out.print(styled(f"  next: {step}", "dim"))
 
 
-def shown(text: str, style: str = "") -> Text:
-    """One line of a terminal, whatever stands in it, and not endless."""
+def styled(text: str, style: str = "") -> Text:
+    """`text` as one line for a terminal: escaped, without line breaks, of limited length."""
     line = visible(text[:LINE_CHARACTERS]).replace("\n", " ")
     return Text(line + "…" * (len(text) > LINE_CHARACTERS), style)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A plain table; columns whose name ends in "#" hold numbers and are set to the right."""
-    made = Table(
+    """A plain table; columns whose name ends in "#" contain numbers and are right-aligned."""
+    grid = Table(
         title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for column in columns:
-        made.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left")
+        grid.add_column(column.rstrip("#"), justify="right" if column.endswith("#") else "left")
     for row in rows:
-        made.add_row(*[shown(str(cell)) for cell in row])
-    return made
+        grid.add_row(*[styled(str(cell)) for cell in row])
+    return grid
 
 
 def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None) -> None:
-    """Recalled turns for a person, each with its place, time and, if asked, its factors."""
+    """Show recalled turns with position and time and, if asked, the parts of their scores."""
     from anaphora.recall.render import cut_text
 
     out = out or console()
@@ -122,8 +122,8 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
     for rank, hit in enumerate(recall.hits, 1):
         head = Text(f"{rank}  ", style="dim")
         head.append(one_line(hit.speaker or hit.role), style="bold")
-        place = f"{one_line(hit.conversation_id, None)} #{hit.index}"
-        head.append(f"  {shown_minute(hit.ts)}  {place}", style="dim")
+        position = f"{one_line(hit.conversation_id, None)} #{hit.index}"
+        head.append(f"  {shown_minute(hit.ts)}  {position}", style="dim")
         head.append(f"  {hit.score:.3f}", style="green")
         out.print(head)
         show_text(out, cut_text(hit.excerpt, hit.text))
@@ -135,13 +135,13 @@ def show_hits(recall: Recall[TurnHit], *, why: bool, out: Console | None = None)
 
 
 def show_reason(out: Console, reason: str) -> None:
-    """Why a hit is said to be replaced, if it is."""
+    """Show why a hit is marked as replaced, if it is."""
     if reason:
-        out.print(shown(f"   older because: {reason}", "dim"))
+        out.print(styled(f"   older because: {reason}", "dim"))
 
 
 def show_nothing(recall: Recall[Any], out: Console) -> None:
-    """That there is nothing, and how to see what came nearest."""
+    """Say that there is no result, and how to see the closest ones."""
     out.print("No results.")
     if recall.nearest:
         sure = "" if recall.confidence is None else f" ({recall.confidence:.0%})"
@@ -150,57 +150,57 @@ def show_nothing(recall: Recall[Any], out: Console) -> None:
 
 
 def show_versions(out: Console, hit: TurnHit | MemoryHit) -> None:
-    """What replaced a hit, what it replaced, and when it was said again."""
+    """Show what replaced a hit, what it replaced, and when it was repeated."""
     from anaphora.recall.render import version_lines
 
     for line in version_lines(hit):
-        out.print(shown(f"   {version_words(line)}", "dim"))
+        out.print(styled(f"   {version_words(line)}", "dim"))
 
 
 def version_words(line: str) -> str:
-    """A line about another version in words: `replaced on 2026-03-19 by "…"`."""
+    """Reword a line about another version: `replaced on 2026-03-19 by "…"`."""
     for pattern, words in _VERSIONS:
         line = pattern.sub(words, line)
     return line
 
 
 def show_text(out: Console, text: str) -> None:
-    """Remembered words, indented, so that no line of them passes for one of ours."""
+    """Print stored text indented, so that no line of it passes for our own output."""
     words = visible(text).strip()
     if out.is_terminal:
         out.print(Padding(Text(words), (0, 0, 0, 3), expand=False))
     else:
-        # In a pipe a line of a turn stays one line, whatever its length.
+        # In a pipe each line of a turn stays one line, regardless of its length.
         out.print(Text("   " + words.replace("\n", "\n   ")))
 
 
 def show_factors(out: Console, factors: Mapping[str, float], answers: float | None = None) -> None:
-    """The parts of a score as bars, the largest first, and what the reader made of the hit."""
-    shown = {name: value for name, value in factors.items() if abs(value) >= 0.0005}
-    largest = max((abs(value) for value in shown.values()), default=1.0)
-    for name, value in sorted(shown.items(), key=lambda item: -abs(item[1])):
-        bar = "█" * max(1, round(BAR_WIDTH * abs(value) / largest))
-        style = "cyan" if value >= 0 else "red"
-        out.print(Text(f"   {name:>12} {value:+.3f} ", style="dim").append(bar, style=style))
+    """Show the parts of a score as bars, largest first, and the reader's verdict."""
+    weights = {name: weight for name, weight in factors.items() if abs(weight) >= 0.0005}
+    largest = max((abs(weight) for weight in weights.values()), default=1.0)
+    for name, weight in sorted(weights.items(), key=lambda item: -abs(item[1])):
+        bar = "█" * max(1, round(BAR_WIDTH * abs(weight) / largest))
+        style = "cyan" if weight >= 0 else "red"
+        out.print(Text(f"   {name:>12} {weight:+.3f} ", style="dim").append(bar, style=style))
     if answers is not None:
         out.print(Text(f"   the reader: answers the question ({answers:.0%})", "dim"))
 
 
 def show_notes(recall: Recall[Any]) -> None:
-    """Notices and what was unavailable, on standard error."""
+    """Print notices and unavailable parts on standard error."""
     show_notices(recall.notices)
     show_degraded(recall.degraded)
 
 
 def show_notices(notices: Sequence[str]) -> None:
-    """What the user should know, on standard error."""
+    """Print notices for the user on standard error."""
     for notice in notices:
-        said = one_line(notice, ERROR_CHARACTERS)
-        console(stderr=True).print(Text("note:", "yellow").append(f" {said}", "none"))
+        message = one_line(notice, ERROR_CHARACTERS)
+        console(stderr=True).print(Text("note:", "yellow").append(f" {message}", "none"))
 
 
 def show_degraded(parts: Sequence[Degraded]) -> None:
-    """What was unavailable, on standard error so that a pipe gets only the answer."""
+    """Print what was unavailable on standard error, so that a pipe gets only the answer."""
     for part in parts:
-        said = one_line(str(part), ERROR_CHARACTERS)
-        console(stderr=True).print(Text("note:", "yellow").append(f" {said}", "none"))
+        message = one_line(str(part), ERROR_CHARACTERS)
+        console(stderr=True).print(Text("note:", "yellow").append(f" {message}", "none"))

@@ -1,7 +1,7 @@
-"""The commands of `anaphora`, gathered, and the options that all of them share.
+"""The commands of `anaphora`, and the options that all of them share.
 
-A process runs one command: `program` gathers the part that has it, since loading all of them takes
-longer than a question does.
+A process runs one command: `program` loads only the part that contains it, since loading all of
+them takes longer than a question does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typer
 
 from anaphora import __version__
 from anaphora.surfaces.cli.texts import let_texts_begin_with_dashes
-from anaphora.surfaces.cli.where import Where, place
+from anaphora.surfaces.cli.where import Where, typed_path
 
 _PARTS: Final = (
     ("start.register", ("start",)),
@@ -43,7 +43,7 @@ _PARTS: Final = (
     ("serve.register", ("serve", "token")),
     ("homes.register_checks", ("stats", "doctor")),
 )  # fmt: skip
-"""What adds commands to the program, and which: in the order in which help shows them."""
+"""What registers commands, and which ones, in the order in which help shows them."""
 
 
 _HELP: Final = (
@@ -53,25 +53,25 @@ _HELP: Final = (
 
 
 def program(command: str | None = None) -> typer.Typer:
-    """The program with the part that has `command`; with all where no part has it, or for None."""
-    made = typer.Typer(
+    """The program with the part that contains `command`; with all parts if none does, or None."""
+    app = typer.Typer(
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         help=_HELP,
     )
-    made.callback()(options)
-    wanted = [part for part, commands in _PARTS if command in commands]
-    for part in wanted or [part for part, _ in _PARTS]:
+    app.callback()(options)
+    parts = [part for part, commands in _PARTS if command in commands]
+    for part in parts or [part for part, _ in _PARTS]:
         module, _, name = part.partition(".")
         register: Callable[[typer.Typer], Any]
         register = getattr(import_module(f"anaphora.surfaces.cli.{module}"), name)
-        register(made)
-    let_texts_begin_with_dashes(made)
-    return made
+        register(app)
+    let_texts_begin_with_dashes(app)
+    return app
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(show: bool) -> None:
+    if show:
         typer.echo(f"anaphora {__version__}")
         raise typer.Exit
 
@@ -81,7 +81,7 @@ def options(
     home: Annotated[
         Path | None,
         typer.Option(
-            parser=place,
+            parser=typed_path,
             metavar="PATH",
             help="The home of the memory (ANAPHORA_HOME; otherwise the user's data folder).",
         ),
@@ -90,7 +90,7 @@ def options(
     conversations_dir: Annotated[
         Path | None,
         typer.Option(
-            parser=place,
+            parser=typed_path,
             metavar="PATH",
             help="Thread files elsewhere (ANAPHORA_CONVERSATIONS_DIR).",
         ),

@@ -1,7 +1,7 @@
-"""Long work in a terminal: what is being done, how far it is, and what Ctrl-C leaves.
+"""Long work in a terminal: what is running, how far it is, and what Ctrl-C leaves behind.
 
-One reporter for every command. What takes less than a second shows nothing. On a terminal one line
-of standard error is redrawn; in a pipe or a log there is a line every ten seconds.
+All commands share one reporter. Work of less than a second shows nothing. On a terminal one line
+of standard error is redrawn; a pipe or a log gets a line every ten seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import typer
 
 from anaphora.core.display import one_line
 from anaphora.core.progress import Progress
-from anaphora.surfaces.cli.output import console, shown
+from anaphora.surfaces.cli.output import console, styled
 from anaphora.surfaces.cli.where import EXIT_INTERRUPTED
 
 SOON: Final = 1.0
@@ -32,23 +32,23 @@ READ: Final = "It only read: nothing was changed. Run the same command again."
 
 @contextmanager
 def long_work(doing: str, *, kept: str, quiet: bool = False) -> Iterator[Progress]:
-    """What the work within reports its progress to: `(label, done, total)`, at any rate.
+    """Yields the function for reporting progress, at any rate: `(label, done, total)`.
 
-    `doing` says what it does ("Backing up"). Ctrl-C ends the command with exit code 130 and `kept`:
-    what is stored by then, and how to go on. `quiet`: no progress, for a command whose reader is a
-    program.
+    `doing` names the work ("Backing up"). Ctrl-C ends the command with exit code 130 and prints
+    `kept`: what is stored by then, and how to continue. `quiet`: no progress, for a command whose
+    output a program reads.
     """
     work = _Work(doing)
     try:
         with nullcontext() if quiet else work.watched():
             yield work.report
     except KeyboardInterrupt:
-        console(stderr=True).print(shown(f"Interrupted. {kept}", "yellow"), soft_wrap=True)
+        console(stderr=True).print(styled(f"Interrupted. {kept}", "yellow"), soft_wrap=True)
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 class _Work:
-    """The state of one piece of work. A thread draws it: a report costs no more than to note it."""
+    """The state of one piece of work. A thread draws it, so that reporting stays cheap."""
 
     def __init__(self, doing: str) -> None:
         self._doing = doing
@@ -56,12 +56,12 @@ class _Work:
         self._ended = Event()
 
     def report(self, label: str, done: int, total: int) -> None:
-        """Note how far it is."""
+        """Record the progress."""
         self._state = (label, done, total)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Show it from time to time, from a thread, until the end."""
+        """Show the progress from a thread until the work ends."""
         draw = self._redraw if sys.stderr.isatty() else self._log
         thread = Thread(target=draw, name="progress", daemon=True)
         thread.start()
@@ -76,12 +76,12 @@ class _Work:
             label, done, total = self._state
             named = f": {one_line(label)}" if label else ""
             amount = f", {_amount(done, total)}" if total else ""
-            console(stderr=True).print(shown(f"{self._doing}{named}{amount}"))
+            console(stderr=True).print(styled(f"{self._doing}{named}{amount}"))
 
     def _redraw(self) -> None:
         if self._ended.wait(SOON):
             return
-        # Loading it takes longer than most commands do.
+        # Imported late: loading it takes longer than most commands do.
         from rich.progress import (
             BarColumn,
             Progress,
@@ -110,7 +110,7 @@ class _Work:
 
 
 def _amount(done: int, total: int) -> str:
-    """How far it is; of so many that they are bytes, the share alone."""
+    """The progress in numbers; for large totals (bytes) as a percentage only."""
     if not total:
         return ""
     counts = f" ({done:,} of {total:,})" if total < _BYTES else ""

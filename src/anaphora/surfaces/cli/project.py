@@ -18,16 +18,16 @@ from anaphora.surfaces.cli.output import (
     EXIT_PARTLY,
     console,
     emit,
-    give,
+    present,
     show_degraded,
     show_factors,
     show_text,
-    shown,
+    styled,
     table,
 )
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
-from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.meanings import NOTE, TOKENS, meaning
 from anaphora.surfaces.wire import counted
 from anaphora.values.projects import (
@@ -63,20 +63,20 @@ def register(program: typer.Typer) -> None:
 @app.command()
 def index(
     context: typer.Context,
-    root: Annotated[Path, typer.Argument(parser=place, help="The project's folder.")] = Path(),
+    root: Annotated[Path, typer.Argument(parser=typed_path, help="The project's folder.")] = Path(),
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
     embed: Annotated[bool, typer.Option(help=EMBED)] = True,
     as_json: Json = False,
 ) -> None:
     """Index a project. Run again, it reads only what changed.
 
-    Words find it at once. Then the vectors are computed, which can be interrupted.
+    It is searchable by keyword at once. Then the vectors are computed, which can be interrupted.
     """
-    with opened(context, warm=embed, begins=True) as memory:
+    with open_memory(context, warm=embed, begins=True) as memory:
         stored = f"Files indexed so far are stored. {AGAIN}"
         with long_work("Indexing", kept=stored, quiet=as_json) as progress:
             report = memory.index_project(root, name=name, embed=False, progress=progress)
-        give(report, _show_report, as_json=as_json)
+        present(report, _show_report, as_json=as_json)
         if embed and report.pending:
             finish_vectors(memory, quiet=as_json)
 
@@ -84,7 +84,7 @@ def index(
 def _show_report(report: IndexReport) -> None:
     out = console()
     out.print(
-        shown(f"{report.name}: ", "bold").append(
+        styled(f"{report.name}: ", "bold").append(
             f"{counted(report.files, 'file')} in {counted(report.sections, 'section')}, "
             f"{counted(report.entities, 'entity', 'entities')}, "
             f"{counted(report.relations, 'relation')}, {report.seconds:.1f} s",
@@ -95,21 +95,23 @@ def _show_report(report: IndexReport) -> None:
     done = [f"{getattr(report, kind)} {kind}" for kind in kinds if getattr(report, kind)]
     out.print("  " + ", ".join(done) if done else "  nothing changed")
     if report.pending:
-        out.print(
-            f"  {report.pending} sections have no vector yet; they are found by words until then"
-        )
-    secret = [one for one in report.skipped if one.reason in _SECRET]
-    others = [one for one in report.skipped if one.reason not in _SECRET]
-    _show_some([f"left out: {one.path}: {one.reason}" for one in secret], "secret files")
-    _show_some([f"secrets taken out: {path}" for path in report.redacted], "files")
-    _show_some([f"left out: {one.path}: {one.reason}" for one in others], "files left out")
+        out.print(f"  {report.pending} sections have no vector yet; search by keyword finds them")
+    secret = [skipped for skipped in report.skipped if skipped.reason in _SECRET]
+    other_files = [skipped for skipped in report.skipped if skipped.reason not in _SECRET]
+    _show_some(
+        [f"left out: {skipped.path}: {skipped.reason}" for skipped in secret], "secret files"
+    )
+    _show_some([f"secrets redacted: {path}" for path in report.redacted], "files")
+    _show_some(
+        [f"left out: {skipped.path}: {skipped.reason}" for skipped in other_files], "files left out"
+    )
     show_degraded(report.degraded)
 
 
 def _show_some(lines: Sequence[str], what: str) -> None:
     out = console()
     for line in lines[:_SHOWN_SKIPPED]:
-        out.print(shown(f"  {line}", "dim"))
+        out.print(styled(f"  {line}", "dim"))
     if len(lines) > _SHOWN_SKIPPED:
         out.print(Text(f"  … and {len(lines) - _SHOWN_SKIPPED} more {what} (--json)", "dim"))
 
@@ -117,12 +119,12 @@ def _show_some(lines: Sequence[str], what: str) -> None:
 @app.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the indexed projects."""
-    with opened(context) as memory:
-        found = memory.projects()
-    rows = [(p.name, p.root, p.files, p.sections, shown_minute(p.indexed_at)) for p in found]
+    with open_memory(context) as memory:
+        projects = memory.projects()
+    rows = [(p.name, p.root, p.files, p.sections, shown_minute(p.indexed_at)) for p in projects]
     columns = ("name", "root", "files#", "sections#", "indexed")
     none = "no projects: anaphora project index"
-    give(found, table("", columns, rows) if rows else none, as_json=as_json)
+    present(projects, table("", columns, rows) if rows else none, as_json=as_json)
 
 
 @app.command()
@@ -132,10 +134,10 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Forget a project and its sections. Notes about it stay."""
-    with opened(context) as memory:
-        gone = memory.remove_project(project)
-    done = {"removed": project, "sections": gone}
-    give(done, f"removed {project}: {counted(gone, 'section')}", as_json=as_json)
+    with open_memory(context) as memory:
+        sections = memory.remove_project(project)
+    done = {"removed": project, "sections": sections}
+    present(done, f"removed {project}: {counted(sections, 'section')}", as_json=as_json)
 
 
 @app.command()
@@ -150,7 +152,7 @@ def recall(
     as_json: Json = False,
 ) -> None:
     """Recall what a task needs to know: where to look first, notes, relations, history."""
-    with opened(context, warm=True) as memory:
+    with open_memory(context, warm=True) as memory:
         package = memory.recall_context(
             focus, project=project, budget=budget, include_sources=why, timeout=timeout
         )
@@ -170,34 +172,34 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
     head = Text(package.quality.upper(), f"bold {_STYLE[package.quality]}")
     out.print(head.append(f"  {package.tokens} of {package.budget} tokens", "dim not bold"))
     for line in package.brief:
-        out.print(shown(f"  {line}"))
+        out.print(styled(f"  {line}"))
     if package.primary_targets:
         _heading(out, "Look here first")
-    told = len(package.primary_targets) if why else DETAILED_TARGETS
-    for rank, target in enumerate(package.primary_targets[:told], 1):
+    detailed = len(package.primary_targets) if why else DETAILED_TARGETS
+    for rank, target in enumerate(package.primary_targets[:detailed], 1):
         _show_target(out, rank, target, why=why)
-    if more := [target_name(one) for one in package.primary_targets[told:]]:
-        out.print(shown(f"   then {', '.join(more)}", "dim"))
+    if more := [target_name(target_) for target_ in package.primary_targets[detailed:]]:
+        out.print(styled(f"   then {', '.join(more)}", "dim"))
     _show_memories(out, "From memory", package.memories, why=why)
     if package.graph:
         _heading(out, "Related")
-    for one in package.graph:
-        out.print(shown(f"   {one.subject} {one.predicate} {one.object}", "dim"))
+    for relation in package.graph:
+        out.print(styled(f"   {relation.subject} {relation.predicate} {relation.object}", "dim"))
     if package.history:
         _heading(out, "Before")
     for past in package.history:
         day = f"{shown_day(past.at)}  " if past.at else ""
-        out.print(shown(f"   {day}{past.text}"))
+        out.print(styled(f"   {day}{past.text}"))
     show_degraded(package.degraded)
 
 
 def _show_target(out: Console, rank: int, target: Target, *, why: bool) -> None:
-    line = Text(f"{rank}  ", "dim").append(one_line(_place(target)), "bold")
+    line = Text(f"{rank}  ", "dim").append(one_line(_location(target)), "bold")
     out.print(line.append(f"  {target.score:.2f}", "green not bold"))
     if target.title:
-        out.print(shown(f"   {target.title}"))
+        out.print(styled(f"   {target.title}"))
     if target.reason:
-        out.print(shown(f"   {target.reason}", "dim"))
+        out.print(styled(f"   {target.reason}", "dim"))
     if why:
         show_factors(out, target.signals)
 
@@ -207,17 +209,17 @@ def _show_memories(
 ) -> None:
     if memories:
         _heading(out, heading)
-    for one in memories:
-        when = f"  {shown_day(one.created_at)}" if one.created_at else ""
-        rank = f"  importance {one.importance}" if one.importance else ""
+    for memory in memories:
+        when = f"  {shown_day(memory.created_at)}" if memory.created_at else ""
+        rank = f"  importance {memory.importance}" if memory.importance else ""
         out.print(
-            Text(f"   {one.kind}  ", "cyan")
-            .append(one_line(one.title or one.path or ""), "bold")
+            Text(f"   {memory.kind}  ", "cyan")
+            .append(one_line(memory.title or memory.path or ""), "bold")
             .append(f"{rank}{when}", "dim")
         )
-        show_text(out, one.text)
+        show_text(out, memory.text)
         if why:
-            show_factors(out, one.signals)
+            show_factors(out, memory.signals)
 
 
 def _heading(out: Console, words: str) -> None:
@@ -225,7 +227,7 @@ def _heading(out: Console, words: str) -> None:
     out.print(Text(words, "bold underline"))
 
 
-def _place(target: Target) -> str:
+def _location(target: Target) -> str:
     if not target.path:
         return target.kind.replace("_", " ")
     if target.start_line is None:
@@ -243,7 +245,7 @@ def warm_up(
     as_json: Json = False,
 ) -> None:
     """What a new session should know: rules, decisions, diary, project outline."""
-    with opened(context, warm=topic is not None) as memory:
+    with open_memory(context, warm=topic is not None) as memory:
         warm = memory.warm_up(topic, project=project, budget=budget)
     if as_json:
         emit(warm)
@@ -265,7 +267,7 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
         ("Changed lately", warm.changed),
         ("Diary", warm.diary),
         ("Last sessions", warm.sessions),
-        ("Also kept", warm.facts),
+        ("Facts", warm.facts),
     )
     for heading, memories in parts:
         _show_memories(out, heading, memories)
@@ -274,11 +276,11 @@ def _show_warm_up(out: Console, warm: WarmUp) -> None:
     if warm.shape:
         _heading(out, "The project")
     for line in warm.shape:
-        out.print(shown(f"   {line}"))
+        out.print(styled(f"   {line}"))
     if warm.highlights:
         _heading(out, "Begin with")
     for target in warm.highlights:
-        out.print(shown(f"   {_place(target)}  {target.title}"))
+        out.print(styled(f"   {_location(target)}  {target.title}"))
     if warm.topic is not None:
         _heading(out, "The topic")
         _show_package(out, warm.topic, why=False)
@@ -304,8 +306,8 @@ def observe(
     as_json: Json = False,
 ) -> None:
     """Store a note about a project: a decision, a constraint, an insight."""
-    with opened(context, warm=True, begins=True) as memory:
-        made = memory.observe(
+    with open_memory(context, warm=True, begins=True) as memory:
+        note = memory.observe(
             text,
             kind=cast(NoteKind, kind),
             importance=importance,
@@ -314,7 +316,7 @@ def observe(
             supersedes=supersedes,
             project=project,
         )
-    _kept(as_json, made, f"{made.kind} {short_id(made.id)}", made.redacted)
+    _report_stored(as_json, note, f"{note.kind} {short_id(note.id)}", note.redacted)
 
 
 def notes(
@@ -324,15 +326,15 @@ def notes(
     as_json: Json = False,
 ) -> None:
     """List current notes, the latest first."""
-    with opened(context) as memory:
-        found = memory.notes(project, limit=limit)
+    with open_memory(context) as memory:
+        observations = memory.notes(project, limit=limit)
     if as_json:
-        emit(found)
+        emit(observations)
         return
-    for one in found:
-        _show_entry(one, one.kind.replace("_", " "), one.text)
-    if not found:
-        console().print("no notes yet: anaphora observe takes one")
+    for note in observations:
+        _show_entry(note, note.kind.replace("_", " "), note.text)
+    if not observations:
+        console().print("no notes yet: add one with anaphora observe")
 
 
 def diary(
@@ -349,19 +351,19 @@ def diary(
 ) -> None:
     """Store a diary entry for the next session, or read the last ones."""
     if summary is None:
-        with opened(context) as memory:
-            found = memory.diary(project, limit=limit)
+        with open_memory(context) as memory:
+            entries = memory.diary(project, limit=limit)
         if as_json:
-            emit(found)
+            emit(entries)
             return
-        for one in found:
-            _show_entry(one, one.subject or "diary", one.summary)
-        if not found:
+        for record in entries:
+            _show_entry(record, record.subject or "diary", record.summary)
+        if not entries:
             console().print("the diary is empty")
         return
-    with opened(context, warm=True, begins=True) as memory:
-        made = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
-    _kept(as_json, made, f"diary {short_id(made.id)}", made.redacted)
+    with open_memory(context, warm=True, begins=True) as memory:
+        written = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
+    _report_stored(as_json, written, f"diary {short_id(written.id)}", written.redacted)
 
 
 def _show_entry(entry: Observation | DiaryEntry, label: str, text: str) -> None:
@@ -373,8 +375,8 @@ def _show_entry(entry: Observation | DiaryEntry, label: str, text: str) -> None:
     show_text(out, text)
 
 
-def _kept(as_json: bool, made: object, said: str, redacted: tuple[str, ...]) -> None:
-    give(made, f"kept {said}", as_json=as_json)
+def _report_stored(as_json: bool, note: object, label: str, redacted: tuple[str, ...]) -> None:
+    present(note, f"kept {label}", as_json=as_json)
     if redacted and not as_json:
         console().print(Text(f"taken out: {', '.join(redacted)}", "yellow"))
     if redacted:

@@ -1,6 +1,6 @@
-"""`anaphora recall`: one question to everything that is kept.
+"""`anaphora recall`: one search over everything stored.
 
-Hits come as snippets with the words that matched, dates, and short ids that every command takes.
+Hits come as snippets with the words that matched, dates, and short ids that every command accepts.
 """
 
 from __future__ import annotations

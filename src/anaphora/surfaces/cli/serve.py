@@ -1,4 +1,4 @@
-"""`anaphora serve`, `mcp` and `token`: memory for other programs, and who may use it."""
+"""`anaphora serve`, `mcp` and `token`: memory for other programs, and access to it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from anaphora.core.shown_times import shown_minute
 from anaphora.errors import NotFound
 from anaphora.surfaces.access import FILE
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, emit, give, shown, table
-from anaphora.surfaces.cli.where import Where, opened, place
+from anaphora.surfaces.cli.output import console, emit, present, styled, table
+from anaphora.surfaces.cli.where import Where, open_memory, typed_path
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 from anaphora.surfaces.wire import time_of
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.store.tokens import Token
 
 tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
 
@@ -40,14 +39,14 @@ def register(app: typer.Typer) -> None:
     app.add_typer(tokens, name="token")
 
 
-def _process_count(given: str | int) -> int:
-    """How many processes a server has; "auto" is one for each core."""
-    from anaphora.surfaces.rest.processes import MOST, one_a_core
+def _process_count(text: str | int) -> int:
+    """The number of server processes; "auto" is one per core."""
+    from anaphora.surfaces.rest.processes import MOST, one_per_core
 
-    if given == "auto":
-        return one_a_core()
+    if text == "auto":
+        return one_per_core()
     try:
-        count = int(given)
+        count = int(text)
     except ValueError:
         count = 0
     if not 1 <= count <= MOST:
@@ -86,7 +85,7 @@ def serve(
     projects: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=place,
+            parser=typed_path,
             metavar="PATH",
             help="A folder in which tokens made with --may-index may index projects.",
         ),
@@ -122,7 +121,7 @@ def serve(
         body_limit=body_limit,
         seconds=timeout,
         dream_every=None if dream_every is None else dream_every * 60,
-        # Who waits for a database on a server computes nothing meanwhile.
+        # A call that waits for a database server does not compute, so more of them can run.
         computing=2 if settings.database is None else 8,
     )
     out = console()
@@ -131,7 +130,7 @@ def serve(
         host,
         port,
         options,
-        # In one piece, whatever the width: it is clicked, or read by a program.
+        # Not wrapped at any width: it is clicked, or read by a program.
         lambda _, url: out.print(
             Text(announcement(url, settings.home, to_terminal=out.is_terminal)), soft_wrap=True
         ),
@@ -160,10 +159,12 @@ def run_server(
     from anaphora.surfaces.logs import server_logs
 
     settings = load_settings(context.obj.home)
-    # From here on: what begins in the background logs as well.
+    kind = settings.embedder.partition(":")[0]
+    is_path = "/" in kind or "\\" in kind or kind.startswith((".", "~"))
+    # Started before opening, so that background work logs as well.
     with (
         server_logs(environment(), "http"),
-        opened(context, warm=True, begins=True) as memory,
+        open_memory(context, warm=True, begins=True) as memory,
     ):
         if descriptor is None:
             memory.sync.start()
@@ -180,28 +181,23 @@ def run_server(
             facts={
                 "home": settings.home,
                 "database": "SQLite" if settings.database is None else "PostgreSQL",
-                "embedder": _embedder_kind(settings.embedder),
+                # Without an address or a path, which do not belong in a log.
+                "embedder": "a folder" if is_path else kind,
             },
             on_start=lambda url: on_start(memory, url),
         )
 
 
 def announcement(url: str, home: Path, *, to_terminal: bool) -> str:
-    """Where the server is. The token in the link is shown on a terminal, and kept out of logs."""
+    """The server's address. The link's token is shown on a terminal only, never in logs."""
     address, mark, _ = url.partition("/#token=")
     if to_terminal or not mark:
         return f"Anaphora is at {url} (Ctrl-C ends it)"
     way = "`anaphora token own` shows its token"
     if not (home / FILE).is_file():
-        # A sealed home keeps none.
+        # A sealed home has no token file.
         way = "`anaphora token create NAME` makes a token"
     return f"Anaphora is at {address} ({way}; Ctrl-C ends it)"
-
-
-def _embedder_kind(setting: str) -> str:
-    """The embedder without an address or a path, which are no business of a log."""
-    kind = setting.partition(":")[0]
-    return "a folder" if "/" in kind or "\\" in kind or kind.startswith((".", "~")) else kind
 
 
 def mcp(
@@ -258,14 +254,14 @@ def create(
     expires: Annotated[str | None, typer.Option(help="When it expires, RFC 3339.")] = None,
     person: Annotated[
         str,
-        typer.Option(help="The name of the person it is for: what is written with it says so."),
+        typer.Option(help="The person it is for; recorded with everything written with it."),
     ] = "",
     as_json: Json = False,
 ) -> None:
     """Create a token. It is shown once: only its hash is stored."""
     where: Where = context.obj
-    with opened(context, begins=True) as memory:
-        made = memory.tokens.create(
+    with open_memory(context, begins=True) as memory:
+        issued = memory.tokens.create(
             name,
             namespaces=tuple(namespace or (where.namespace,)),
             read_only=read_only,
@@ -274,35 +270,36 @@ def create(
             person=person,
         )
     if as_json:
-        emit(made)
+        emit(issued)
         return
     out = console()
-    out.print(Text(made.secret))
-    opens = ", ".join(made.token.namespaces)
+    out.print(Text(issued.secret))
+    opens = ", ".join(issued.token.namespaces)
     out.print(
-        shown(f"{made.token.name} gives access to {opens}; save it now, it is not shown again")
+        styled(f"{issued.token.name} gives access to {opens}; save it now, it is not shown again")
     )
 
 
 @tokens.command("list")
 def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the tokens, and what each gives access to."""
-    with opened(context, begins=True) as memory:
-        found = memory.tokens.list()
+    with open_memory(context, begins=True) as memory:
+        issued = memory.tokens.list()
     now = datetime.now(UTC)
     rows = [
         (
             token.id,
             token.name,
             token.person,
-            ", ".join(token.namespaces) + _rights(token),
+            ", ".join(token.namespaces)
+            + (" (reads)" if token.read_only else " (indexes)" if token.may_index else ""),
             "revoked" if token.revoked_at else "valid" if token.alive(now) else "expired",
             shown_minute(token.last_used) if token.last_used else "never",
         )
-        for token in found
+        for token in issued
     ]
     columns = ("id", "name", "person", "opens", "state", "used")
-    give(found, table("", columns, rows) if rows else "no tokens", as_json=as_json)
+    present(issued, table("", columns, rows) if rows else "no tokens", as_json=as_json)
 
 
 @tokens.command()
@@ -315,7 +312,7 @@ def own(context: typer.Context, as_json: Json = False) -> None:
     home = load_settings(where.home).home
     secret = None if place_of(home) is not None else access.kept_secret(home)
     if secret is None:
-        # A sealed home keeps none: whoever gets its files must not get in by them.
+        # A sealed home has no token file: a copy of its files must not give access.
         kind = "token file (`anaphora serve` makes it, but none in a sealed home)"
         raise NotFound(kind, str(home / access.FILE))
     if as_json:
@@ -331,10 +328,6 @@ def revoke(
     as_json: Json = False,
 ) -> None:
     """Revoke a token, effective immediately."""
-    with opened(context, begins=True) as memory:
-        gone = memory.tokens.revoke(which)
-    give(gone, f"revoked {gone.name} ({gone.id})", as_json=as_json)
-
-
-def _rights(token: Token) -> str:
-    return " (reads)" if token.read_only else " (indexes)" if token.may_index else ""
+    with open_memory(context, begins=True) as memory:
+        revoked = memory.tokens.revoke(which)
+    present(revoked, f"revoked {revoked.name} ({revoked.id})", as_json=as_json)

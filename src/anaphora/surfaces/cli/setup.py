@@ -1,4 +1,4 @@
-"""`anaphora setup`, `anaphora hook`: into a coding agent's configuration, and called by it."""
+"""`anaphora setup`, `anaphora hook`: configures coding agents, and runs as their hook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from anaphora.core.config import client_folders
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, shown
+from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, styled
 from anaphora.surfaces.cli.sync import begin_syncing
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
@@ -45,51 +45,50 @@ def setup(
     very command that the agent runs.
     """
     command = _command(context.obj)
-    wanted = entries(client, client_folders(), command)
+    planned = entries(client, client_folders(), command)
     if not undo:
         refuse_dead_server()
-    changes = plan_undo(wanted) if undo else plan(wanted)
+    changes = plan_undo(planned) if undo else plan(planned)
     todo = [change for change in changes if not change.nothing]
     refused = [change for change in changes if change.refused]
     if not as_json:
-        _show(todo, refused)
-        _show_refused(refused)
-    made = bool(todo) and not dry_run and (yes or as_json or _confirmed("Make these changes?"))
-    if made:
+        _show_changes(todo, refused)
+    applied = bool(todo) and not dry_run and (yes or as_json or _confirmed("Make these changes?"))
+    if applied:
         for change in todo:
             change.make()
-    tries = not (undo or dry_run or refused) and (made or yes)
+    tries = not (undo or dry_run or refused) and (applied or yes)
     trials = list(try_client(client, client_folders(), program_words())) if tries else []
     waiting = waiting_transcripts(client, client_folders()) if tries else None
     if as_json:
         emit(
             {
                 "client": client,
-                "made": made,
+                "made": applied,
                 "trials": trials,
                 **({} if waiting is None else {"transcripts": waiting}),
-                "changes": [{"path": str(one.path), "diff": one.shown()} for one in todo],
+                "changes": [{"path": str(edit.path), "diff": edit.shown()} for edit in todo],
                 "refused": [
-                    {"path": str(one.path), "reason": one.refused, "by_hand": one.by_hand}
-                    for one in refused
+                    {"path": str(edit.path), "reason": edit.refused, "by_hand": edit.by_hand}
+                    for edit in refused
                 ],
             }
         )
     else:
-        _show_done(client, made=made, undo=undo, partly=bool(refused), trials=trials)
+        _show_done(client, made=applied, undo=undo, partly=bool(refused), trials=trials)
         _offer_waiting(waiting, command, ask=not yes)
     if sync is not None and not undo and not dry_run:
         begin_syncing(context, sync)
-    _end(changes, todo, trials, unmade=not made and not dry_run)
+    _exit_unless_done(changes, todo, trials, unmade=not applied and not dry_run)
 
 
-def _end(
+def _exit_unless_done(
     changes: Sequence[Change], todo: Sequence[Change], trials: Sequence[Trial], *, unmade: bool
 ) -> None:
-    """End with the exit code of what was done, if that is not all."""
+    """Exit with an error code unless everything was done."""
     refused = [change for change in changes if change.refused]
     if refused:
-        # Files that are as they should be count as done.
+        # Files that need no change count as done.
         raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused) else EXIT_INPUT)
     if any(trial.problem for trial in trials):
         raise typer.Exit(EXIT_PARTLY)
@@ -101,7 +100,7 @@ def hook(
     client: Annotated[str, typer.Argument(help="The client that calls.")],
 ) -> None:
     """What a client's hook runs. Reads the hook's JSON from standard input; never fails."""
-    # `cli.run_at_once` has answered already where the words are plain.
+    # `cli.run_at_once` has handled plain calls already.
     from anaphora.surfaces.hooks.client import run_hook
 
     run_hook(client, {})
@@ -113,39 +112,39 @@ def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: lis
     for trial in trials:
         if trial.problem:
             step = f"the {trial.what} does not work ({trial.step}): {trial.problem}"
-            out.print(shown(step, "red"))
+            out.print(styled(step, "red"))
         else:
             answered = f"the {trial.what} answered in {trial.seconds:.1f} s"
-            out.print(shown(f"{answered}: a sentence was stored and recalled", "dim"))
+            out.print(styled(f"{answered}: a sentence was stored and recalled", "dim"))
     if failed:
-        out.print(shown(f"not done; to mend it, run: {failed[0].remedy}", "yellow"))
+        out.print(styled(f"setup is incomplete; to repair it, run: {failed[0].remedy}", "yellow"))
     elif partly and made:
-        out.print("the rest is done; what stands above is yours to do")
+        out.print("the rest is done; make the changes above yourself")
     elif made and undo:
         out.print("undone")
     elif made:
-        out.print(shown(f"Done. Restart {client} to use Anaphora."))
+        out.print(styled(f"Done. Restart {client} to use Anaphora."))
     if trials and not undo and not failed:
-        out.print(shown(ABILITIES[client]))
+        out.print(styled(ABILITIES[client]))
         out.print(
-            shown("the same memory on your other devices: `anaphora sync init REMOTE`", "dim")
+            styled("the same memory on your other devices: `anaphora sync init REMOTE`", "dim")
         )
 
 
 def _offer_waiting(waiting: WaitingTranscripts | None, command: list[str], *, ask: bool) -> None:
-    """Say which transcripts are there already, and import them if the user wants it."""
+    """Say which transcripts exist already, and import them if the user agrees."""
     if waiting is None:
         return
     words = [*command, "import", waiting.folder]
     count = counted(waiting.count, "earlier transcript")
-    console().print(shown(f"{count} in {waiting.folder}; to import: {command_line(words)}"))
+    console().print(styled(f"{count} in {waiting.folder}; to import: {command_line(words)}"))
     if ask and _confirmed("Import them now?"):
-        # A program of its own: it shows its progress, and may be interrupted.
+        # A separate process: it shows its own progress and can be interrupted.
         subprocess.run(words, check=False)  # noqa: S603 - these are the words of this program
 
 
 def _command(where: Where) -> list[str]:
-    """How the client starts this very Anaphora, whatever its own environment is."""
+    """The command with which the client starts this same Anaphora, in any environment."""
     start = program_words()
     if where.home is not None:
         start += ["--home", str(where.home.expanduser().absolute())]
@@ -156,29 +155,27 @@ def _command(where: Where) -> list[str]:
     return start
 
 
-def _show(changes: list[Change], refused: list[Change]) -> None:
+def _show_changes(changes: list[Change], refused: list[Change]) -> None:
     out = console()
     if not changes and not refused:
         out.print("nothing to change")
     for change in changes:
         for line in change.shown().splitlines():
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-            out.print(shown(line, style))
-
-
-def _show_refused(changes: list[Change]) -> None:
-    out = console()
-    for change in changes:
-        out.print(shown(f"{change.path}: {change.refused}", "yellow"))
-        what = "Take this out of it" if change.undoes else "Next to the existing entries, add this"
-        out.print(f"{what} yourself:")
+            out.print(styled(line, style))
+    for change in refused:
+        out.print(styled(f"{change.path}: {change.refused}", "yellow"))
+        instruction = (
+            "Take this out of it" if change.undoes else "Next to the existing entries, add this"
+        )
+        out.print(f"{instruction} yourself:")
         for line in change.by_hand.splitlines():
-            out.print(shown(line))
+            out.print(styled(line))
 
 
 def _confirmed(question: str) -> bool:
     try:
         return typer.confirm(question)
     except typer.Abort:
-        # Nobody is there to ask.
+        # There is no terminal to ask on.
         return False

@@ -1,4 +1,4 @@
-"""`anaphora start`: the page in the browser, and what to do next, without anything to type."""
+"""`anaphora start`: opens the page in the browser and says what to do next, without typing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from anaphora.surfaces.wire import counted
 _HOST: Final = "127.0.0.1"
 _PORTS: Final = range(DEFAULT_PORT, DEFAULT_PORT + 10)
 _STATE: Final = "start"
-"""In the folder of what is derived: the lock of the one that runs, and its port beside it."""
+"""Base name, in the folder of derived data, of the running instance's lock and port files."""
 
 
 def register(app: typer.Typer) -> None:
@@ -50,18 +50,21 @@ def start(
     where: Where = context.obj
     home = load_settings(where.home).home
     out = console()
-    with _opening(browser=browser and out.is_terminal) as open_page, _alone(home) as state:
+    with (
+        _page_opener(browser=browser and out.is_terminal) as open_page,
+        _single_instance(home) as state,
+    ):
         if state is None:
             _show_running(home, open_page)
             return
-        # Before it serves: looking takes a while, and the page would wait for it.
+        # Before serving: the search takes a while, and the page would wait for it.
         offers = 0 if (home / DATABASE).exists() else len(find_offers())
 
         def show(memory: Memory, link: str) -> None:
             state.write_text(link.rpartition(":")[2].partition("/")[0], "utf-8")
             line = announcement(link, home, to_terminal=out.is_terminal)
             for text in (line, open_page(link), *_describe(memory, offers)):
-                # In one piece, whatever the width: the first of them is clicked.
+                # Not wrapped at any width: the first line is clicked.
                 out.print(Text(text), soft_wrap=True)
 
         run_server(context, _HOST, free_port(_HOST, _PORTS), ServerOptions(), show)
@@ -69,7 +72,7 @@ def start(
 
 
 def _show_running(home: Path, open_page: Callable[[str], str]) -> None:
-    """Open the page of the one that runs already."""
+    """Open the page of the instance that runs already."""
     out = console()
     port = (home / "index" / f"{_STATE}.port").read_text("utf-8").strip()
     secret = None if place_of(home) is not None else kept_secret(home)
@@ -81,7 +84,7 @@ def _show_running(home: Path, open_page: Callable[[str], str]) -> None:
 
 
 def _describe(memory: Memory, offers: int) -> Iterator[str]:
-    """What the memory has, and what to do next; `offers` is how much was found to import."""
+    """Say what the memory contains and what to do next; `offers` counts importable sources."""
     stats = memory.stats()
     amounts = (
         (stats.conversations, ("conversation",)),
@@ -101,11 +104,11 @@ def _describe(memory: Memory, offers: int) -> Iterator[str]:
 
 
 @contextmanager
-def _alone(home: Path) -> Iterator[Path | None]:
-    """The file for the port of this one; None while another one runs on this home.
+def _single_instance(home: Path) -> Iterator[Path | None]:
+    """The port file of this instance; None while another one runs on this home.
 
-    A lock that a process holds says so: another program that listens on the port is never taken
-    for it, and never gets the token.
+    A lock decides, not the port: another program that listens on the port is never mistaken for
+    an instance and never gets the token.
     """
     from filelock import FileLock, Timeout
 
@@ -126,16 +129,19 @@ def _alone(home: Path) -> Iterator[Path | None]:
 
 
 @contextmanager
-def _opening(*, browser: bool) -> Iterator[Callable[[str], str]]:
-    """What opens a link in the browser, and says so in a sentence.
+def _page_opener(*, browser: bool) -> Iterator[Callable[[str], str]]:
+    """Yields a function that opens a link in the browser and returns a sentence about it.
 
-    The link holds a token, and other users see the arguments of a browser's process: it gets a file
-    that leads there, which this user alone can read.
+    The link contains a token, and other users can see a browser's arguments: the browser gets a
+    redirecting file instead, which only this user can read.
     """
+    # Variables that Linux sets if there is a screen to open a browser on.
+    screens = (environment().get("DISPLAY"), environment().get("WAYLAND_DISPLAY"))
+    has_desktop = sys.platform in {"win32", "darwin"} or any(screens)
     with tempfile.TemporaryDirectory(prefix="anaphora-", ignore_cleanup_errors=True) as folder:
 
         def open_page(link: str) -> str:
-            if not browser or not _has_desktop():
+            if not browser or not has_desktop:
                 return "Open this address in your browser."
             page = Path(folder) / "open.html"
             target = html.escape(link, quote=True)
@@ -150,11 +156,3 @@ def _opening(*, browser: bool) -> Iterator[Callable[[str], str]]:
             return "Open this address in your browser."
 
         yield open_page
-
-
-def _has_desktop() -> bool:
-    """Whether a browser has a screen to open on."""
-    if sys.platform in {"win32", "darwin"}:
-        return True
-    variables = environment()
-    return bool(variables.get("DISPLAY") or variables.get("WAYLAND_DISPLAY"))

@@ -1,7 +1,7 @@
 """`anaphora sync`: the same namespace on several devices.
 
-Keys and tokens are read from a file or asked for; they are never arguments, which other users of
-the machine could see.
+Keys and tokens are read from a file or asked for; they are never arguments, since other users of
+the machine can see those.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from anaphora.core.short_ids import short_id
 from anaphora.core.shown_times import shown_minute
 from anaphora.errors import StoreError
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import console, emit, give, shown, table
+from anaphora.surfaces.cli.output import console, emit, present, styled, table
 from anaphora.surfaces.cli.progress import AGAIN, READ, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
-from anaphora.surfaces.cli.where import opened, place
+from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.wire import counted, time_of
 from anaphora.values.sync import (
     SYNC_EVERY,
@@ -34,7 +34,6 @@ from anaphora.values.sync import (
     SyncReport,
     SyncRollback,
     SyncStatus,
-    SyncVerification,
 )
 
 _LONGEST_CODE: Final = 20
@@ -43,7 +42,7 @@ _ENTRY_ID: Final = re.compile(r"[0-9a-f]{64}")
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="The same memory on several devices, through a place that cannot read it.",
+    help="The same memory on several devices, through a remote that cannot read it.",
 )
 
 
@@ -64,18 +63,20 @@ def init(
         typer.Option("--join", help="Join: asks for the code that `sync pair` shows, or a key."),
     ] = False,
     name: Annotated[
-        str | None, typer.Option(help="What other devices call this one; by default its host name.")
+        str | None, typer.Option(help="This device's name (default: its host name).")
     ] = None,
     key_file: Annotated[
         Path | None,
         typer.Option(
-            parser=place, metavar="PATH", help="Join, and read the key from a file; - for stdin."
+            parser=typed_path,
+            metavar="PATH",
+            help="Join, and read the key from a file; - for stdin.",
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            parser=place,
+            parser=typed_path,
             metavar="PATH",
             help="Read the server's token, or `key id:secret key` of S3, from a file.",
         ),
@@ -87,7 +88,7 @@ def init(
     if key is None and join:
         typed = str(typer.prompt("Code or key", hide_input=True)).strip()
         key, code = (typed, None) if len(typed) > _LONGEST_CODE else (None, typed)
-    with opened(context, begins=True) as memory:
+    with open_memory(context, begins=True) as memory:
         status = memory.sync.init(
             _address(remote),
             token=_secret(token_file),
@@ -95,15 +96,18 @@ def init(
             key=key,
             name=platform.node() if name is None else name,
         )
-    give(status, _show_begun, as_json=as_json)
+    present(status, _show_joined, as_json=as_json)
 
 
 @app.command()
 def now(context: typer.Context, as_json: Json = False) -> None:
     """Send what is new here, and take in what other devices have sent."""
-    with opened(context) as memory, long_work("Syncing", kept=_KEPT, quiet=as_json) as progress:
+    with (
+        open_memory(context) as memory,
+        long_work("Syncing", kept=_KEPT, quiet=as_json) as progress,
+    ):
         report = memory.sync.now(progress=progress)
-    give(report, _show_report, as_json=as_json)
+    present(report, _show_report, as_json=as_json)
 
 
 @app.command()
@@ -113,8 +117,8 @@ def watch(
         float, typer.Option(min=1, help="Seconds between two exchanges.")
     ] = SYNC_EVERY,
 ) -> None:
-    """Exchange again and again, until interrupted."""
-    with opened(context) as memory:
+    """Exchange repeatedly until interrupted."""
+    with open_memory(context) as memory:
         memory.on("sync", _show_report)
         watch_until_stopped(memory.sync, every, "syncing")
 
@@ -122,10 +126,10 @@ def watch(
 @app.command()
 def status(context: typer.Context, as_json: Json = False) -> None:
     """Show devices, what waits to be sent, open conflicts, and why sync stopped."""
-    with opened(context) as memory:
-        found = memory.sync.status()
-        conflicts = memory.sync.conflicts() if found.project else ()
-    give(found, _show_status, as_json=as_json)
+    with open_memory(context) as memory:
+        state = memory.sync.status()
+        conflicts = memory.sync.conflicts() if state.project else ()
+    present(state, _show_status, as_json=as_json)
     if not as_json:
         _show_conflicts(conflicts)
 
@@ -133,25 +137,25 @@ def status(context: typer.Context, as_json: Json = False) -> None:
 @app.command()
 def pair(context: typer.Context, as_json: Json = False) -> None:
     """Show a code that lets one device join, and wait until it was typed there."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         pairing = memory.sync.pair()
         if as_json:
             emit({"code": pairing.code})
             sys.stdout.flush()
         else:
             out = console()
-            out.print(shown(pairing.code, "bold"))
+            out.print(styled(pairing.code, "bold"))
             out.print("on the other device: `anaphora sync init REMOTE --join`, and this code")
         pairing.wait()
-    give({"done": "paired"}, "paired; `anaphora sync now` on both", as_json=as_json)
+    present({"done": "paired"}, "paired; `anaphora sync now` on both", as_json=as_json)
 
 
 @app.command()
 def devices(context: typer.Context, as_json: Json = False) -> None:
     """List the devices that share this namespace."""
-    with opened(context) as memory:
-        found = memory.sync.devices()
-    give(list(found), _show_devices, as_json=as_json)
+    with open_memory(context) as memory:
+        members = memory.sync.devices()
+    present(list(members), _show_devices, as_json=as_json)
 
 
 @app.command()
@@ -162,28 +166,38 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Remove a device. The others continue with a new key that it does not have."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         if not yes:
-            typer.confirm(f"Remove {device}? What it has, it keeps.", abort=True)
+            typer.confirm(f"Remove {device}? It keeps the data it has.", abort=True)
         with long_work("Removing the device", kept=_KEPT, quiet=as_json) as progress:
-            found = memory.sync.remove(device, progress=progress)
-    give(list(found), _show_devices, as_json=as_json)
+            members = memory.sync.remove(device, progress=progress)
+    present(list(members), _show_devices, as_json=as_json)
 
 
 @app.command()
 def verify(context: typer.Context, as_json: Json = False) -> None:
     """Check that everything in the remote is what was sent and read."""
-    with opened(context) as memory, long_work("Verifying", kept=READ, quiet=as_json) as progress:
-        found = memory.sync.verify(progress=progress)
-    give(found, _show_verified, as_json=as_json)
+    with (
+        open_memory(context) as memory,
+        long_work("Verifying", kept=READ, quiet=as_json) as progress,
+    ):
+        report = memory.sync.verify(progress=progress)
+    entries = counted(report.entries, "entry", "entries")
+    text = f"{entries} of {counted(report.devices, 'device')} are unchanged"
+    if report.without_content:
+        text += f"; {report.without_content} were emptied on purpose"
+    present(report, text, as_json=as_json)
 
 
 @app.command()
 def compact(context: typer.Context, as_json: Json = False) -> None:
     """Rewrite the current state in few entries and empty the others. It also runs automatically."""
-    with opened(context) as memory, long_work("Compacting", kept=_KEPT, quiet=as_json) as progress:
+    with (
+        open_memory(context) as memory,
+        long_work("Compacting", kept=_KEPT, quiet=as_json) as progress,
+    ):
         report = memory.sync.compact(progress=progress)
-    give(report, _show_report, as_json=as_json)
+    present(report, _show_report, as_json=as_json)
 
 
 @app.command()
@@ -192,19 +206,19 @@ def rollback(
     to: Annotated[
         str, typer.Argument(help="A time such as 2026-05-01T12:00, or the id of an entry.")
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only, change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make the memories of that time current again, on all devices. History stays."""
-    with opened(context) as memory:
+    with open_memory(context) as memory:
         at = to if _ENTRY_ID.fullmatch(to) else time_of("to", to)
         assert at is not None
         if not dry_run and not yes:
             _show_rollback(memory.sync.rollback(at, dry_run=True))
             typer.confirm("Do this?", abort=True)
         done = memory.sync.rollback(at, dry_run=dry_run)
-    give(done, _show_rollback, as_json=as_json)
+    present(done, _show_rollback, as_json=as_json)
 
 
 @app.command("open")
@@ -212,20 +226,20 @@ def open_payload(
     context: typer.Context,
     payload: Annotated[
         Path,
-        typer.Argument(parser=place, help="The server's answer, or its payload; - for stdin."),
+        typer.Argument(parser=typed_path, help="The server's answer, or its payload; - for stdin."),
     ],
     as_json: Json = False,
 ) -> None:
     """Open an entry that a server gave for a query_hash, with this device's keys."""
-    with opened(context) as memory:
-        found = memory.sync.open(_read(payload))
-    give(found, _show_entry, as_json=as_json)
+    with open_memory(context) as memory:
+        opened = memory.sync.open(_read(payload))
+    present(opened, _show_entry, as_json=as_json)
 
 
 @app.command()
 def key(context: typer.Context, as_json: Json = False) -> None:
-    """Print the key with which another device joins. Whoever has it can read everything."""
-    with opened(context) as memory:
+    """Print the key for joining another device. It gives access to everything."""
+    with open_memory(context) as memory:
         exported = memory.sync.export_key()
     if as_json:
         emit({"key": exported})
@@ -235,23 +249,23 @@ def key(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def fork(context: typer.Context, as_json: Json = False) -> None:
-    """Go on as a device of its own: a home that was copied, or restored from a backup."""
-    with opened(context) as memory:
-        found = memory.sync.fork()
-    give(found, f"this is device {found.device} now", as_json=as_json)
+    """Continue as a new device, after a home was copied or restored from a backup."""
+    with open_memory(context) as memory:
+        state = memory.sync.fork()
+    present(state, f"this is device {state.device} now", as_json=as_json)
 
 
 @app.command()
 def leave(context: typer.Context, as_json: Json = False) -> None:
-    """Stop syncing this namespace. What is here stays; the remote keeps what it has."""
-    with opened(context) as memory:
+    """Stop syncing this namespace. Local and remote data stay."""
+    with open_memory(context) as memory:
         memory.sync.leave()
-    give({"done": "left"}, "left", as_json=as_json)
+    present({"done": "left"}, "left", as_json=as_json)
 
 
-def _show_begun(status: SyncStatus) -> None:
+def _show_joined(status: SyncStatus) -> None:
     out = console()
-    out.print(shown(f"project {status.project}, device {status.device}"))
+    out.print(styled(f"project {status.project}, device {status.device}"))
     out.print("run `anaphora sync now`; another device joins by `anaphora sync pair`")
 
 
@@ -262,20 +276,20 @@ def _show_report(report: SyncReport) -> None:
 
 
 def _show_conflicts(conflicts: Sequence[SyncConflict]) -> None:
-    """Each conflict in words, and how the other side becomes the current one."""
+    """Describe each conflict, and how to make the other side current."""
     out = console()
     for conflict in conflicts:
         earlier, later = conflict.earlier, conflict.later
-        out.print(shown(f"conflict: {conflict.summary}", "yellow"), soft_wrap=True)
+        out.print(styled(f"conflict: {conflict.summary}", "yellow"), soft_wrap=True)
         if earlier.current and later.current:
             step = f"forget the wrong one: anaphora forget {short_id(earlier.memory)}"
             step += f" (or {short_id(later.memory)})"
         else:
-            other = later if earlier.current else earlier
+            side = later if earlier.current else earlier
             path = shlex.quote(conflict.path)
             step = "to make the other one current: "
-            step += f"anaphora remember {shlex.quote(other.text)} --path {path}"
-        out.print(shown(f"  next: {step}", "dim"), soft_wrap=True)
+            step += f"anaphora remember {shlex.quote(side.text)} --path {path}"
+        out.print(styled(f"  next: {step}", "dim"), soft_wrap=True)
 
 
 def _show_status(status: SyncStatus) -> None:
@@ -283,43 +297,36 @@ def _show_status(status: SyncStatus) -> None:
     if not status.project:
         out.print("not synced: `anaphora sync init REMOTE`")
         return
-    out.print(shown(f"project {status.project}"))
-    out.print(shown(f"remote  {status.remote}"))
+    out.print(styled(f"project {status.project}"))
+    out.print(styled(f"remote  {status.remote}"))
     last = "never" if status.last_synced is None else shown_minute(status.last_synced)
     out.print(f"synced  {last}; {status.backlog}")
     out.print(f"devices {len(status.devices)}: `anaphora sync devices`")
     if status.stopped is not None:
-        out.print(shown(f"stopped: {status.stopped}", "red"))
+        out.print(styled(f"stopped: {status.stopped}", "red"))
 
 
-def _show_devices(found: list[SyncDevice]) -> None:
+def _show_devices(devices: list[SyncDevice]) -> None:
     rows = []
-    for one in found:
-        written = "never" if one.last_written is None else shown_minute(one.last_written)
-        state = "removed" if one.removed else "this one" if one.this else ""
-        rows.append((one.device, one.name, one.entries, written, state))
+    for device in devices:
+        written = "never" if device.last_written is None else shown_minute(device.last_written)
+        state = "removed" if device.removed else "this one" if device.this else ""
+        rows.append((device.device, device.name, device.entries, written, state))
     console().print(table("Devices", ("device", "name", "entries", "last written", ""), rows))
 
 
 def _show_entry(entry: SyncEntry) -> None:
     out = console()
-    made = "" if entry.at is None else f", {shown_minute(entry.at)}"
-    out.print(shown(f"entry {entry.number} of device {entry.device}{made}"))
+    when = "" if entry.at is None else f", {shown_minute(entry.at)}"
+    out.print(styled(f"entry {entry.number} of device {entry.device}{when}"))
     if entry.without_content:
-        out.print("it has no content any more")
+        out.print("its content was deleted")
     elif not entry.signed:
         out.print("its device is not known here yet: `anaphora sync now`")
-    for item in entry.items:
-        out.print(shown(f"{item.kind} {item.id}{' (forgotten)' if item.forgotten else ''}", "bold"))
-        for name, value in {**item.values, **item.added}.items():
-            out.print(shown(f"  {name}: {json.dumps(value, ensure_ascii=False)}"))
-
-
-def _show_verified(found: SyncVerification) -> None:
-    entries = counted(found.entries, "entry", "entries")
-    text = f"{entries} of {counted(found.devices, 'device')} are unchanged"
-    gone = f"; {found.without_content} were emptied on purpose"
-    console().print(text + (gone if found.without_content else ""))
+    for row in entry.items:
+        out.print(styled(f"{row.kind} {row.id}{' (forgotten)' if row.forgotten else ''}", "bold"))
+        for name, field in {**row.values, **row.added}.items():
+            out.print(styled(f"  {name}: {json.dumps(field, ensure_ascii=False)}"))
 
 
 def _show_rollback(found: SyncRollback) -> None:
@@ -330,17 +337,17 @@ def _show_rollback(found: SyncRollback) -> None:
 
 
 def begin_syncing(context: typer.Context, remote: str) -> None:
-    """Begin a project with a remote, unless this namespace is synced already, and say so."""
-    with opened(context, begins=True) as memory:
+    """Set up syncing with a remote, unless this namespace is synced already, and say so."""
+    with open_memory(context, begins=True) as memory:
         status = memory.sync.status()
         if not status.project:
             status = memory.sync.init(_address(remote), name=platform.node())
-    console(stderr=True).print(shown(f"synced with {status.remote}: `anaphora sync now`"))
+    console(stderr=True).print(styled(f"synced with {status.remote}: `anaphora sync now`"))
 
 
-def _address(given: str) -> str:
-    """The address of a remote as it was typed: a folder from where one stands."""
-    return given if "://" in given else str(Path(given).expanduser().absolute())
+def _address(remote: str) -> str:
+    """The address of a remote as it was typed: a folder is relative to the working directory."""
+    return remote if "://" in remote else str(Path(remote).expanduser().absolute())
 
 
 def _secret(path: Path | None) -> str | None:

@@ -1,7 +1,7 @@
-"""Commands that take a text, which may begin with a dash: "-5 degrees", "--port of the server".
+"""Commands that take a text which may begin with a dash: "-5 degrees", "--port of the server".
 
-No option has a space in its name, so such a word is a text. For one without a space the message
-says how to write it.
+No option name contains a space, so such a word is a text. For one without a space the error
+message says how to write it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Final, cast
 import typer
 from typer.core import TyperCommand
 
-_AFTER: Final = "; what begins with a dash and is no option is written after `--`"
+_AFTER: Final = "; write a text that begins with a dash after `--`"
 
 
 class TextCommand(TyperCommand):
-    """A command whose arguments may begin with a dash."""
+    """A command with arguments that may begin with a dash."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of the command, texts with a dash as texts."""
+        """Parse the command line, treating texts with a dash as texts."""
         valued = {
             name
             for param in self.params
@@ -30,35 +30,35 @@ class TextCommand(TyperCommand):
             return super().parse_args(ctx, texts_last(args, valued))
         except Exception as error:
             takes_words = any(param.param_type_name == "argument" for param in self.params)
-            # Of all that can be wrong with words only an unknown option has these.
+            # Only the error for an unknown option has this attribute.
             if takes_words and hasattr(error, "possibilities"):
                 cast(Any, error).message += _AFTER
             raise
 
 
 def texts_last(words: Sequence[str], valued: Collection[str]) -> list[str]:
-    """The words with what must not be read as options behind "--", in its order.
+    """The words, with texts that must not be parsed as options moved behind "--", in order.
 
-    `valued` are the options that take the next word, whatever that is.
+    `valued` are the options that take the next word as their value.
     """
-    left = list(words)
+    unread = list(words)
     before: list[str] = []
     texts: list[str] = []
-    while left and left[0] != "--":
-        word = left.pop(0)
+    while unread and unread[0] != "--":
+        word = unread.pop(0)
         is_text = word.startswith("-") and len(word.partition("=")[0].split()) > 1
-        # A word after such a text is behind it in the order of the arguments, too.
+        # A word that follows such a text must stay behind it in the order of the arguments.
         if is_text or (texts and not word.startswith("-")):
             texts.append(word)
             continue
         before.append(word)
-        if word in valued and left:
-            before.append(left.pop(0))
-    return [*before, "--", *texts, *left[1:]] if texts else list(words)
+        if word in valued and unread:
+            before.append(unread.pop(0))
+    return [*before, "--", *texts, *unread[1:]] if texts else list(words)
 
 
 def let_texts_begin_with_dashes(program: typer.Typer) -> None:
-    """Let all commands of a program take such texts."""
+    """Accept such texts in all commands of a program."""
     for command in program.registered_commands:
         command.cls = TextCommand
     for group in program.registered_groups:

@@ -1,6 +1,6 @@
-"""How a command ends by an error that nothing expected: one line with an id, and an exit code.
+"""How a command ends on an unexpected error: one line with an incident id, and an exit code.
 
-It needs none of what commands load: a broken installation is one of the reasons.
+It imports nothing that commands load, since the cause may be a broken installation.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from anaphora.core.environment import environment
 from anaphora.core.incidents import TRACEBACK, report
 
 EXIT_UNEXPECTED: Final = 70
-"""The exit code of a command that an unexpected error ended: EX_SOFTWARE of sysexits.h."""
+"""The exit code after an unexpected error: EX_SOFTWARE of sysexits.h."""
 
 
 def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoReturn:
-    """Report the error and end: as a hook silently and with 0, since its client goes on.
+    """Report the error and exit; a hook exits silently with 0, so that its client continues.
 
-    `words` are those of the command line from the command on.
+    `words` are the words of the command line from the command on.
     """
     if is_hook:
         report(environment(), error, surface="hook", operation="start")
@@ -37,7 +37,7 @@ def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoRe
         sys.stderr.write(line)
         sys.stderr.flush()
     if operation in _SERVERS:
-        # A thread that waits for a disk or a model must not keep a server that has ended.
+        # A thread that still waits for a disk or a model must not keep the server alive.
         os._exit(EXIT_UNEXPECTED)
     sys.exit(EXIT_UNEXPECTED)
 
@@ -46,7 +46,7 @@ _SERVERS: Final = ("mcp", "serve", "resident")
 
 
 def _command_of(words: Sequence[str]) -> str:
-    """The command by the names that are ours: other words of the line can be a memory."""
+    """The command, by its known names only: other words of the line may be private text."""
     names: list[str] = []
     with suppress(Exception):
         import typer

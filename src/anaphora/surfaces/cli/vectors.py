@@ -1,4 +1,4 @@
-"""What a command does that brought many texts in: their vectors, while somebody looks on."""
+"""Computes vectors after a command has imported many texts, with visible progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anaphora.surfaces.cli.output import show_degraded
 from anaphora.surfaces.cli.progress import long_work
 from anaphora.values.conversations import Degraded
 
-EMBED: Final = "Compute the vectors now; otherwise questions begin to, and words answer meanwhile."
+EMBED: Final = "Compute the vectors now; otherwise questions do, with keyword search until then."
 
 _INTERRUPTED: Final = (
     "Everything is stored and can be searched by keyword. `anaphora reindex` computes the rest of "
@@ -19,12 +19,12 @@ _INTERRUPTED: Final = (
 
 
 def finish_vectors(memory: Memory, *, quiet: bool) -> None:
-    """Compute the vectors that are lacking; interrupted, those that are done are kept.
+    """Compute missing vectors; those computed before an interruption are stored.
 
-    An embedder that cannot be had is no failure of what was brought in: it is told.
+    An unavailable embedder does not fail the import: it is reported.
     """
     try:
         with long_work("Computing vectors", kept=_INTERRUPTED, quiet=quiet) as progress:
             memory.reindex(progress=progress)
     except EmbeddingError as error:
-        show_degraded((Degraded("vectors", f"{error}; words find everything"),))
+        show_degraded((Degraded("vectors", f"{error}; search by keyword works"),))

@@ -1,4 +1,4 @@
-"""Watching what goes on in the background, until it stops or is interrupted."""
+"""Runs a background service in the foreground until it stops or is interrupted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from anaphora.surfaces.cli.output import console, shown
+from anaphora.surfaces.cli.output import console, styled
 
 if TYPE_CHECKING:
     from anaphora.mirror.manager import Mirror
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def watch_until_stopped(what: Sync | Mirror, every: float, called: str) -> None:
-    """Begin it, every so many seconds, and wait; exit code 1 and the reason where it stops."""
+    """Start it at this interval and wait; exit code 1 with the reason if it stops by itself."""
     out = console()
     ended = Event()
     if not what.start(every):
-        # It says what to do.
+        # Raises an error that says what to do.
         what.now()
     out.print(f"{called}; Ctrl-C ends it")
     try:
@@ -29,5 +29,5 @@ def watch_until_stopped(what: Sync | Mirror, every: float, called: str) -> None:
         out.print("Stopped. Everything exchanged so far is stored.")
     stopped = what.status().stopped
     if stopped is not None:
-        out.print(shown(f"stopped: {stopped}", "red"))
+        out.print(styled(f"stopped: {stopped}", "red"))
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""What the words of a command line mean: the memory that a command works on, paths, times."""
+"""Turns the words of a command line into the memory, paths and ids that a command works on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import typer
 
 EXIT_INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C, as shells have it."""
+"""The exit code after Ctrl-C, as in shells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +26,35 @@ class Where:
     conversations: Path | None = None
 
 
-def place(given: str | Path) -> Path:
-    """A path of the command line. A blank one is what a variable leaves that is not set."""
-    if not str(given).strip():
+def typed_path(text: str | Path) -> Path:
+    """A path of the command line. Rejects blank ones, as an unset variable leaves them."""
+    if not str(text).strip():
         import typer
 
         raise typer.BadParameter("must not be blank")
-    return Path(given)
+    return Path(text)
 
 
-def opened(
+def open_memory(
     context: typer.Context,
     *,
     warm: bool = False,
     begins: bool = False,
     embedder: str | None = None,
 ) -> Memory:
-    """The memory that the command line names; see `opened_at`."""
+    """The memory selected on the command line; see `open_memory_at`."""
     where: Where = context.obj
-    return opened_at(where, warm=warm, begins=begins, embedder=embedder)
+    return open_memory_at(where, warm=warm, begins=begins, embedder=embedder)
 
 
-def opened_at(
+def open_memory_at(
     where: Where, *, warm: bool = False, begins: bool = False, embedder: str | None = None
 ) -> Memory:
-    """The memory of that place. `warm` starts loading the model at once.
+    """Open this memory. `warm` starts loading the model at once.
 
-    `embedder` opens it with another than its own, which may not be there any more.
+    `embedder` replaces the configured one, which may no longer be available.
 
-    Only a command that `begins` a namespace takes one that is not there; `NotFound` otherwise.
+    Only a command that `begins` a namespace may name one that does not exist; `NotFound` otherwise.
     """
     try:
         memory = Memory.open(
@@ -66,7 +66,7 @@ def opened_at(
             warm=warm,
         )
     except KeyboardInterrupt:
-        # What the command would have done has not begun.
+        # The command's own work has not started.
         sys.stderr.write("Interrupted. Nothing was changed.\n")
         sys.exit(EXIT_INTERRUPTED)
     if not begins and where.namespace not in memory.namespaces():
@@ -75,10 +75,10 @@ def opened_at(
     return memory
 
 
-def whole_home(context: typer.Context, command: str) -> Where:
-    """Home and thread folder for a command that works on all namespaces of a home.
+def require_whole_home(context: typer.Context, command: str) -> Where:
+    """The home and thread folder for a command that works on all namespaces of a home.
 
-    `InvalidInput` where the command line names one: it would be ignored.
+    `InvalidInput` if the command line names a namespace: it would be ignored.
     """
     where: Where = context.obj
     if where.namespace != "default":
@@ -87,17 +87,14 @@ def whole_home(context: typer.Context, command: str) -> Where:
     return where
 
 
-def known_conversation(memory: Memory, given: str) -> str:
-    """The whole id of a conversation that is given by its last characters, or whole."""
+def resolve_conversation(memory: Memory, name: str) -> str:
+    """The full id of a conversation that is given in full or by its last characters."""
     from anaphora.store.threads.ids import check_id
 
-    return memory.resolve_id(check_id(given), "conversation")
+    return memory.resolve_id(check_id(name), "conversation")
 
 
 def note_missing(memory: Memory) -> None:
-    """Say on standard error that nothing was kept at this place yet, if so.
-
-    Nothing is wrong with asking; but who mistyped the place should know.
-    """
+    """Warn on standard error if there is no memory at this path yet: it may be mistyped."""
     if not memory.home.exists():
         sys.stderr.write(f"note: there is no memory at {memory.home} yet\n")

@@ -1,7 +1,7 @@
-"""What a client's hook runs: it asks the resident process, prints the answer, and ends with 0.
+"""What a client's hook runs: it asks the resident process, prints the answer, and exits with 0.
 
-Whatever happens, the client goes on: what went wrong goes to the log. Without a resident process
-the work is done here. Nothing heavy is imported before that.
+Errors never affect the client: they go to the log. Without a resident process the hook does the
+work itself. Nothing heavy is imported before that.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from anaphora.core import resident
 from anaphora.core.environment import environment, passed_on, trial_namespace
 
 PATIENCE: Final = 1.0
-"""Seconds that a hook waits for a resident process that starts, and as long again for an answer."""
+"""Seconds that a hook waits for a resident process to start, and again for its answer."""
 
 _MOST: Final = 4_000_000
-# A prompt may be a pasted file; what is read of it is its beginning and its end.
+# A prompt may be a pasted file, of which only the beginning and the end are used.
 _PROMPT: Final = 20_000
 
 
 def run_hook(client: str, place: Mapping[str, str]) -> None:
-    """Answer one hook. `place` has the options home, namespace and conversations, where given."""
+    """Answer one hook. `place` may have the options home, namespace and conversations."""
     environ = environment()
     event = ""
     try:
-        told = json.loads(sys.stdin.buffer.read(_MOST) or b"{}")
-        if not isinstance(told, dict):
+        payload = json.loads(sys.stdin.buffer.read(_MOST) or b"{}")
+        if not isinstance(payload, dict):
             raise ValueError("the hook's JSON is not an object")
-        event = str(told.get("hook_event_name") or told.get("hookEventName", ""))
-        out = _asked(client, told, place, environ)
+        event = str(payload.get("hook_event_name") or payload.get("hookEventName", ""))
+        out = _asked(client, payload, place, environ)
         if out:
             sys.stdout.write(out + "\n")
             sys.stdout.flush()
@@ -45,58 +45,54 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
 
 
 def request_of(
-    client: str, told: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
+    client: str, payload: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What the resident process is asked."""
-    prompt = told.get("prompt")
+    """The request to the resident process."""
+    prompt = payload.get("prompt")
     if isinstance(prompt, str) and len(prompt) > _PROMPT:
         half = _PROMPT // 2
-        told = {**told, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
-    # A folder that was given as the shell sees it means that there.
-    here = {
-        # As `pathlib` has it, whose import a hook would wait for.
-        name: os.path.abspath(os.path.expanduser(value)) if name != "namespace" else value  # noqa: PTH100, PTH111
-        for name, value in place.items()
+        payload = {**payload, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
+    # A relative path is relative to the folder of the hook, not to that of the resident process.
+    options = {
+        # Not with `pathlib`, whose import would delay the hook.
+        name: os.path.abspath(os.path.expanduser(option)) if name != "namespace" else option  # noqa: PTH100, PTH111
+        for name, option in place.items()
     }
     if (trial := trial_namespace(environ)) is not None:
-        here |= {"namespace": trial}
+        options |= {"namespace": trial}
     return {
         "call": "hook",
         "client": client,
-        "told": dict(told),
+        "told": dict(payload),
         "environ": passed_on(environ),
-        **here,
+        **options,
     }
 
 
 def _asked(
-    client: str, told: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
+    client: str, payload: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
 ) -> str:
-    request = request_of(client, told, place, environ)
+    request = request_of(client, payload, place, environ)
     try:
-        found = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
+        reply = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
     except resident.NoResident as error:
         if resident.idle_minutes(environ):
-            event = str(told.get("hook_event_name", ""))
+            event = str(payload.get("hook_event_name", ""))
             note = "answered without the resident process"
             report_quietly(environ, error, client, event, note=note)
-        return _alone(request)
-    return str(found.get("out", ""))
+        # Slower without the resident process, but with the same answer.
+        from anaphora.surfaces.hooks.session import answer_alone
 
-
-def _alone(request: dict[str, Any]) -> str:
-    """The answer without a resident process: slower, and the same."""
-    from anaphora.surfaces.hooks.session import answer_alone
-
-    return answer_alone(request)
+        return answer_alone(request)
+    return str(reply.get("out", ""))
 
 
 def report_quietly(
     environ: Mapping[str, str], error: BaseException, client: str, event: str, *, note: str = ""
 ) -> None:
-    """Log an error. Even where the log itself cannot be imported, the client is told nothing."""
+    """Log an error. If even the log cannot be imported, nothing is printed."""
     with suppress(Exception):
-        # Loading these takes longer than a hook does that has nothing to report.
+        # Loading these takes longer than a hook with nothing to report.
         from anaphora.core.incidents import report
         from anaphora.surfaces.hooks.protocols import operation_of
 
@@ -104,7 +100,7 @@ def report_quietly(
 
 
 def _silence(client: str) -> str:
-    """What the client reads where there is nothing to say."""
+    """What the client expects to read if there is nothing to say."""
     with suppress(Exception):
         from anaphora.surfaces.hooks.protocols import PROTOCOLS
 

@@ -1,9 +1,9 @@
-"""The hooks of each client: which events it has, what it tells of them, and how it is answered.
+"""The hooks of each client: its events, their fields, and the form of the answer.
 
 Claude Code, Codex and Gemini CLI take text as `hookSpecificOutput.additionalContext`, Cursor as
-`additional_context`. Codex has no event for the end of a session, so that its transcript comes in
-at the end of each turn; Cursor promises to take text at the start alone, and takes it with a prompt
-where it is new enough. VS Code takes text at the start alone, and writes its fields in two ways.
+`additional_context`. Codex has no event for the end of a session, so its transcript is read at the
+end of each turn. Cursor documents text at the start only, but new versions take it with a prompt,
+too. VS Code takes text at the start only, and has two spellings for its fields.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Style = Literal["nested", "flat"]
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
-    """What a client tells: which session, where, and what has happened to it.
+    """An event of a client's session.
 
-    `name` is the client's own name of the event; `prompt` what the user typed, for a prompt.
+    `name` is the client's own name of the event; `prompt` is what the user typed, for a prompt.
     """
 
     client: str
@@ -38,10 +38,10 @@ class HookEvent:
 
 @dataclass(frozen=True, slots=True)
 class HookProtocol:
-    """One client's hooks: its events, how it is answered, which importer reads its transcripts.
+    """One client's hooks: its events, the form of answers, the importer for its transcripts.
 
-    `answered` are the events whose answer may carry text; `silence` is what is printed where there
-    is nothing to say.
+    `answered` are the events whose answer may carry text; `silence` is printed if there is nothing
+    to say.
     """
 
     client: str
@@ -66,8 +66,8 @@ PROTOCOLS: Final[Mapping[str, HookProtocol]] = {
             "claude_code",
             frozenset({"start", "prompt", "after_compaction"}),
         ),
-        # In a program that embeds it: no event for the start or the end of a session comes, and
-        # what a compaction took is brought back with the next prompt.
+        # In a program that embeds it there is no event for the start or the end of a session, and
+        # what a compaction removed is restored with the next prompt.
         HookProtocol(
             "claude-agent-sdk",
             {
@@ -116,7 +116,7 @@ PROTOCOLS: Final[Mapping[str, HookProtocol]] = {
             style="flat",
             silence="{}",
         ),
-        # Its transcripts have no documented form: what is said there does not come in by itself.
+        # The form of its transcripts is undocumented, so they are not read automatically.
         HookProtocol(
             "vscode",
             {"SessionStart": "start"},
@@ -127,65 +127,65 @@ PROTOCOLS: Final[Mapping[str, HookProtocol]] = {
 }
 """The clients that have hooks."""
 
-# VS Code's fields, which its newer versions write as other clients do.
+# VS Code's fields, which its newer versions spell as other clients do.
 _SNAKE: Final = {"hookEventName": "hook_event_name", "sessionId": "session_id"}
-# How the clients say that a session goes on after its context was compacted.
+# How clients mark a session that continues after a compaction.
 _COMPACTED: Final = ("compact", "compress")
 
 
 def operation_of(client: str, event: str) -> str:
-    """A client and its event as the log of incidents names them; what is not known is left out."""
+    """The name of a client's event in the log of incidents; unknown names are left out."""
     protocol = PROTOCOLS.get(client)
     if protocol is None:
         return ""
     return f"{client} {event}" if event in protocol.events else client
 
 
-def read_event(client: str, told: Mapping[str, Any], user: Path) -> HookEvent | None:
-    """The event that a client tells of; None for one that says nothing to memory.
+def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent | None:
+    """Parse a client's event; None for one that does not concern memory.
 
-    `user` is the user's folder, where clients keep transcripts that they do not name.
+    `user` is the user's folder, where some clients keep transcripts without naming them.
     """
     protocol = PROTOCOLS[client]
     if client == "vscode":
-        told = {_SNAKE.get(key, key): value for key, value in told.items()}
-    name = _text(told, "hook_event_name")
+        payload = {_SNAKE.get(key, key): content for key, content in payload.items()}
+    name = _text(payload, "hook_event_name")
     kind = protocol.events.get(name)
-    session = _text(told, "session_id") or _text(told, "conversation_id")
+    session = _text(payload, "session_id") or _text(payload, "conversation_id")
     if kind is None or not session:
         return None
-    if kind == "start" and _text(told, "source") in _COMPACTED:
+    if kind == "start" and _text(payload, "source") in _COMPACTED:
         kind = "after_compaction"
-    roots = told.get("workspace_roots")
+    roots = payload.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
-    directory = _text(told, "cwd") or root
-    transcript = _text(told, "transcript_path")
+    directory = _text(payload, "cwd") or root
+    transcript = _text(payload, "transcript_path")
     if client == "cursor" and not transcript:
         transcript = _cursor_transcript(user, directory, session)
-    return HookEvent(client, kind, name, session, directory, transcript, _text(told, "prompt"))
+    return HookEvent(client, kind, name, session, directory, transcript, _text(payload, "prompt"))
 
 
 def answer(event: HookEvent, text: str) -> str:
-    """What the client reads of standard output; "" for nothing at all."""
+    """What to print for the client; "" for nothing."""
     protocol = PROTOCOLS[event.client]
     if not text or event.kind not in protocol.answered:
         return protocol.silence
     if protocol.style == "flat":
-        told: dict[str, Any] = {"additional_context": text}
+        fields: dict[str, Any] = {"additional_context": text}
         if event.kind == "prompt":
-            told = {"continue": True, **told}
-        return json.dumps(told)
+            fields = {"continue": True, **fields}
+        return json.dumps(fields)
     inner = {"hookEventName": event.name, "additionalContext": text}
     return json.dumps({"hookSpecificOutput": inner})
 
 
-def _text(told: Mapping[str, Any], name: str) -> str:
-    value = told.get(name)
-    return value.strip() if isinstance(value, str) else ""
+def _text(payload: Mapping[str, Any], name: str) -> str:
+    content = payload.get(name)
+    return content.strip() if isinstance(content, str) else ""
 
 
 def _cursor_transcript(user: Path, directory: str, session: str) -> str:
-    """Where Cursor keeps the transcript of a session: beside others of its folder, in two forms."""
+    """Where Cursor keeps the transcript of a session, in one of two layouts."""
     project = re.sub(r"[^A-Za-z0-9]", "-", directory.lstrip("/\\"))
     if not project or not re.fullmatch(r"[A-Za-z0-9._-]+", session):
         return ""

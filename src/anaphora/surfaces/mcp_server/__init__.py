@@ -1,7 +1,7 @@
-"""Anaphora for coding agents, by the Model Context Protocol, over standard input or HTTP.
+"""The Model Context Protocol server for coding agents, over standard input or HTTP.
 
-It holds no logic of recall; it answers `initialize` and `tools/list` before any model or database
-is touched, and ends when its client does. Standard output carries the protocol alone.
+It contains no recall logic. It answers `initialize` and `tools/list` before touching any model or
+database, and ends when its client does. Standard output carries the protocol alone.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ def serve(
     open_to_all: bool = False,
     oauth: str | None = None,
 ) -> None:
-    """Serve the memory of this place until the client goes.
+    """Serve the memory of this home until the client disconnects.
 
-    `tools` is "default" or "all"; `http` is HOST:PORT. Over HTTP the user's own token lies in the
-    home; `open_to_all` asks nobody on this machine for one; `oauth` is the address at which clients
-    elsewhere reach the server, and get a token by OAuth. The memory is opened in the background
-    once the handshake was answered. Raises `InvalidInput` and, for HTTP without the SDK,
-    `MissingExtra`.
+    `tools` is "default" or "all"; `http` is HOST:PORT. Over HTTP the user's own token is stored in
+    the home; `open_to_all` requires none on this machine; `oauth` is the address at which remote
+    clients reach the server and get a token by OAuth. The memory is opened in the background after
+    the handshake. Raises `InvalidInput` and, for HTTP without the SDK, `MissingExtra`.
     """
     if tools not in ("default", "all"):
         raise InvalidInput("tools", tools, "expected default or all")
@@ -70,7 +69,7 @@ def serve(
         run_stdio = partial(serve_stdio, handlers, session.begin, trial=trial)
         erase = partial(_erase_trial, home, conversations, trial) if trial else None
         with server_logs(environment(), "mcp"):
-            _until_the_end(run_stdio, session, erase)
+            _run_until_end(run_stdio, session, erase)
         return
     from anaphora.core.config import load_settings
     from anaphora.surfaces import access
@@ -82,15 +81,15 @@ def serve(
     public = None if oauth is None else public_address(oauth)
     if open_to_all and not is_loopback(host):
         raise InvalidInput("no-token", host, "must be a loopback address")
-    asked = is_loopback(host) and not open_to_all
-    own = access.own_secret(load_settings(home).home) if asked else None
-    # Where a server for several clients was started says nothing about any of them, and folders of
-    # another machine are not here.
+    uses_own = is_loopback(host) and not open_to_all
+    own_token = access.own_secret(load_settings(home).home) if uses_own else None
+    # The folder in which a server for several clients was started says nothing about any of them,
+    # and folders of another machine do not exist here.
     server = build_server(session, names, started=None, roots=is_loopback(host))
     run = partial(
-        run_http, server, session, host, port, own, open_to_all=open_to_all, public=public
+        run_http, server, session, host, port, own_token, open_to_all=open_to_all, public=public
     )
-    _until_the_end(run, session)
+    _run_until_end(run, session)
 
 
 def _erase_trial(home: Path | None, conversations: Path | None, trial: str) -> None:
@@ -104,7 +103,7 @@ def _erase_trial(home: Path | None, conversations: Path | None, trial: str) -> N
         container.close(0)
 
 
-def _until_the_end(
+def _run_until_end(
     run: Callable[[], None], session: ServerSession, afterwards: Callable[[], None] | None = None
 ) -> None:
     code = 0
@@ -117,7 +116,7 @@ def _until_the_end(
         if afterwards is not None:
             afterwards()
     if code or not finished:
-        # A thread still waits for a disk, a model or a terminal; truth is safe at any instant,
-        # and a server without a client must not stay.
+        # A thread still waits for a disk, a model or a terminal. The database is safe at any
+        # instant, and a server without a client must not stay.
         sys.stderr.flush()
         os._exit(code)

@@ -1,4 +1,4 @@
-"""Who calls, as far as callers can be told apart, and how much each may ask for."""
+"""Identifies callers as far as possible, and limits how much each may ask for."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from starlette.types import Scope
 
 MOST_CALLERS: Final = 1_000
 _SITE_BITS: Final = 64
-"""Of an IPv6 address: what one customer of a network has to choose from."""
+"""Prefix length of an IPv6 network: one customer controls all addresses within it."""
 
 
 def peer_of(scope: Scope) -> str:
-    """The address that a request comes from; of IPv6, the network.
+    """The address that a request comes from; for IPv6, its network.
 
-    A proxy on this machine or in a private network adds the address of its caller at the end of
-    X-Forwarded-For. A proxy that passes the header on unchanged lets callers invent one, so what
-    depends on this needs a limit for all callers as well.
+    A proxy on this machine or in a private network appends its caller's address to
+    X-Forwarded-For. A proxy that passes the header on unchanged lets callers forge it, so limits
+    based on this need one for all callers together as well.
     """
     peer = str((scope.get("client") or ("",))[0])
     try:
@@ -29,27 +29,27 @@ def peer_of(scope: Scope) -> str:
     except ValueError:
         return peer
     if private:
-        told = Headers(scope=scope).getlist("x-forwarded-for")
-        last = told[-1].rpartition(",")[2].strip() if told else ""
+        forwarded = Headers(scope=scope).getlist("x-forwarded-for")
+        last = forwarded[-1].rpartition(",")[2].strip() if forwarded else ""
         return _network(last) or _network(peer)
     return _network(peer)
 
 
 def _network(address: str) -> str:
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return ""
-    if not isinstance(found, IPv6Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ip_network((int(found), _SITE_BITS), strict=False))
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ip_network((int(parsed), _SITE_BITS), strict=False))
 
 
 @dataclass(slots=True)
 class Bucket:
-    """`rate` a second on average, `burst` at once."""
+    """A token bucket: `rate` per second on average, `burst` at once."""
 
     rate: float
     burst: int
@@ -61,7 +61,7 @@ class Bucket:
         self._left, self._then = float(self.burst), self.clock()
 
     def take(self) -> bool:
-        """Take one; False where there is none."""
+        """Take one token; False if there is none."""
         now = self.clock()
         self._left = min(float(self.burst), self._left + (now - self._then) * self.rate)
         self._then = now
@@ -74,19 +74,19 @@ class Bucket:
 class Buckets:
     """A bucket for each caller, and one for all together that is `times` as large.
 
-    Who has emptied its own takes nothing from that of all.
+    A caller whose own bucket is empty takes nothing from the common one.
     """
 
     def __init__(self, rate: float, burst: int, times: int, clock: Callable[[], float]) -> None:
-        self._one: tuple[float, int, Any] = (rate, burst, clock)
+        self._per_caller: tuple[float, int, Any] = (rate, burst, clock)
         self._all = Bucket(rate * times, burst * times, clock)
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def take(self, caller: str) -> bool:
-        """Take one for a caller; False where there is none."""
+        """Take one token for a caller; False if there is none."""
         bucket = self._buckets.get(caller)
         if bucket is None:
-            bucket = self._buckets[caller] = Bucket(*self._one)
+            bucket = self._buckets[caller] = Bucket(*self._per_caller)
             if len(self._buckets) > MOST_CALLERS:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(caller)

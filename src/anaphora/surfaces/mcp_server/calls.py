@@ -1,9 +1,8 @@
 """What each tool does: one call of the facade, and its result as JSON and as text.
 
-A model reads the results: secrets in what was said are masked in them.
+A model reads the results, so secrets in recalled text are masked.
 
-The calls run in a worker thread, with arguments that were checked, and raise the facade's own
-errors.
+The calls run in a worker thread with validated arguments, and raise the facade's own errors.
 """
 
 from __future__ import annotations
@@ -24,23 +23,24 @@ from anaphora.values.deep import Budget
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
     from anaphora.values.deep import DeepStep
-    from anaphora.values.search import SearchHit
 
-NOTHING_YET: Final = "Nothing is kept yet that a new session should know."
+NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
 """Results of each lane that `search` lists."""
 _TITLE: Final = 80
+_LEFT_OUT: Final = ("text", "factors", "matches", "answers")
+"""Fields of a hit that `recall` omits: `fetch` and the caller's own tools provide the full text."""
 
 
-Given = Mapping[str, Any]
+Arguments = Mapping[str, Any]
 """Arguments by the names of the facade's parameters, checked, defaults filled in."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Where a call comes from: folder, known project it is about, what to say about its indexing.
+    """Where a call comes from: its folder, its project, and notes about the project's indexing.
 
-    `on_step` is told the steps of a deep question; `background` runs work that nobody waits for.
+    `on_step` receives the steps of a deep question; `background` runs work after the answer.
     """
 
     project: str | None = None
@@ -49,17 +49,17 @@ class CallContext:
     background: Callable[[Callable[[], object]], object] | None = None
     directory: str | None = None
 
-    def in_project(self, given: Given) -> Given:
-        """The arguments of a call, about the known project unless they name another one."""
-        return {"project": self.project, **given}
+    def in_project(self, arguments: Arguments) -> Arguments:
+        """The arguments of a call, with the current project unless they name another one."""
+        return {"project": self.project, **arguments}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The JSON form and the text form. `bare` ones are the whole result, without an envelope.
+    """The JSON form and the text form. `bare` answers are the whole result, without an envelope.
 
-    Where `text` is None the text form is the result as one line of JSON, with `excerpts` in place
-    of `data` if they are given. `note` says in the result how to read it.
+    If `text` is None, the text form is the result as one line of JSON, with `excerpts` instead of
+    `data` if present. `note` tells the reader how to treat the result.
     """
 
     data: Any
@@ -72,68 +72,67 @@ class Answer:
     excerpts: Any = None
 
 
-def recall(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Whatever was kept, for a question."""
-    times = times_between(given, memory.local_time)
-    asked = {**given, **times, "directory": context.directory, "read": READ_AWAITED}
-    found = mask(memory.search(**asked))
-    notices = [*found.notices, *([render.silence_text(found)] if found.nearest else [])]
-    rows = [_row(hit) for hit in found]
-    text = render.found_text(found)
-    return Answer(rows, text, found.degraded, tuple(notices), found.confidence)
+def recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Search everything stored."""
+    times = times_between(arguments, memory.local_time)
+    options = {**arguments, **times, "directory": context.directory, "read": READ_AWAITED}
+    answer = mask(memory.search(**options))
+    notices = [*answer.notices, *([render.silence_text(answer)] if answer.nearest else [])]
+    rows = [
+        {
+            name: field
+            for name, field in plain(hit).items()
+            if name not in _LEFT_OUT and field not in ("", None, [], {})
+        }
+        for hit in answer
+    ]
+    text = render.found_text(answer)
+    return Answer(rows, text, answer.degraded, tuple(notices), answer.confidence)
 
 
-def _row(hit: SearchHit) -> dict[str, Any]:
-    """A hit without its whole text, which `fetch` and the caller's own tools give."""
-    told = plain(hit)
-    for name in ("text", "factors", "matches", "answers"):
-        told.pop(name, None)
-    return {name: value for name, value in told.items() if value not in ("", None, [], {})}
-
-
-def recall_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Lasting memories for a query, as JSON in the text form too."""
-    hits = memory.recall(**given, read=READ_AWAITED)
+def recall_memory(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Search lasting memories; JSON in the text form, too."""
+    hits = memory.recall(**arguments, read=READ_AWAITED)
     answer = _rows(hits, None)
-    excerpts = [render.excerpted(row, given["query"]) for row in answer.data]
+    excerpts = [render.excerpted(row, arguments["query"]) for row in answer.data]
     return replace(answer, note=render.JSON_DATA, excerpts=excerpts)
 
 
-def store_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Keep one memory."""
-    kept = dict(given)
-    if "supersedes" in kept:
+def store_memory(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Store one memory."""
+    fields = dict(arguments)
+    if "supersedes" in fields:
         try:
-            kept["supersedes"] = memory.resolve_id(kept["supersedes"], "memory")
+            fields["supersedes"] = memory.resolve_id(fields["supersedes"], "memory")
         except InvalidInput as error:
             raise error.named("supersedes") from None
-    if context.directory is not None and "source" not in kept:
-        # Where it was learned says later which project it belongs to.
-        kept["source"] = repository_of(context.directory) or context.directory
-    done = memory.remember(**kept)
+    if context.directory is not None and "source" not in fields:
+        # The source later tells which project the memory belongs to.
+        fields["source"] = repository_of(context.directory) or context.directory
+    done = memory.remember(**fields)
     return Answer(plain(done), render.remembered_text(done))
 
 
-def update_memory(memory: Memory, given: Given, context: CallContext) -> Answer:
+def update_memory(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Change a memory, or show what would change."""
-    changes = {name: one for name, one in given.items() if name not in {"id", "dry_run"}}
+    changes = {name: change for name, change in arguments.items() if name not in {"id", "dry_run"}}
     if not changes:
         raise InvalidInput("content", "", "nothing to change: give content or another field")
-    record_id = memory.resolve_id(given["id"], "memory")
-    if given["dry_run"]:
+    record_id = memory.resolve_id(arguments["id"], "memory")
+    if arguments["dry_run"]:
         record = memory.get(record_id)
-        data = {"id": record_id, "action": "none", "before": plain(record), "changes": changes}
-        return Answer(data, f"Nothing was changed. It is now:\n{render.memory_text(record)}")
+        preview = {"id": record_id, "action": "none", "before": plain(record), "changes": changes}
+        return Answer(preview, f"Nothing was changed. It is now:\n{render.memory_text(record)}")
     done = memory.update(record_id, **changes)
     return Answer(plain(done), render.remembered_text(done))
 
 
-def recall_conversation(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Turns of earlier conversations."""
-    times = times_between(given, memory.local_time)
-    asked = {"conversation_id": None, **given, **times, "read": READ_AWAITED}
-    found = mask(recalled_turns(memory, **asked))
-    return _rows(found, render.turns_text(found, given["query"]))
+def recall_conversation(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Search the turns of earlier conversations."""
+    times = times_between(arguments, memory.local_time)
+    options = {"conversation_id": None, **arguments, **times, "read": READ_AWAITED}
+    answer = mask(recalled_turns(memory, **options))
+    return _rows(answer, render.turns_text(answer, arguments["query"]))
 
 
 def _rows(found: Recall[Any], text: str | None) -> Answer:
@@ -142,129 +141,134 @@ def _rows(found: Recall[Any], text: str | None) -> Answer:
     return Answer(rows, text, found.degraded, tuple(notices), found.confidence)
 
 
-def recall_context(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """What a task in a project needs."""
+def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Collect what a task in a project needs."""
     from anaphora.recall.context.package import render_package
 
-    found = mask(memory.recall_context(**context.in_project(given)))
-    found = replace(found, degraded=(*context.degraded, *found.degraded))
-    return Answer(plain(found), render_package(found))
+    package = mask(memory.recall_context(**context.in_project(arguments)))
+    package = replace(package, degraded=(*context.degraded, *package.degraded))
+    return Answer(plain(package), render_package(package))
 
 
-def warm_up(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """What a new session should know."""
+def warm_up(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Collect what a new session should know."""
     from anaphora.recall.context.package import HEADER
     from anaphora.recall.context.warm_up import render_warm_up
 
-    found = mask(memory.warm_up(**context.in_project(given), directory=_here(given, context)))
-    found = replace(found, degraded=(*context.degraded, *found.degraded))
-    text = render_warm_up(found)
-    return Answer(plain(found), text if text != HEADER else NOTHING_YET)
+    # A named project overrides the folder in which the session starts.
+    directory = None if "project" in arguments else context.directory
+    warm = mask(memory.warm_up(**context.in_project(arguments), directory=directory))
+    warm = replace(warm, degraded=(*context.degraded, *warm.degraded))
+    text = render_warm_up(warm)
+    return Answer(plain(warm), text if text != HEADER else NOTHING_YET)
 
 
-def _here(given: Given, context: CallContext) -> str | None:
-    """Where a session begins, unless a project was named."""
-    return context.directory if "project" not in given else None
-
-
-def deep_recall(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """An answer from the whole history."""
-    refuse_unknown(memory, given.get("conversation_id"))
-    question = dict(given)
+def deep_recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Answer a question from the whole history."""
+    refuse_unknown(memory, arguments.get("conversation_id"))
+    question = dict(arguments)
     budget = Budget(execution_seconds=question.pop("execution_seconds", None))
-    found = mask(memory.deep_recall(**question, budget=budget, on_step=context.on_step))
-    return Answer(plain(found), render.deep_text(found))
+    answer = mask(memory.deep_recall(**question, budget=budget, on_step=context.on_step))
+    return Answer(plain(answer), render.deep_text(answer))
 
 
-def save_diary(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Keep a diary entry."""
-    done = memory.write_diary(**context.in_project(given))
-    return Answer(plain(done), _kept("diary entry", done.id, done.redacted))
+def save_diary(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Store a diary entry."""
+    done = memory.write_diary(**context.in_project(arguments))
+    return Answer(plain(done), _stored_text("diary entry", done.id, done.redacted))
 
 
-def observe(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Keep a note about the project."""
-    done = memory.observe(**context.in_project(given))
-    return Answer(plain(done), _kept(done.kind.replace("_", " "), done.id, done.redacted))
+def observe(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Store a note about the project."""
+    done = memory.observe(**context.in_project(arguments))
+    return Answer(plain(done), _stored_text(done.kind.replace("_", " "), done.id, done.redacted))
 
 
-def forget(memory: Memory, given: Given, context: CallContext) -> Answer:
+def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Delete by id or by filter."""
-    chosen = dict(given)
+    chosen = dict(arguments)
     if chosen.get("id") is not None:
         chosen["id"] = memory.resolve_id(chosen["id"], "memory")
     done = memory.forget(**chosen)
-    tried = "Nothing was changed; this would be: " if given["dry_run"] else ""
+    tried = "Nothing was changed; this would be: " if arguments["dry_run"] else ""
     return Answer(plain(done), tried + render.forgotten_text(done))
 
 
-def contradictions(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Memories that seem to contradict each other."""
-    found = memory.contradictions(**given)
-    return Answer([plain(one) for one in found], render.contradictions_text(found))
+def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """List memories that seem to contradict each other."""
+    pairs = memory.contradictions(**arguments)
+    return Answer([plain(pair) for pair in pairs], render.contradictions_text(pairs))
 
 
-def settle_contradiction(memory: Memory, given: Given, context: CallContext) -> Answer:
+def settle_contradiction(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Resolve a contradiction."""
-    done = memory.settle_contradiction(**given)
+    done = memory.settle_contradiction(**arguments)
     return Answer(plain(done), render.contradictions_text([done]))
 
 
-def reopen_contradiction(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Take a verdict back."""
-    done = memory.reopen_contradiction(**given)
+def reopen_contradiction(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Undo the resolution of a contradiction."""
+    done = memory.reopen_contradiction(**arguments)
     return Answer(plain(done), render.contradictions_text([done]))
 
 
-def gaps(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Questions without an answer."""
-    found = memory.gaps(given["status"])
-    return Answer([plain(gap) for gap in found], render.gaps_text(found, given["status"]))
+def gaps(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """List questions without an answer."""
+    questions = memory.gaps(arguments["status"])
+    return Answer(
+        [plain(gap) for gap in questions], render.gaps_text(questions, arguments["status"])
+    )
 
 
-# Two calls at once must not both find the same turns missing.
+# Two simultaneous calls must not both find the same turns missing.
 _saving = threading.Lock()
 
 
-def save_turns(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Keep the turns that the thread does not end with already."""
-    to, ended = given["conversation_id"], given["ended"]
-    turns = [NewTurn(one["role"], one["text"]) for one in given["turns"] if one["text"].strip()]
+def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Store the turns that are not yet at the end of the thread."""
+    to, ended = arguments["conversation_id"], arguments["ended"]
+    turns = [
+        NewTurn(turn["role"], turn["text"]) for turn in arguments["turns"] if turn["text"].strip()
+    ]
     with _saving:
         thread = memory.conversations.get(to)
-        known = _overlap(thread.turns if thread is not None else (), turns)
-        if turns[known:]:
-            memory.conversations.extend(to, turns[known:])
+        stored = _overlap(thread.turns if thread is not None else (), turns)
+        if turns[stored:]:
+            memory.conversations.extend(to, turns[stored:])
     jobs = memory.end_session(to) if ended else 0
     if ended and context.background is not None:
         context.background(memory.run_jobs)
-    data = {"conversation_id": to, "kept": len(turns) - known, "known": known, "jobs": jobs}
-    text = f"{data['kept']} kept, {known} there already."
-    return Answer(data, text + (" The session has ended." if ended else ""))
+    counts = {"conversation_id": to, "kept": len(turns) - stored, "known": stored, "jobs": jobs}
+    text = f"{counts['kept']} stored, {stored} already there."
+    return Answer(counts, text + (" The session has ended." if ended else ""))
 
 
-def _overlap(kept: Sequence[Turn], turns: Sequence[NewTurn]) -> int:
-    """How many of the first new turns are the last ones of the thread."""
-    tail = [(turn.role, turn.text) for turn in kept[max(0, len(kept) - len(turns)) :]]
-    given = [(turn.role, turn.text) for turn in turns]
-    sizes = range(min(len(tail), len(given)), 0, -1)
-    return next((size for size in sizes if tail[-size:] == given[:size]), 0)
+def _overlap(stored: Sequence[Turn], turns: Sequence[NewTurn]) -> int:
+    """How many of the first new turns are already the last ones of the thread."""
+    tail = [(turn.role, turn.text) for turn in stored[max(0, len(stored) - len(turns)) :]]
+    added = [(turn.role, turn.text) for turn in turns]
+    sizes = range(min(len(tail), len(added)), 0, -1)
+    return next((size for size in sizes if tail[-size:] == added[:size]), 0)
 
 
-def search(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """Ids and titles of what matches, from the lanes of memories, turns and documents."""
-    query = given["query"]
+def search(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Ids and titles of matching memories, turns and documents."""
+    query = arguments["query"]
     memories = memory.recall(query, top_k=SEARCHED)
     turns = mask(memory.recall_conversation(None, query, top_k=SEARCHED))
-    results = [_result("memory", hit.id, hit.text) for hit in memories]
-    results += [_result("turn", f"{hit.conversation_id}#{hit.index}", hit.text) for hit in turns]
-    found = mask(memory.search(query, top_k=SEARCHED, kinds=("document",)))
-    results += [_result("document", hit.id, f"{hit.title}: {hit.snippet}") for hit in found]
-    notices = dict.fromkeys((*memories.notices, *turns.notices, *found.notices))
+    results = [_search_result("memory", hit.id, hit.text) for hit in memories]
+    results += [
+        _search_result("turn", f"{hit.conversation_id}#{hit.index}", hit.text) for hit in turns
+    ]
+    documents = mask(memory.search(query, top_k=SEARCHED, kinds=("document",)))
+    results += [
+        _search_result("document", hit.id, f"{hit.title}: {hit.snippet}") for hit in documents
+    ]
+    notices = dict.fromkeys((*memories.notices, *turns.notices, *documents.notices))
     return _as_json({"results": results, **({"notices": [*notices]} if notices else {})})
 
 
-def _result(kind: str, of: str, text: str) -> dict[str, str]:
+def _search_result(kind: str, of: str, text: str) -> dict[str, str]:
     title = " ".join(text.split())
     return {
         "id": f"{kind}:{of}",
@@ -273,55 +277,51 @@ def _result(kind: str, of: str, text: str) -> dict[str, str]:
     }
 
 
-def fetch(memory: Memory, given: Given, context: CallContext) -> Answer:
-    """The whole text behind an id of `search`."""
-    kind, _, of = given["id"].partition(":")
+def fetch(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """The full text for an id of `search`."""
+    kind, _, of = arguments["id"].partition(":")
     if kind == "memory" and of:
         record = memory.get(of)
         more = plain(record)
         text = more.pop("text")
     elif kind == "turn" and "#" in of:
-        turn = mask(_turn(memory, of))
+        conversation_id, _, index = of.rpartition("#")
+        thread = memory.conversations.get(conversation_id)
+        if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
+            raise NotFound("turn", of)
+        turn = mask(thread.turns[int(index)])
         more = plain(turn)
         text = more.pop("text")
     elif kind == "document" and of:
         text, more = _document(memory, of)
     else:
-        raise InvalidInput("id", given["id"], "expected an id that `search` gave")
-    return _as_json({**_result(kind, of, text), "text": text, "metadata": more})
+        raise InvalidInput("id", arguments["id"], "expected an id that `search` gave")
+    return _as_json({**_search_result(kind, of, text), "text": text, "metadata": more})
 
 
 def _document(memory: Memory, of: str) -> tuple[str, dict[str, Any]]:
-    """The text of a document, or of one section of it, and what is known of it."""
+    """The text and properties of a document, or of one of its sections."""
     document, (_, mark, number) = memory.document(of), of.partition("#")
-    found = memory.document_sections(document.id)
+    sections = memory.document_sections(document.id)
     if mark:
-        found = tuple(one for one in found if str(one.number) == number)
-        if not found:
+        sections = tuple(section for section in sections if str(section.number) == number)
+        if not sections:
             raise NotFound("section", of)
-        return found[0].text, {**plain(document), "place": found[0].place}
-    return "\n\n".join(one.text for one in found), plain(document)
-
-
-def _turn(memory: Memory, of: str) -> Turn:
-    conversation_id, _, index = of.rpartition("#")
-    thread = memory.conversations.get(conversation_id)
-    if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
-        raise NotFound("turn", of)
-    return thread.turns[int(index)]
+        return sections[0].text, {**plain(document), "place": sections[0].place}
+    return "\n\n".join(section.text for section in sections), plain(document)
 
 
 def _as_json(data: dict[str, Any]) -> Answer:
-    # The connectors that use this pair read the text as JSON.
+    # Connectors that use `search` and `fetch` parse the text as JSON.
     return Answer(data, None, bare=True)
 
 
-def _kept(what: str, of: str, redacted: Sequence[str]) -> str:
-    out = f" Taken out before it was stored: {', '.join(redacted)}." if redacted else ""
-    return f"Kept the {what} {of}.{out}"
+def _stored_text(what: str, of: str, redacted: Sequence[str]) -> str:
+    out = f" Redacted before storing: {', '.join(redacted)}." if redacted else ""
+    return f"Stored the {what} {of}.{out}"
 
 
-CALLS: Final[Mapping[str, Callable[[Memory, Given, CallContext], Answer]]] = {
+CALLS: Final[Mapping[str, Callable[[Memory, Arguments, CallContext], Answer]]] = {
     call.__name__: call
     for call in (
         *(recall, recall_memory, store_memory, update_memory, recall_conversation, recall_context),

@@ -1,7 +1,7 @@
 """The folders that a client works in, and their indexing in the background.
 
-It indexes what the client named and nothing else: no home folder, nothing above one, and not the
-folder that the server was started in, which nobody asked for.
+Only folders named by the client are indexed: no home folder, nothing above one, and not the folder
+that the server was started in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anaphora.surfaces.mcp_server.session import ServerSession
 
 PATIENCE: Final = 1.2
-"""Seconds that a call waits, in all, for a first indexing before it answers from what is there."""
+"""Seconds that a call waits in total for a first indexing before it answers without it."""
 
 _NOT_NAMED: Final = "is not indexed, as the client names no folders: anaphora project index "
 _GOES_ON: Final = "is still being indexed: ask again in a moment"
@@ -40,7 +40,7 @@ _MARKS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OpenFolders:
-    """The folders that a call is about; `named` by the client itself, so that they may be read."""
+    """The folders that a call is about. Those `named` by the client itself may be indexed."""
 
     folders: tuple[Path, ...] = ()
     named: bool = False
@@ -51,14 +51,14 @@ NOWHERE: Final = OpenFolders()
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """The indexing of a folder. `worded` is set once its words are found; vectors come after."""
+    """The indexing of a folder. `worded` is set once keywords are indexed; vectors follow."""
 
     done: Future[str | None]
     worded: threading.Event
 
 
 class Folders:
-    """What has been done about each folder. `session` runs the indexing."""
+    """The state of each folder. `session` runs the indexing."""
 
     def __init__(self, session: ServerSession) -> None:
         self._session = session
@@ -66,38 +66,40 @@ class Folders:
         self._jobs: dict[Path, _Job] = {}
 
     def call_context(self, memory: Memory, opened: OpenFolders, *, indexing: bool) -> CallContext:
-        """The project of a call; with `indexing` folders that it is new to are read, if named.
+        """The project of a call; with `indexing`, new folders that the client named are indexed.
 
-        That takes at most `PATIENCE` seconds, and goes on behind. The folders of a client that has
-        none, or that are no project, are no error.
+        That waits at most `PATIENCE` seconds and continues in the background. It is no error if a
+        client has no folders, or folders without a project.
         """
         if indexing and opened.named:
-            return self._indexed(memory, opened.folders)
-        known = _known(memory, opened.folders)
-        told = [
+            return self._index_folders(memory, opened.folders)
+        projects = _projects_around(memory, opened.folders)
+        notices = [
             Degraded("indexing", f"{folder} {_NOT_NAMED}{shlex.quote(str(folder))}")
-            for folder in (() if known or not indexing else opened.folders)
+            for folder in (() if projects or not indexing else opened.folders)
         ]
-        return CallContext(known[0] if len(opened.folders) == 1 and known else None, tuple(told))
+        return CallContext(
+            projects[0] if len(opened.folders) == 1 and projects else None, tuple(notices)
+        )
 
-    def _indexed(self, memory: Memory, folders: Sequence[Path]) -> CallContext:
+    def _index_folders(self, memory: Memory, folders: Sequence[Path]) -> CallContext:
         end = monotonic() + PATIENCE
-        begun = {folder: self._begun(memory, folder) for folder in folders}
-        fresh = [job for job, new in begun.values() if job is not None and new]
-        # A small project has its vectors by then too.
-        wait([job.done for job in fresh], timeout=PATIENCE)
-        told: list[Degraded] = []
+        begun = {folder: self._start_indexing(memory, folder) for folder in folders}
+        started = [job for job, new in begun.values() if job is not None and new]
+        # A small project has its vectors by then, too.
+        wait([job.done for job in started], timeout=PATIENCE)
+        notices: list[Degraded] = []
         for folder, (job, _) in begun.items():
             if job is not None and not job.worded.wait(max(0.0, end - monotonic())):
-                told.append(Degraded("indexing", f"{folder} {_GOES_ON}"))
-            elif why := self._failed(folder):
-                told.append(Degraded("indexing", why))
-        known = _known(memory, folders)
+                notices.append(Degraded("indexing", f"{folder} {_GOES_ON}"))
+            elif why := self._take_failure(folder):
+                notices.append(Degraded("indexing", why))
+        projects = _projects_around(memory, folders)
         # With several folders open, no single one is what the call is about.
-        return CallContext(known[0] if len(folders) == 1 and known else None, tuple(told))
+        return CallContext(projects[0] if len(folders) == 1 and projects else None, tuple(notices))
 
-    def _failed(self, folder: Path) -> str | None:
-        """Why a folder could not be indexed, told once: the next call tries it again."""
+    def _take_failure(self, folder: Path) -> str | None:
+        """Why a folder could not be indexed, reported once: the next call tries it again."""
         with self._lock:
             job = self._jobs.get(folder)
             why = job.done.result() if job is not None and job.done.done() else None
@@ -105,13 +107,13 @@ class Folders:
                 del self._jobs[folder]
             return why
 
-    def _begun(self, memory: Memory, folder: Path) -> tuple[_Job | None, bool]:
-        """The indexing of a folder and whether it is new; None when it was known before."""
+    def _start_indexing(self, memory: Memory, folder: Path) -> tuple[_Job | None, bool]:
+        """The indexing of a folder and whether it is new; None for an already known project."""
         with self._lock:
             if folder in self._jobs:
                 return self._jobs[folder], False
-            # A project that is known is brought up to date by every question of its own accord.
-            if _known(memory, (folder,)):
+            # Every question updates a known project by itself.
+            if _projects_around(memory, (folder,)):
                 return None, False
             worded = threading.Event()
             job = _Job(self._session.submit(lambda: _index(memory, folder, worded)), worded)
@@ -120,14 +122,14 @@ class Folders:
 
 
 def _index(memory: Memory, folder: Path, worded: threading.Event) -> str | None:
-    """Index a folder; why that failed, if it did."""
+    """Index a folder; returns why that failed, or None."""
     try:
         memory.index_project(folder, embed=False)
         worded.set()
         memory.index_project(folder)
     except AnaphoraError as error:
         return f"{folder} was not indexed: {error}"
-    except Exception as error:  # noqa: BLE001 - questions go on without this folder, and say so
+    except Exception as error:  # noqa: BLE001 - questions continue without this folder, and say so
         incident = report(environment(), error, surface="mcp", operation="indexing a folder")
         return f"{folder} was not indexed (incident {incident.id}). {incident.hint}"
     finally:
@@ -135,42 +137,42 @@ def _index(memory: Memory, folder: Path, worded: threading.Event) -> str | None:
     return None
 
 
-def _known(memory: Memory, folders: Iterable[Path]) -> list[str]:
-    """The roots of known projects that hold these folders, the nearest for each."""
+def _projects_around(memory: Memory, folders: Iterable[Path]) -> list[str]:
+    """The roots of known projects that contain these folders, the nearest for each."""
     roots = {Path(project.root): project.root for project in memory.projects()}
-    found = [
-        next((roots[at] for at in (folder, *folder.parents) if at in roots), None)
+    nearest = [
+        next((roots[path] for path in (folder, *folder.parents) if path in roots), None)
         for folder in folders
     ]
-    return [root for root in found if root is not None]
+    return [root for root in nearest if root is not None]
 
 
 def folder_of(uri: str, home: Path) -> Path | None:
-    """The folder behind a client's `file://` URI; None for what must not be indexed."""
+    """The folder of a client's `file://` URI; None if it must not be indexed."""
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return None
     text = unquote(parts.path)
     # file:///C:/work on Windows
     text = text[1:] if text[2:3] == ":" else text
-    return _allowed(Path(text), home)
+    return _indexable(Path(text), home)
 
 
 def started_in(folder: Path, home: Path) -> Path | None:
-    """The project around the folder that the server was started in; None when it is in none."""
+    """The project around the folder that the server was started in; None if there is none."""
     around = (folder, *folder.parents)
     for at in around:
-        if _allowed(at, home) is None:
+        if _indexable(at, home) is None:
             return None
         if any((at / mark).exists() for mark in _MARKS):
             top = next((up for up in (at, *at.parents) if (up / ".git").exists()), at)
-            return _allowed(top, home) or at.resolve()
+            return _indexable(top, home) or at.resolve()
     return None
 
 
-def _allowed(folder: Path, home: Path) -> Path | None:
+def _indexable(folder: Path, home: Path) -> Path | None:
     try:
-        place = folder.resolve(strict=True)
+        path = folder.resolve(strict=True)
     except OSError:
         return None
-    return place if place.is_dir() and place not in (home, *home.parents) else None
+    return path if path.is_dir() and path not in (home, *home.parents) else None

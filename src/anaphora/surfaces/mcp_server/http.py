@@ -1,8 +1,8 @@
-"""The server over HTTP: for those who have a token, on this machine or on any address.
+"""The MCP server over HTTP: for clients with a token, on this machine or at any address.
 
-Every request needs a token of the home that opens the namespace, on this machine's own addresses
-that of the user who runs the server or one that was made. There any other Host is refused, and
-everywhere the Origin of another site, so that no page in a browser gets in.
+Every request needs a token of the home that gives access to the namespace; on loopback addresses
+the token of the user who runs the server works, too. There any other Host is refused, and
+everywhere the Origin of another site, so that no web page can call the server.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]*\]|[^\[\]:]*)(?::\d*)?")
 _LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 SESSIONS: Final[Mapping[str, Any]] = {"max_sessions": None, "session_idle_timeout": 1800.0}
-"""After how many seconds of silence a session is over; `FairSessions` bounds how many there are."""
+"""Seconds of silence after which a session ends; `FairSessions` bounds their number."""
 _WANTED: Final = "send Authorization: Bearer <token> with a token that opens this namespace"
 CALLER: Final = "anaphora.token"
-"""Where the scope of a request has the token that it came with."""
+"""The key in a request's scope of the token that it came with."""
 
 
 def parsed_address(given: str) -> tuple[str, int]:
-    """HOST:PORT taken apart; port 0 takes a free one. Raises `InvalidInput`."""
+    """Split HOST:PORT; port 0 chooses a free one. Raises `InvalidInput`."""
     host, _, port = given.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not port.isdecimal() or int(port) > 65_535:
@@ -72,9 +72,9 @@ def run_http(
 ) -> None:
     """Serve at `http://host:port/mcp` until stopped, and say so on standard error.
 
-    `own` is the token of the user who runs it; `open_to_all` asks nobody on this machine for one;
-    at `public` clients get tokens by OAuth. Raises `InvalidInput` for an address that others can
-    reach while there is no token, and none to be had.
+    `own` is the token of the user who runs the server; `open_to_all` requires none on this machine;
+    at `public` clients get tokens by OAuth. Raises `InvalidInput` for an address that other
+    machines can reach if no token exists and none can be obtained.
     """
     import uvicorn
 
@@ -98,12 +98,12 @@ def run_http(
         **uvicorn_settings(Limits()),
     )
     listening = config.bind_socket()
-    # It is made for servers with several processes; here no other program is to have it.
+    # uvicorn makes it inheritable for its own worker processes; no child of ours should have it.
     listening.set_inheritable(False)
-    # Before it is announced: who reads that line may come at once.
+    # Listen before announcing: a client that reads the line may connect at once.
     listening.listen(config.backlog)
-    shown = f"[{host}]" if ":" in host else host
-    sys.stderr.write(f"anaphora: http://{shown}:{listening.getsockname()[1]}/mcp\n")
+    url_host = f"[{host}]" if ":" in host else host
+    sys.stderr.write(f"anaphora: http://{url_host}:{listening.getsockname()[1]}/mcp\n")
     sys.stderr.flush()
     with server_logs(environment(), "mcp"), throttled_logs():
         uvicorn.Server(config).run(sockets=[listening])
@@ -121,10 +121,10 @@ def gated(
     """The application: the SDK's, behind the gate, with the endpoints of OAuth beside it."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    here = is_loopback(host)
-    # Who has a token may come to any other address by any name.
-    allowed = TransportSecuritySettings(enable_dns_rebinding_protection=here)
-    if here:
+    loopback = is_loopback(host)
+    # At other addresses the token decides, and clients may use any host name.
+    allowed = TransportSecuritySettings(enable_dns_rebinding_protection=loopback)
+    if loopback:
         names = [f"{name}:*" for name in _LOOPBACK_NAMES]
         allowed.allowed_hosts, allowed.allowed_origins = names, [f"http://{n}" for n in names]
         if public is not None:
@@ -132,11 +132,13 @@ def gated(
             allowed.allowed_origins = [*allowed.allowed_origins, public.origin]
     app = server.streamable_http_app(host=host, transport_security=allowed, **SESSIONS)
     app.add_exception_handler(Exception, _unexpected)
-    return Gate(app, session, own if here else None, required=required, here=here, public=public)
+    return Gate(
+        app, session, own if loopback else None, required=required, here=loopback, public=public
+    )
 
 
 class Gate:
-    """Lets requests in that have a token which opens the namespace, or need none."""
+    """Admits requests with a token for the namespace, or if none is required."""
 
     def __init__(
         self,
@@ -155,7 +157,7 @@ class Gate:
         self._required = required
         self._here = here
         self._public = public
-        # Who is let in must not wait behind the calls of those who are.
+        # Checking tokens must not wait behind the calls of admitted clients.
         self._checking = Workers(ThreadPoolExecutor(2, thread_name_prefix="anaphora-gate"))
         self.oauth: AuthorizationServer | None = None
         if public is not None:
@@ -164,7 +166,7 @@ class Gate:
             self.oauth = AuthorizationServer(session.memory, self._checking, public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the life of the server."""
+        """Handle one request, or the lifespan of the server."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -176,7 +178,7 @@ class Gate:
             await send(message)
 
         try:
-            await self._answer(scope, receive, send_noting)
+            await self._respond(scope, receive, send_noting)
         except (CancelledError, *STOPS):
             raise
         except BaseException as error:  # noqa: BLE001 - the caller must have an answer
@@ -184,32 +186,41 @@ class Gate:
             if not begun:
                 await answer(scope, receive, send)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.oauth is not None and self.oauth.has(scope["path"]):
-            await (self._out_of_place(Headers(scope=scope)) or self.oauth.app)(scope, receive, send)
+            refusal = self._refuse_misdirected(Headers(scope=scope))
+            await (refusal or self.oauth.app)(scope, receive, send)
         else:
-            refusal = await self._refused(scope)
-            if refusal is None and not await self._sessions(scope, receive, send, _caller(scope)):
-                refusal = _refusal(503, "too many sessions are being opened; try again later")
+            refusal = await self._refuse(scope)
+            if refusal is None:
+                # A session belongs to a token, or to an address if no token is needed.
+                token: Token | None = scope[CALLER]
+                caller = f"address {peer_of(scope)}" if token is None else f"token {token.id}"
+                if not await self._sessions(scope, receive, send, caller):
+                    refusal = _refusal(503, "too many sessions are being opened; try again later")
             if refusal is not None:
                 await refusal(scope, receive, send)
 
-    async def _refused(self, scope: Scope) -> Response | None:
+    async def _refuse(self, scope: Scope) -> Response | None:
+        """The refusal of a request, or None after noting its token in the scope."""
         headers = Headers(scope=scope)
         if headers.get("transfer-encoding") and headers.get("content-length"):
-            # Two lengths of one body: who stands between may have believed the other.
+            # Two lengths of one body: a proxy may have believed the other (request smuggling).
             return _refusal(400, "expected either Content-Length or Transfer-Encoding")
         if not self._same_site(headers):
             return _refusal(403, "other sites may not call this server")
         secret = headers.get("authorization")
-        token = None if secret is None else await self._token_of(secret, headers)
+        token = None if secret is None else await self._check_token(secret, headers)
         if token is None and (self._required or secret is not None):
-            return self._unknown(given=secret is not None)
+            challenge = 'Bearer realm="anaphora"' if self.oauth is None else self.oauth.challenge
+            if secret is not None:
+                challenge += ', error="invalid_token"'
+            return _refusal(401, _WANTED, challenge)
         scope[CALLER] = token
         return None
 
-    def _out_of_place(self, headers: Headers) -> Response | None:
-        """A refusal of what comes by another name, or from another site's page."""
+    def _refuse_misdirected(self, headers: Headers) -> Response | None:
+        """The refusal of a request by another host name or from another site's page, or None."""
         assert self._public is not None
         name = headers.get("host", "").lower()
         if self._here and name != self._public.netloc and not _is_loopback_name(name):
@@ -220,7 +231,7 @@ class Gate:
         return None
 
     def _same_site(self, headers: Headers) -> bool:
-        """Whether no page asks, or one that this server gave."""
+        """Whether no web page sent the request, or a page of this server."""
         origin = headers.get("origin")
         if origin is None or (self._public is not None and origin == self._public.origin):
             return True
@@ -229,35 +240,23 @@ class Gate:
         except ValueError:
             return False
 
-    def _unknown(self, *, given: bool) -> Response:
-        challenge = 'Bearer realm="anaphora"' if self.oauth is None else self.oauth.challenge
-        if given:
-            challenge += ', error="invalid_token"'
-        return _refusal(401, _WANTED, challenge)
-
-    async def _token_of(self, authorization: str, headers: Headers) -> Token | None:
+    async def _check_token(self, authorization: str, headers: Headers) -> Token | None:
         secret = bearer(authorization)
         if secret is None:
             return None
-        # The user's own counts on this machine's own addresses alone, not through a proxy.
-        here = self._public is None or _is_loopback_name(headers.get("host", "").lower())
-        if here and is_own(secret, self._own):
+        # The user's own token is valid on loopback addresses only, not through a proxy.
+        direct = self._public is None or _is_loopback_name(headers.get("host", "").lower())
+        if direct and is_own(secret, self._own):
             return OWN
-        return await self._checking.do(self._token, secret)
+        return await self._checking.do(self._look_up, secret)
 
-    def _token(self, secret: str) -> Token | None:
+    def _look_up(self, secret: str) -> Token | None:
         memory = self._session.memory()
         if self.oauth is not None and is_access(secret):
             token = self.oauth.provider.opened_by(secret)
         else:
             token = memory.tokens.check(secret)
         return token if token is not None and token.opens(memory.namespace) else None
-
-
-def _caller(scope: Scope) -> str:
-    """Whose session it is: that of a token, or of an address where no token is needed."""
-    token: Token | None = scope[CALLER]
-    return f"address {peer_of(scope)}" if token is None else f"token {token.id}"
 
 
 def _is_loopback_name(host: str) -> bool:
@@ -267,7 +266,7 @@ def _is_loopback_name(host: str) -> bool:
 
 
 def _failure(error: BaseException) -> Response:
-    """The answer where the token could not be looked up, or something was unexpected."""
+    """The answer if the token could not be looked up, or on an unexpected error."""
     if isinstance(error, StoreError):
         return _refusal(503, "stored data cannot be read now; try again later")
     if isinstance(error, AnaphoraError):

@@ -1,4 +1,4 @@
-"""The same answers on the official SDK's server, which serves HTTP."""
+"""The same handlers on the official SDK's server, which serves HTTP."""
 
 from __future__ import annotations
 
@@ -35,22 +35,23 @@ def build_server(
     answers = ToolServer(session, tools, started, roots=roots).handlers
 
     async def wake(ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Open the memory in the background once the handshake was answered."""
+        """Open the memory in the background after the handshake."""
         method = ctx.method if ctx.method in answers else "request"
         try:
-            result = await call_next(ctx)
+            response = await call_next(ctx)
             if ctx.method != "initialize":
                 session.begin()
         except (ValidationError, CancelledError, *STOPS):
-            # The SDK answers that the parameters are invalid.
+            # The SDK itself answers that the parameters are invalid.
             raise
         except MCPError as error:
-            if error.error.code != types.INTERNAL_ERROR or _is_reported(error):
+            is_reported = isinstance(error.error.data, dict) and "incident" in error.error.data
+            if error.error.code != types.INTERNAL_ERROR or is_reported:
                 raise
             raise _protocol_error(failed_request(method, error)) from error
         except BaseException as error:
             raise _protocol_error(failed_request(method, error)) from error
-        return result
+        return response
 
     server: Server[Any] = Server(
         "anaphora",
@@ -70,7 +71,7 @@ def build_server(
 
 
 def _on_sdk(handler: Handler) -> Any:
-    """A handler as the SDK calls one."""
+    """Adapt a handler to the SDK's signature."""
 
     async def answer(context: Context, params: Any) -> Any:
         try:
@@ -85,12 +86,8 @@ def _protocol_error(error: Refused) -> MCPError:
     return MCPError(error.code, error.message, error.data)
 
 
-def _is_reported(error: MCPError) -> bool:
-    return isinstance(error.error.data, dict) and "incident" in error.error.data
-
-
 class _SdkCaller:
-    """Who has sent a request to the SDK's server; one that came by HTTP has a token."""
+    """The sender of a request to the SDK's server; over HTTP it may have a token."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -111,19 +108,21 @@ class _SdkCaller:
 
     def can_name_folders(self) -> bool:
         session = self._context.session
-        told = session.client_capabilities
-        return told is not None and told.roots is not None and session.can_send_request
+        capabilities = session.client_capabilities
+        return (
+            capabilities is not None and capabilities.roots is not None and session.can_send_request
+        )
 
     async def folders(self) -> list[str]:
         try:
             with warnings.catch_warnings():
-                # Deprecated in the newest protocol, where no request can be sent either.
-                found = await self._context.session.send_request(
+                # Deprecated in the newest protocol, in which servers cannot send requests.
+                roots = await self._context.session.send_request(
                     types.ListRootsRequest(), types.ListRootsResult
                 )
         except MCPError as error:
             raise Refused(error.code, str(error)) from error
-        return [str(root.uri) for root in found.roots]
+        return [str(root.uri) for root in roots.roots]
 
     async def tell(self, step: int, message: str) -> None:
         await self._context.session.report_progress(step, None, message)

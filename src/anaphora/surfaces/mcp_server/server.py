@@ -1,9 +1,8 @@
-"""The tools, resources and prompts: what is answered to each request of the protocol.
+"""The handlers of the protocol's requests: tools, resources and prompts.
 
-What a tool does is in `calls.py`; here it is checked, run in a worker thread and wrapped in the
-protocol's types. An error that Anaphora raises on purpose becomes a result with `isError` and one
-sentence; so does any other, with the id of its incident. How requests come in is not known here:
-see `stdio.py` and `http.py`.
+What a tool does is in `calls.py`; here its arguments are checked, and it runs in a worker thread.
+An `AnaphoraError` becomes a result with `isError` and one sentence; so does any other error, with
+the id of its incident. The transports are in `stdio.py` and `http.py`.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
     from anaphora.values.deep import DeepStep
 
 ROOTS_PATIENCE: Final = 0.5
-"""Seconds that a client has to name its folders."""
+"""Seconds within which a client must name its folders."""
 
-# These look at, or note something about, the project that the client has open.
+# Tools about the project that the client has open; the first two index it.
 _INDEXING: Final = ("recall_context", "warm_up")
 _IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe", "recall", "store_memory")
 _LONG: Final = "deep_recall"
@@ -58,7 +57,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Refused(Exception):
-    """A request that is answered with an error of the protocol, by its number."""
+    """A request that is answered with a protocol error of this code."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -66,26 +65,26 @@ class Refused(Exception):
 
 
 class Caller(Protocol):
-    """Who sent a request, and what can be asked of it or told to it meanwhile."""
+    """The sender of a request, and what the server can ask of it or report to it meanwhile."""
 
     def may(self, right: Right) -> bool:
         """Whether it has a right."""
         ...
 
     def origin(self) -> CallOrigin:
-        """Where its calls come from, as an audit trail tells it."""
+        """The origin of its calls, as recorded in the audit trail."""
         ...
 
     def can_name_folders(self) -> bool:
-        """Whether it has said that it would tell which folders it has open."""
+        """Whether it has announced that it can name its open folders."""
         ...
 
     async def folders(self) -> list[str]:
-        """The URIs of the folders that it has open. Raises `Refused`."""
+        """The URIs of its open folders. Raises `Refused`."""
         ...
 
     async def tell(self, step: int, message: str) -> None:
-        """Tell how far a long call has come, if it wants to know."""
+        """Report the progress of a long call, if the client wants it."""
         ...
 
 
@@ -93,7 +92,7 @@ Handler = Callable[[Caller, Any], Awaitable[Any]]
 
 
 class ToolServer:
-    """The handlers of one server. `started` is its folder; None when that says nothing.
+    """The handlers of one server. `started` is its folder; None if that is meaningless.
 
     `roots` says whether the folders that clients name are on this machine.
     """
@@ -121,55 +120,62 @@ class ToolServer:
         }
 
     async def list_tools(self, caller: Caller, params: object) -> types.ListToolsResult:
-        """The tools, without touching anything."""
+        """List the tools, without touching anything."""
         return types.ListToolsResult(tools=[_tool(spec) for spec in self._tools.values()])
 
     async def call_tool(
         self, caller: Caller, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Run one tool in a worker thread."""
-        spec = self._tools.get(params.name) or _unlisted(params.name)
+        spec = self._tools.get(params.name)
         if spec is None:
-            raise Refused(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
+            # A read-only tool can be called even if it is not listed.
+            spec = TOOLS.get(params.name)
+            if spec is None or not spec.read_only:
+                raise Refused(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
         if not spec.read_only and not caller.may("change"):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)
         folders = await self._open_folders(caller) if spec.name in _IN_A_PROJECT else NOWHERE
         with called_from(caller.origin()):
             if spec.name == _LONG:
-                return await self._call_telling_steps(caller, spec, params.arguments)
-            workers = self._session.long if _is_large(params.arguments) else self._session.quick
+                return await self._call_reporting_steps(caller, spec, params.arguments)
+            texts = [t for t in (params.arguments or {}).values() if isinstance(t, str)]
+            # Analysing long texts must not keep short calls waiting.
+            is_large = sum(map(len, texts)) > _LARGE
+            workers = self._session.long if is_large else self._session.quick
             return await workers.do(self._run, spec, params.arguments, folders)
 
-    async def _call_telling_steps(
-        self, caller: Caller, spec: ToolSpec, given: dict[str, Any] | None
+    async def _call_reporting_steps(
+        self, caller: Caller, spec: ToolSpec, arguments: dict[str, Any] | None
     ) -> types.CallToolResult:
-        """A long call, its steps told to a client that wants to know."""
+        """A long call that reports its steps to clients that want them."""
         steps: asyncio.Queue[DeepStep | None] = asyncio.Queue()
 
         async def tell() -> None:
             while (step := await steps.get()) is not None:
-                await caller.tell(step.number, _progress_message(step))
+                words = one_line(step.thought or step.output or step.code)
+                await caller.tell(step.number, f"{step.kind}: {words}" if words else step.kind)
 
-        # What was told is sent before the answer is. A call that was cancelled goes on in its
-        # thread; nobody listens any more.
+        # The group sends all steps before the answer. A cancelled call continues in its thread;
+        # its answer is dropped.
         async with asyncio.TaskGroup() as group:
             group.create_task(tell())
-            result = await self._session.long.do(
-                self._run, spec, given, NOWHERE, in_loop(steps.put_nowait)
+            answer = await self._session.long.do(
+                self._run, spec, arguments, NOWHERE, in_loop(steps.put_nowait)
             )
             steps.put_nowait(None)
-        return result
+        return answer
 
     def _run(
         self,
         spec: ToolSpec,
-        given: dict[str, Any] | None,
+        raw_arguments: dict[str, Any] | None,
         folders: OpenFolders,
         on_step: Callable[[DeepStep], None] | None = None,
     ) -> types.CallToolResult:
         try:
-            arguments = checked(spec, given)
+            arguments = checked(spec, raw_arguments)
             memory = self._session.memory()
             call_context = self._call_context(memory, spec, arguments, folders, on_step)
             try:
@@ -179,9 +185,14 @@ class ToolServer:
                 # The facade names its own parameter.
                 raise error.named(spec.argument(error.what)) from None
             structured = _clean(self._structured(answer))
-            shown = _json_text(answer, structured) if answer.text is None else _clean(answer.text)
+            if answer.text is None:
+                # One line of JSON, for clients that read only the text.
+                shorter = {} if answer.excerpts is None else {"data": _clean(answer.excerpts)}
+                body = dumps({**structured, **shorter}, indent=None)
+            else:
+                body = _clean(answer.text)
             return types.CallToolResult(
-                content=[types.TextContent(text=shown)], structured_content=structured
+                content=[types.TextContent(text=body)], structured_content=structured
             )
         except AnaphoraError as error:
             text = types.TextContent(text=_error_line(error))
@@ -198,8 +209,8 @@ class ToolServer:
         on_step: Callable[[DeepStep], None] | None,
     ) -> CallContext:
         if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
-            found = self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
-            return replace(found, directory=str(folders.folders[0]))
+            context = self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
+            return replace(context, directory=str(folders.folders[0]))
         return CallContext(on_step=on_step, background=self._session.run_later)
 
     def _structured(self, answer: Answer) -> dict[str, Any]:
@@ -207,44 +218,44 @@ class ToolServer:
             return dict(answer.data)
         now = round(self._session.clock().timestamp() * 1000)
         note = {"note": answer.note} if answer.note else {}
-        # The note stands before what it is about.
-        result = {"success": True, **note, "data": answer.data, "timestamp": now}
+        # The note comes before the data that it is about.
+        envelope = {"success": True, **note, "data": answer.data, "timestamp": now}
         if isinstance(answer.data, list):
-            result["degraded"] = [plain(part) for part in answer.degraded]
-            result["notices"] = list(answer.notices)
+            envelope["degraded"] = [plain(part) for part in answer.degraded]
+            envelope["notices"] = list(answer.notices)
             if answer.confidence is not None:
-                result["confidence"] = round(answer.confidence, 6)
-        return result
+                envelope["confidence"] = round(answer.confidence, 6)
+        return envelope
 
     async def _open_folders(self, caller: Caller) -> OpenFolders:
-        """The folders that the client has open, else the one that the server was started in."""
+        """The client's open folders, else the folder that the server was started in."""
         if not caller.may("any_folder"):
             return NOWHERE
         if caller.can_name_folders() and not self._silent:
             try:
                 async with asyncio.timeout(ROOTS_PATIENCE):
-                    found = await caller.folders()
+                    uris = await caller.folders()
             except (TimeoutError, Refused):
-                # It said that it would answer, and does not: it is not asked again.
+                # It announced an answer and did not give one: it is not asked again.
                 self._silent = True
             else:
-                named = (folder_of(uri, self._home) for uri in found)
+                named = (folder_of(uri, self._home) for uri in uris)
                 return OpenFolders(
-                    tuple(dict.fromkeys(one for one in named if one is not None)), True
+                    tuple(dict.fromkeys(folder for folder in named if folder is not None)), True
                 )
         around = None if self._started is None else started_in(self._started, self._home)
         return NOWHERE if around is None else OpenFolders((around,))
 
     async def list_resources(self, caller: Caller, params: object) -> types.ListResourcesResult:
-        """What can be read."""
+        """List the resources."""
         return types.ListResourcesResult(
-            resources=[types.Resource(**one, mime_type="text/plain") for one in RESOURCES]
+            resources=[types.Resource(**resource, mime_type="text/plain") for resource in RESOURCES]
         )
 
     async def list_templates(
         self, caller: Caller, params: object
     ) -> types.ListResourceTemplatesResult:
-        """What can be read by id."""
+        """List the resource templates."""
         return types.ListResourceTemplatesResult(
             resource_templates=[types.ResourceTemplate(**TEMPLATE, mime_type="text/plain")]
         )
@@ -252,7 +263,7 @@ class ToolServer:
     async def read_resource(
         self, caller: Caller, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """One resource as text."""
+        """Read one resource as text."""
         uri = str(params.uri)
         try:
             with called_from(caller.origin()):
@@ -268,30 +279,30 @@ class ToolServer:
         except AnaphoraError:
             raise
         except BaseException as error:
-            # What would end a program must not end the server from a worker thread.
+            # Raised in a worker thread, a `SystemExit` would end the server.
             raise failed_request("resources/read", error) from error
 
     async def list_prompts(self, caller: Caller, params: object) -> types.ListPromptsResult:
-        """What a person may ask for by name."""
+        """List the prompts."""
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
-                    name=one.name,
-                    title=one.title,
-                    description=one.description,
+                    name=spec.name,
+                    title=spec.title,
+                    description=spec.description,
                     arguments=[
                         types.PromptArgument(name=name, description=text, required=required)
-                        for name, text, required in one.arguments
+                        for name, text, required in spec.arguments
                     ],
                 )
-                for one in PROMPTS.values()
+                for spec in PROMPTS.values()
             ]
         )
 
     async def get_prompt(
         self, caller: Caller, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        """A prompt with its arguments filled in."""
+        """Fill in the arguments of a prompt."""
         try:
             description, text = prompt(params.name, params.arguments or {})
         except AnaphoraError as error:
@@ -301,7 +312,7 @@ class ToolServer:
 
 
 def failed_call(tool: str, error: BaseException) -> types.CallToolResult:
-    """The result of a call that an unexpected error ended: a sentence, and the incident's id."""
+    """The result of a call that failed unexpectedly: a sentence with the incident's id."""
     spec = TOOLS.get(tool)
     name = tool if spec is not None else "a tool"
     incident = report(environment(), error, surface="mcp", operation=name)
@@ -311,14 +322,14 @@ def failed_call(tool: str, error: BaseException) -> types.CallToolResult:
 
 
 def failed_request(method: str, error: BaseException) -> Refused:
-    """The same for a request that is no call of a tool. `method` is one that is served."""
+    """The error for any other request that failed unexpectedly. `method` is a known one."""
     incident = report(environment(), error, surface="mcp", operation=method)
     words = f"Something went wrong in {method} (incident {incident.id}). {incident.hint}"
     return Refused(types.INTERNAL_ERROR, words, {"incident": incident.id})
 
 
 def _reporting(method: str, handler: Handler) -> Handler:
-    """A handler whose unexpected errors are answered in words."""
+    """Wrap a handler so that its unexpected errors are answered with an incident."""
 
     async def handle(caller: Caller, params: Any) -> Any:
         try:
@@ -333,26 +344,13 @@ def _reporting(method: str, handler: Handler) -> Handler:
     return handle
 
 
-def _unlisted(name: str) -> ToolSpec | None:
-    """A tool that changes nothing answers whether or not it was listed."""
-    spec = TOOLS.get(name)
-    return spec if spec is not None and spec.read_only else None
-
-
-def _is_large(given: Any) -> bool:
-    """Whether there are many words to be read: that must not keep short calls waiting either."""
-    if isinstance(given, dict):
-        return sum(len(value) for value in given.values() if isinstance(value, str)) > _LARGE
-    return False
-
-
 def _tool(spec: ToolSpec) -> types.Tool:
     return types.Tool(
         name=spec.name,
         title=spec.title,
         description=spec.description,
-        # A listing is read by every model in every session: the form of results, which follows from
-        # the results themselves, is in the reference.
+        # Every model reads the listing in every session, so the result schemas are left out: they
+        # follow from the results themselves and are in the reference.
         input_schema=spec.input_schema,
         annotations=types.ToolAnnotations(
             read_only_hint=spec.read_only or None,
@@ -363,31 +361,20 @@ def _tool(spec: ToolSpec) -> types.Tool:
     )
 
 
-def _json_text(answer: Answer, structured: dict[str, Any]) -> str:
-    """The result as one line of JSON, for clients that read nothing but text."""
-    shorter = {} if answer.excerpts is None else {"data": _clean(answer.excerpts)}
-    return dumps({**structured, **shorter}, indent=None)
-
-
-def _progress_message(step: DeepStep) -> str:
-    words = one_line(step.thought or step.output or step.code)
-    return f"{step.kind}: {words}" if words else step.kind
-
-
 def _error_line(error: AnaphoraError) -> str:
-    """An error in one line: what it names can come from others."""
+    """An error in one line, since it may quote untrusted text."""
     if isinstance(error, MissingExtra):
-        # Whoever asks may be on another machine: the command names a folder of this one.
+        # The caller may be on another machine, and the command names a folder of this one.
         return f"{error.summary}; `anaphora doctor` shows the command that installs it"
     return one_line(str(error), _MOST_OF_AN_ERROR)
 
 
 def _clean(value: Any) -> Any:
-    """The value without lone surrogates: JSON on a wire is UTF-8, which has no place for them."""
+    """Replace lone surrogates, which cannot be encoded as UTF-8 on the wire."""
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
+        return {_clean(key): _clean(member) for key, member in value.items()}
     if isinstance(value, list):
-        return [_clean(item) for item in value]
+        return [_clean(member) for member in value]
     return value

@@ -1,7 +1,7 @@
 """A server's session: one memory opened in the background, used by all calls, closed in time.
 
-Nothing of the memory is touched until `begin` or the first call, so that a handshake never waits
-for a model or a database.
+The memory stays untouched until `begin` or the first call, so that a handshake never waits for a
+model or a database.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT")
 
 HEAD_START: Final = 0.2
-"""Seconds before the background opening begins: clients list the tools right after the handshake,
-and imports in another thread would make that answer wait for the interpreter."""
+"""Seconds before opening starts in the background: clients list the tools right after the
+handshake, and imports in another thread would delay that answer."""
 
 GRACE: Final = 1.0
-"""Seconds that running calls have after the client went. Clients kill a server after two."""
+"""Seconds for running calls after the client disconnects. Clients kill a server after two."""
 
 CLOSING: Final = 0.8
-"""Seconds for closing after that. What was acknowledged is on the disk before."""
+"""Seconds for closing after that. Acknowledged writes are on the disk by then."""
 
 _LONG_THREADS: Final = 4
 _WARMING: Final = "what is remembered"
 
 
 class ServerSession:
-    """One memory, opened once, shared by all calls. `clock` gives aware times."""
+    """One memory, opened once, shared by all calls. `clock` returns aware times."""
 
     def __init__(
         self, open_memory: Callable[[], Memory], *, clock: Callable[[], datetime] | None = None
     ) -> None:
         self.clock = clock or (lambda: datetime.now(UTC))
         self.quick = Workers()
-        # A deep question may take minutes: it must not keep short ones waiting for a thread.
+        # A deep question may take minutes and must not block the threads of short calls.
         self.long = Workers(ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="anaphora-long"))
         self._open_memory = open_memory
         self._memory: Memory | None = None
@@ -56,9 +56,9 @@ class ServerSession:
         self._warming: threading.Thread | None = None
 
     def memory(self) -> Memory:
-        """The open memory; whoever comes first opens it. Raises what opening raises, and `Closed`.
+        """The memory, opened by the first caller. Raises what opening raises, and `Closed`.
 
-        What could not be opened is tried again by the next call: a key may have been given since.
+        After a failure the next call tries again, since a key may have been provided meanwhile.
         """
         with self._lock:
             if self._ended.is_set():
@@ -74,11 +74,11 @@ class ServerSession:
             self._warming.start()
 
     def submit(self, work: Callable[[], ResultT]) -> Future[ResultT]:
-        """Do something in the background that no call waits for; its `Future`."""
+        """Run work in the background and return its `Future`."""
         return self.long.submit(work)
 
     def run_later(self, work: Callable[[], object]) -> None:
-        """Do something behind the answer; an unexpected error of it is logged."""
+        """Run work after the answer; its unexpected errors are logged."""
 
         def run() -> None:
             try:
@@ -92,13 +92,13 @@ class ServerSession:
         self.long.submit(run)
 
     def finish(self) -> bool:
-        """Let running calls end, for `GRACE` seconds, and close. False when something still runs.
+        """Wait up to `GRACE` seconds for running calls, and close; False if something still runs.
 
-        A caller that gets False must end the process without waiting for threads.
+        Then the caller must end the process without waiting for threads.
         """
         self._ended.set()
         running = {*self.quick.running, *self.long.running}
-        left = wait(running, timeout=GRACE).not_done
+        unfinished = wait(running, timeout=GRACE).not_done
         closing = threading.Thread(target=self._close, name="anaphora-closing", daemon=True)
         closing.start()
         closing.join(CLOSING)
@@ -107,20 +107,20 @@ class ServerSession:
         warming = self._warming is not None and self._warming.is_alive()
         for workers in (self.quick, self.long):
             workers.pool.shutdown(wait=False, cancel_futures=True)
-        return not (left or closing.is_alive() or warming)
+        return not (unfinished or closing.is_alive() or warming)
 
     def _close(self) -> None:
         with self._lock:
             memory, self._memory = self._memory, None
         if memory is not None:
-            # The calls had their time in `finish`.
+            # Running calls had their time in `finish`.
             memory.close(0)
 
     def _warm(self) -> None:
         if self._ended.wait(HEAD_START):
             return
         try:
-            # A question of each lane opens what the first real one would wait for.
+            # One question per index loads what the first real one would wait for.
             memory = self.memory()
             with called_from(CallOrigin("mcp")):
                 memory.recall(_WARMING, top_k=1, read=READ_AWAITED)
@@ -128,7 +128,7 @@ class ServerSession:
             memory.sync.start()
             memory.mirror.start()
         except AnaphoraError:
-            # The first call meets the same error, and has a caller to tell.
+            # The first call meets the same error and can report it.
             return
         except BaseException as error:  # noqa: BLE001 - a thread has no caller
             report(environment(), error, surface="mcp", operation="warming up")

@@ -1,8 +1,8 @@
-"""How many sessions of clients are open at once, shared fairly among callers.
+"""Limits the number of open client sessions, and shares it fairly among callers.
 
-A session lasts until its client ends it or is silent for long, and clients seldom end theirs. With
-too many, the caller that has the most loses the one that has been silent for longest; its client
-gets 404 and begins another, as the protocol says. So no caller can keep others out.
+A session lasts until its client ends it or is silent for long, and clients seldom end theirs. Above
+the limit, the caller with the most sessions loses the one that was silent longest; its client gets
+404 and starts another, as the protocol requires. So no caller can lock others out.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_SESSIONS: Final = 200
-"""Sessions of all callers at once."""
+"""Maximum number of sessions of all callers."""
 MOST_OPENING: Final = 50
-"""Requests of one caller that may be opening a session at once."""
+"""Maximum number of requests of one caller that may be opening a session at once."""
 
 _HEADER: Final = b"mcp-session-id"
 _ENDING: Final = frozenset((_HEADER, b"host", b"authorization", b"mcp-protocol-version"))
@@ -27,27 +27,27 @@ _log = logging.getLogger("anaphora")
 
 @dataclass(slots=True)
 class _Session:
-    """A session: its caller, and how many of its requests are being answered."""
+    """A session: its caller, and the number of its requests in progress."""
 
     caller: str
     requests: int = 0
 
 
 class FairSessions:
-    """An application before that of the SDK, which counts the sessions that it opens.
+    """Wraps the SDK's application and counts the sessions that it opens, by `caller`.
 
-    Used by one event loop. Callers are told apart by `caller_of` a request.
+    Used by one event loop.
     """
 
     def __init__(self, app: ASGIApp, most: int = MOST_SESSIONS) -> None:
         self._app = app
         self._most = most
-        # The one that was used last is the last.
+        # Ordered by last use, the most recent at the end.
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
         self._opening: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: str) -> bool:
-        """One request of a caller. False where it has too many that are not begun."""
+        """Handle one request; False if the caller is opening too many sessions at once."""
         name = _header(scope["headers"])
         if name is not None:
             await self._pass_on(name, scope, receive, send)
@@ -73,7 +73,7 @@ class FairSessions:
             if not self._opening[caller]:
                 del self._opening[caller]
             for name in opened:
-                self._answered(name)
+                self._note_answered(name)
         return True
 
     async def _pass_on(self, name: bytes, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,9 +91,9 @@ class FairSessions:
         try:
             await self._app(scope, receive, send_noting)
         finally:
-            self._answered(name)
+            self._note_answered(name)
 
-    def _answered(self, name: bytes) -> None:
+    def _note_answered(self, name: bytes) -> None:
         session = self._sessions.get(name)
         if session is not None:
             session.requests -= 1
@@ -104,16 +104,19 @@ class FairSessions:
             counts = Counter(session.caller for session in self._sessions.values())
             (most,) = counts.most_common(1)[0][:1]
             names = [name for name, session in self._sessions.items() if session.caller == most]
-            # Of those that wait for an answer or for news, the oldest, where none is silent.
-            name = next((one for one in names if not self._sessions[one].requests), names[0])
+            # If none is silent, the oldest of those that wait for an answer or for events.
+            name = next(
+                (session_id for session_id in names if not self._sessions[session_id].requests),
+                names[0],
+            )
             del self._sessions[name]
             _log.info("MCP: more than %d sessions: the oldest silent one has ended", self._most)
             await self._end(name, scope)
 
     async def _end(self, name: bytes, scope: Scope) -> None:
-        """End a session as its own client would."""
-        headers = [(key, value) for key, value in scope["headers"] if key in _ENDING]
-        headers = [(key, value) for key, value in headers if key != _HEADER]
+        """End a session the way its own client would."""
+        headers = [(key, content) for key, content in scope["headers"] if key in _ENDING]
+        headers = [(key, content) for key, content in headers if key != _HEADER]
         request = {**scope, "method": "DELETE", "headers": [*headers, (_HEADER, name)]}
 
         async def receive() -> Message:
@@ -126,4 +129,4 @@ class FairSessions:
 
 
 def _header(headers: list[tuple[bytes, bytes]]) -> bytes | None:
-    return next((value for key, value in headers if key.lower() == _HEADER), None)
+    return next((content for key, content in headers if key.lower() == _HEADER), None)

@@ -1,10 +1,9 @@
 """The protocol over standard input and output: a line of JSON for each message.
 
 Requests are checked and answers written by the types of the protocol's own package, `mcp-types`,
-for every version of it: those that begin with a handshake, and the one whose requests carry what a
-handshake would have said. The client's first request decides which. The official SDK's server does
-the same and brings 28 packages, an HTTP server and a second of imports with it; it serves HTTP
-(`http.py`).
+for every version: those that begin with a handshake, and the stateless one. The client's first
+request decides. The official SDK's server does the same but brings 28 packages, an HTTP server and
+a second of imports; it serves HTTP (`http.py`).
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS
 
 ABOUT: Final = types.Implementation(name="anaphora", title="Anaphora", version=__version__)
 LAST_ANSWERS: Final = 0.5
-"""Seconds that running calls have to be answered after the end of the input."""
+"""Seconds in which running calls may still answer after the end of the input."""
 
 _WAITING: Final = 64
-"""Lines that are read ahead: a client that sends more waits."""
+"""Lines that are read ahead before a client has to wait."""
 
 _CAPABILITIES: Final = types.ServerCapabilities(
     tools=types.ToolsCapability(list_changed=False),
@@ -52,9 +51,9 @@ _Params = Mapping[str, Any] | None
 
 
 class StdioServer:
-    """Answers one client. `begin` is called once the handshake was answered.
+    """Answers one client. `begin` is called after the handshake.
 
-    `incoming` is read in a thread of its own; `outgoing` is not buffered.
+    `incoming` is read in its own thread; `outgoing` is unbuffered.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class StdioServer:
         outgoing: RawIOBase,
         trial: str | None = None,
     ) -> None:
-        # A trial that this server does not know of would be stored in the user's own namespace: so
-        # it says that it does, before anything is stored.
+        # A server that ignored the trial would store it in the user's own namespace: so this one
+        # confirms the trial before anything is stored.
         self._meta = None if trial is None else {TRIAL_META: trial}
         self._handlers = handlers.handlers
         self._begin = begin
@@ -83,31 +82,31 @@ class StdioServer:
         self.agent = ""
 
     async def run(self) -> None:
-        """Answer until the input ends. Raises OSError when nobody takes the answers."""
+        """Answer until the input ends. Raises OSError if the output is closed."""
         threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True).start()
         try:
             while (line := await self._lines.get()) is not None:
-                await self._take_safely(line)
+                await self._handle_safely(line)
             if self._running:
                 await asyncio.wait(self._running.values(), timeout=LAST_ANSWERS)
         finally:
-            left = list(self._running.values())
-            for task in left:
+            tasks = list(self._running.values())
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             self._writing.shutdown(wait=False)
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Every line of the input, then None, into the queue; waits while that is full."""
-        # The loop is closed when the server has ended.
+        """Put every line of the input into the queue, then None; waits while it is full."""
+        # The loop is closed once the server has ended.
         with suppress(RuntimeError, ValueError, OSError):
             for line in self._incoming:
                 asyncio.run_coroutine_threadsafe(self._lines.put(line), loop).result()
         with suppress(RuntimeError):
             asyncio.run_coroutine_threadsafe(self._lines.put(None), loop)
 
-    async def _take_safely(self, line: bytes) -> None:
-        """Take a message; one that fails before it is known who sent it ends no other."""
+    async def _handle_safely(self, line: bytes) -> None:
+        """Handle a message; a failure before its sender is known affects no other message."""
         try:
             await self._take(line)
         except (asyncio.CancelledError, *STOPS):
@@ -130,17 +129,21 @@ class StdioServer:
             await self._send(types.JSONRPCError(jsonrpc="2.0", id=None, error=fault))
             return
         if isinstance(message, types.JSONRPCRequest):
-            await self._take_request(message)
+            await self._start_request(message)
         elif isinstance(message, types.JSONRPCNotification):
-            self._take_notification(message)
+            if message.method == "notifications/cancelled":
+                cancelled = (message.params or {}).get("requestId")
+                if isinstance(cancelled, str | int) and cancelled in self._running:
+                    self._running.pop(cancelled).cancel()
+            self._begin()
         else:
             self._take_answer(message)
 
-    async def _take_request(self, request: types.JSONRPCRequest) -> None:
+    async def _start_request(self, request: types.JSONRPCRequest) -> None:
         if self._stateless is None:
             self._stateless = request.method != "initialize" and _carries_version(request.params)
         if request.method == "initialize":
-            # What comes right behind it counts on it.
+            # Later messages depend on the handshake, so it is not answered in a task.
             await self._answer(request)
             return
         task = asyncio.create_task(self._answer(request))
@@ -152,90 +155,87 @@ class StdioServer:
         if self._running.get(request_id) is task:
             del self._running[request_id]
 
-    def _take_notification(self, message: types.JSONRPCNotification) -> None:
-        if message.method == "notifications/cancelled":
-            cancelled = (message.params or {}).get("requestId")
-            if isinstance(cancelled, str | int) and cancelled in self._running:
-                self._running.pop(cancelled).cancel()
-        self._begin()
-
     def _take_answer(self, message: types.JSONRPCResponse | types.JSONRPCError) -> None:
-        asked = self._asked.pop(message.id, None) if isinstance(message.id, int) else None
-        if asked is None or asked.done():
+        pending = self._asked.pop(message.id, None) if isinstance(message.id, int) else None
+        if pending is None or pending.done():
             return
         if isinstance(message, types.JSONRPCError):
-            asked.set_exception(Refused(message.error.code, message.error.message))
+            pending.set_exception(Refused(message.error.code, message.error.message))
         else:
-            asked.set_result(message.result)
+            pending.set_result(message.result)
 
     async def _answer(self, request: types.JSONRPCRequest) -> None:
-        """Answer a request, by its result or by an error; one that was cancelled by nothing."""
+        """Answer a request with its result or an error; a cancelled one gets no answer."""
         try:
             line = _line(await self._response(request))
         except (asyncio.CancelledError, *STOPS):
             raise
-        except BaseException as error:  # noqa: BLE001 - the client must have an answer, and goes on
+        except BaseException as error:  # noqa: BLE001 - the client must get an answer
             line = _line(self._failure(request, error))
         await self._write_line(line)
 
     async def _response(self, request: types.JSONRPCRequest) -> BaseModel:
         try:
-            result = await self._result(request.method, request.params)
+            answer = await self._handle(request.method, request.params)
         except Refused as error:
             return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_fault(error))
-        return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+        return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=answer)
 
     def _failure(self, request: types.JSONRPCRequest, error: BaseException) -> BaseModel:
-        """The answer where making the answer failed."""
+        """The answer to a request whose handling failed unexpectedly."""
         params = request.params or {}
         if request.method == "tools/call":
             called = failed_call(str(params.get("name")), error)
-            spoken = self._spoken(request.method, params)
-            result = self._written(request.method, spoken, called)
-            return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result)
+            spoken = self._version_of(request.method, params)
+            answer = self._serialise(request.method, spoken, called)
+            return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=answer)
         method = request.method if request.method in self._handlers else "request"
         fault = _fault(failed_request(method, error))
         return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=fault)
 
-    async def _result(self, method: str, params: _Params) -> dict[str, Any]:
-        spoken = self._spoken(method, params)
+    async def _handle(self, method: str, params: _Params) -> dict[str, Any]:
+        spoken = self._version_of(method, params)
         try:
             request = methods.parse_client_request(method, spoken, params)
         except KeyError:
             raise Refused(types.METHOD_NOT_FOUND, "method not found", method) from None
         except ValidationError:
             raise Refused(types.INVALID_PARAMS, "invalid parameters") from None
-        result: BaseModel
+        answer: BaseModel
         if method == "initialize":
-            result = self._initialized(request.params)
+            answer = self._initialize(request.params)
         elif method == "server/discover":
-            result = types.DiscoverResult(
+            answer = types.DiscoverResult(
                 supported_versions=list(version.MODERN_PROTOCOL_VERSIONS),
                 capabilities=_CAPABILITIES,
                 instructions=INSTRUCTIONS,
             )
         elif method == "ping":
-            result = types.EmptyResult()
+            answer = types.EmptyResult()
         else:
             handler = self._handlers.get(method)
             if handler is None:
                 raise Refused(types.METHOD_NOT_FOUND, "method not found", method)
             if self._version is None and not self._stateless:
                 raise Refused(types.INVALID_REQUEST, "expected initialize first")
-            result = await handler(_StdioCaller(self, params), request.params)
-        return self._written(method, spoken, result)
+            answer = await handler(_StdioCaller(self, params), request.params)
+        return self._serialise(method, spoken, answer)
 
-    def _spoken(self, method: str, params: _Params) -> str:
-        """The version of the protocol that a request is in. Raises `Refused`."""
+    def _version_of(self, method: str, params: _Params) -> str:
+        """The protocol version of a request. Raises `Refused`."""
         if not self._stateless:
             if method != "initialize" and _carries_version(params):
                 raise Refused(types.INVALID_REQUEST, "this connection began with a handshake")
             return self._version or version.LATEST_HANDSHAKE_VERSION
-        served = list(version.MODERN_PROTOCOL_VERSIONS)
+        supported = list(version.MODERN_PROTOCOL_VERSIONS)
         if method == "initialize":
-            asked = (params or {}).get("protocolVersion")
-            data = {"supported": served} | ({"requested": asked} if isinstance(asked, str) else {})
-            raise Refused(types.UNSUPPORTED_PROTOCOL_VERSION, "it began without a handshake", data)
+            requested = (params or {}).get("protocolVersion")
+            versions = {"supported": supported} | (
+                {"requested": requested} if isinstance(requested, str) else {}
+            )
+            raise Refused(
+                types.UNSUPPORTED_PROTOCOL_VERSION, "it began without a handshake", versions
+            )
         meta = (params or {}).get("_meta")
         if not isinstance(meta, Mapping) or types.CLIENT_CAPABILITIES_META_KEY not in meta:
             raise Refused(
@@ -243,17 +243,17 @@ class StdioServer:
                 f"params._meta needs {types.PROTOCOL_VERSION_META_KEY} and "
                 f"{types.CLIENT_CAPABILITIES_META_KEY}",
             )
-        asked = meta.get(types.PROTOCOL_VERSION_META_KEY)
-        if not isinstance(asked, str):
+        requested = meta.get(types.PROTOCOL_VERSION_META_KEY)
+        if not isinstance(requested, str):
             raise Refused(types.INVALID_PARAMS, f"{types.PROTOCOL_VERSION_META_KEY} is no text")
-        if asked not in served:
-            data = {"supported": served, "requested": asked}
-            raise Refused(types.UNSUPPORTED_PROTOCOL_VERSION, "unsupported version", data)
-        return asked
+        if requested not in supported:
+            versions = {"supported": supported, "requested": requested}
+            raise Refused(types.UNSUPPORTED_PROTOCOL_VERSION, "unsupported version", versions)
+        return requested
 
-    def _initialized(self, params: types.InitializeRequestParams) -> types.InitializeResult:
-        known = params.protocol_version in version.HANDSHAKE_PROTOCOL_VERSIONS
-        self._version = params.protocol_version if known else version.LATEST_HANDSHAKE_VERSION
+    def _initialize(self, params: types.InitializeRequestParams) -> types.InitializeResult:
+        supported = params.protocol_version in version.HANDSHAKE_PROTOCOL_VERSIONS
+        self._version = params.protocol_version if supported else version.LATEST_HANDSHAKE_VERSION
         self._capabilities = params.capabilities
         self.agent = params.client_info.name
         return types.InitializeResult(
@@ -264,8 +264,8 @@ class StdioServer:
             _meta=self._meta,
         )
 
-    def _written(self, method: str, spoken: str, result: BaseModel) -> dict[str, Any]:
-        """A result as that version of the protocol writes it."""
+    def _serialise(self, method: str, spoken: str, result: BaseModel) -> dict[str, Any]:
+        """Serialise a result for that version of the protocol."""
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         written: dict[str, Any] = methods.serialize_server_result(method, spoken, dumped)
         if self._stateless:
@@ -275,23 +275,23 @@ class StdioServer:
         return written
 
     def can_name_folders(self) -> bool:
-        """Whether the client has said that it would tell which folders it has open."""
-        told = self._capabilities
-        return not self._stateless and told is not None and told.roots is not None
+        """Whether the client has announced that it can name its open folders."""
+        capabilities = self._capabilities
+        return not self._stateless and capabilities is not None and capabilities.roots is not None
 
     async def ask(self, method: str) -> Any:
-        """What the client answers to a request without parameters. Raises `Refused`."""
+        """Send a request without parameters and return the client's answer. Raises `Refused`."""
         number = next(self._numbers)
-        # Its answer can be here before it is known that the request has been written.
-        asked = self._asked[number] = asyncio.get_running_loop().create_future()
+        # Registered first: the answer can arrive before the write is known to be complete.
+        answer = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
             await self._send(types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method))
-            return await asked
+            return await answer
         finally:
             self._asked.pop(number, None)
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Tell the client something."""
+        """Send a notification to the client."""
         await self._send(types.JSONRPCNotification(jsonrpc="2.0", method=method, params=params))
 
     async def _send(self, message: BaseModel) -> None:
@@ -302,14 +302,14 @@ class StdioServer:
         try:
             await loop.run_in_executor(self._writing, self._write, line)
         except (OSError, ValueError, RuntimeError):
-            # The client died while an answer was on its way: the same as its end.
+            # The client died while an answer was being written: treated as the end of input.
             await self._lines.put(None)
 
     def _write(self, line: bytes) -> None:
-        rest = memoryview(line)
-        while rest:
-            # Unbuffered: nothing is left to be written when the client has gone.
-            rest = rest[self._outgoing.write(rest) :]
+        unwritten = memoryview(line)
+        while unwritten:
+            # Unbuffered, so that nothing remains to be flushed once the client has gone.
+            unwritten = unwritten[self._outgoing.write(unwritten) :]
 
 
 class _StdioCaller:
@@ -331,24 +331,24 @@ class _StdioCaller:
 
     async def folders(self) -> list[str]:
         try:
-            found = types.ListRootsResult.model_validate(await self._server.ask("roots/list"))
+            roots = types.ListRootsResult.model_validate(await self._server.ask("roots/list"))
         except ValidationError as error:
             raise Refused(types.INVALID_PARAMS, "these are no folders") from error
-        return [str(root.uri) for root in found.roots]
+        return [str(root.uri) for root in roots.roots]
 
     async def tell(self, step: int, message: str) -> None:
         if self._token is not None:
-            told = {"progressToken": self._token, "progress": step, "message": message}
-            await self._server.notify("notifications/progress", told)
+            progress = {"progressToken": self._token, "progress": step, "message": message}
+            await self._server.notify("notifications/progress", progress)
 
 
 def serve_stdio(
     handlers: ToolServer, begin: Callable[[], None], *, trial: str | None = None
 ) -> None:
-    """Serve the client at the other end of standard input and output until it goes.
+    """Serve the client on standard input and output until it disconnects.
 
-    Meanwhile descriptor 0 reads nothing and 1 is standard error: what a library prints, and what a
-    child process does, stays out of the protocol.
+    Meanwhile descriptor 0 reads nothing and 1 is standard error, so that output of libraries and
+    child processes stays out of the protocol.
     """
     incoming = os.fdopen(os.dup(0), "rb")
     outgoing = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -368,6 +368,6 @@ def _fault(error: Refused) -> types.ErrorData:
 
 
 def _carries_version(params: _Params) -> bool:
-    """Whether a request says which version it is in: those after a handshake never do."""
+    """Whether a request states its version, as only stateless ones do."""
     meta = (params or {}).get("_meta")
     return isinstance(meta, Mapping) and types.PROTOCOL_VERSION_META_KEY in meta

@@ -1,9 +1,9 @@
-"""The resident process: it listens where only its user can reach it, answers, and ends when idle.
+"""The resident process: listens where only its user can reach it, answers, and ends when idle.
 
-Three requests: `hello` compares versions (of two, the older one makes room), `hook` answers an
-event of a session, `embed` gives vectors of the bundled model. A request is answered in a thread of
-its own; what nobody waits for runs behind them, one thing after the other. A crash loses nothing:
-what was acknowledged is on the disk, and whoever asked does the work alone or starts another one.
+There are three requests: `hello` compares versions (the older process makes room), `hook` answers
+an event of a session, `embed` returns vectors of the bundled model. Each request is answered in its
+own thread; background work runs after them, one item at a time. A crash loses nothing: acknowledged
+writes are on the disk, and callers do the work themselves or start another process.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 _LOOK: Final = 1.0
 _QUIET: Final = 10.0
-"""Seconds without a request until logs are cut."""
+"""Seconds without a request until the databases' logs are truncated."""
 
 _CLOSING: Final = 5.0
 _MOST: Final = 64 << 20
-"""Bytes of one request: texts to embed come some at a time."""
+"""Maximum bytes of one request: texts to embed are sent in batches."""
 
 _HOMES: Final = 8
 
@@ -70,7 +70,7 @@ class ResidentServer:
         self._caller = caller_mark(environ)
 
     def serve(self, listener: Listener) -> None:
-        """Take connections until nobody has asked for a while, or a newer version came."""
+        """Accept connections until idle for long enough, or until a newer version asks."""
         threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
         worker = threading.Thread(target=self._work, daemon=True)
         worker.start()
@@ -90,39 +90,36 @@ class ResidentServer:
         self._take_up(float("inf"))
         self._later.put(None)
         worker.join(_CLOSING)
-        self._finish_answers()
+        # Answers in progress are still sent, if they do not take long.
+        end = time.monotonic() + _CLOSING
+        while self._busy and time.monotonic() < end:
+            time.sleep(0.005)
         for memory in self._memories.values():
             memory.close(_CLOSING)
 
     def _take_up(self, until: float) -> None:
-        """Queue what was put off until then."""
+        """Queue the delayed work that is due by then."""
         with self._lock:
             due = [work for at, work in self._put_off if at <= until]
-            self._put_off = [one for one in self._put_off if one[0] > until]
+            self._put_off = [delayed for delayed in self._put_off if delayed[0] > until]
         for work in due:
             self._later.put(work)
 
     def _tidy_up(self, now: float) -> None:
-        """Cut the logs of the databases: nothing waits for them. Work behind the calls, such as a
-        reading that was put off, lets them grow again without a call, so this is done again."""
+        """Truncate the databases' logs while idle. Background work, such as a delayed reading, lets
+        them grow again without a request, so this repeats."""
         if now - self._tidied < _QUIET:
             return
         self._tidied = now
         for home in list(self._homes.values()):
-            # What is wrong with a database the next call on it says.
+            # The next call on a faulty database reports the fault.
             with self._reporting("tidy"), suppress(AnaphoraError, OSError):
                 home.cut_logs()
-
-    def _finish_answers(self) -> None:
-        """Who was being answered when the end came gets the answer, if it is not long in coming."""
-        end = time.monotonic() + _CLOSING
-        while self._busy and time.monotonic() < end:
-            time.sleep(0.005)
 
     def _listen(self, listener: Listener) -> None:
         with self._reporting("accept"):
             self._accept(listener)
-        # A process that takes no more callers makes room for one that does.
+        # A process that accepts no more callers makes room for another one.
         self._ending.set()
 
     def _accept(self, listener: Listener) -> None:
@@ -132,7 +129,7 @@ class ResidentServer:
             try:
                 connection = listener.accept()
             except (OSError, EOFError, AuthenticationError):
-                # Closed, or a caller that went, or had no key.
+                # Closed, or the caller disconnected or had no key.
                 if self._ending.wait(0.01):
                     return
                 continue
@@ -142,7 +139,7 @@ class ResidentServer:
                 connection.close()
 
     def _talk(self, connection: Connection) -> None:
-        """Answer one caller until it goes."""
+        """Answer one caller until it disconnects."""
         with suppress(OSError, EOFError, ValueError), connection:
             while not self._ending.is_set():
                 request = json.loads(connection.recv_bytes(_MOST))
@@ -161,11 +158,11 @@ class ResidentServer:
                 self._used = time.monotonic()
 
     def _answered(self, request: object) -> bytes:
-        """The answer as JSON; to a request that fails, in words."""
-        known = request if isinstance(request, dict) else {}
+        """The answer as JSON; for a failed request, an error message."""
+        call = request if isinstance(request, dict) else {}
         try:
-            return json.dumps(self._answer(known)).encode()
-        except BaseException as error:  # noqa: BLE001 - the caller is to have an answer
+            return json.dumps(self._answer(call)).encode()
+        except BaseException as error:  # noqa: BLE001 - the caller must get an answer
             incident = report(self._environ, error, surface="resident", operation="request")
             words = f"something went wrong in the resident process (incident {incident.id})"
             return json.dumps({"failed": words}).encode()
@@ -175,9 +172,9 @@ class ResidentServer:
         if call == "hello":
             current = request.get("stamp") == self._stamp == resident.program_stamp()
             if not current:
-                # The program was replaced on the disk: a new process will have the new one.
+                # The installed program has changed: a new process will run the new version.
                 self._ending.set()
-            # The name of the socket is a short hash: two environments could share one.
+            # The socket's name is a short hash, so two environments could share it.
             same = request.get("caller", self._caller) == self._caller
             return {"ok": current and same, "pid": os.getpid()}
         if call == "hook":
@@ -191,13 +188,13 @@ class ResidentServer:
     def _hook(self, request: dict[str, Any]) -> str:
         from anaphora.surfaces.hooks.protocols import PROTOCOLS
 
-        client, told = str(request["client"]), request["told"]
+        client, payload = str(request["client"]), request["told"]
         try:
             if is_trial(str(request.get("namespace", ""))):
-                # It is deleted next, and must not stay open here.
+                # A trial's namespace is deleted next, and must not stay open here.
                 return answer_alone(request)
-            return self._hooks_of(request).answer(client, told)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the client goes on
+            return self._hooks_of(request).answer(client, payload)
+        except BaseException as error:  # noqa: BLE001 - the client must never fail
             self._report(request, error)
             return PROTOCOLS[client].silence if client in PROTOCOLS else ""
 
@@ -218,19 +215,16 @@ class ResidentServer:
                 self._hooks[key] = SessionHooks(
                     memory,
                     user=user,
-                    background=self._behind(request),
+                    background=lambda work: self._later.put(self._reported(request, work)),
                     clock=time.time,
                     later=self._after(request),
                 )
-                # The first prompt comes seconds after the start: the model is there by then.
+                # The first prompt follows within seconds; the model is loaded by then.
                 self._later.put(lambda: memory.ready(60))
-                # A synced namespace is kept alike with the other devices while this process lives.
+                # A synced namespace is kept up to date while this process lives.
                 self._later.put(memory.sync.start)
                 self._later.put(memory.mirror.start)
             return self._hooks[key]
-
-    def _behind(self, request: dict[str, Any]) -> Callable[[Callable[[], object]], None]:
-        return lambda work: self._later.put(self._reported(request, work))
 
     def _after(self, request: dict[str, Any]) -> Callable[[float, Callable[[], object]], None]:
         def put_off(seconds: float, work: Callable[[], object]) -> None:
@@ -243,32 +237,30 @@ class ResidentServer:
     def _reported(
         self, request: dict[str, Any], work: Callable[[], object]
     ) -> Callable[[], object]:
-        """Work behind an answer, what goes wrong in it reported as the request's."""
+        """Wrap background work so that its errors are reported as the request's."""
 
         def run() -> None:
             try:
                 work()
-                # What came in gets its vectors while nobody waits.
-                self._hooks_memory(request).ready(60)
-            except BaseException as error:  # noqa: BLE001 - what waits behind it goes on
+                # Embed what was imported, in the background.
+                self._hooks_of(request)
+                names = ("home", "namespace", "conversations", "environ")
+                key = json.dumps({name: request.get(name) for name in names}, sort_keys=True)
+                self._memories[key].ready(60)
+            except BaseException as error:  # noqa: BLE001 - later work goes on
                 self._report(request, error)
 
         return run
 
-    def _hooks_memory(self, request: dict[str, Any]) -> Memory:
-        self._hooks_of(request)
-        names = ("home", "namespace", "conversations", "environ")
-        return self._memories[json.dumps({n: request.get(n) for n in names}, sort_keys=True)]
-
     def _work(self) -> None:
         while (work := self._later.get()) is not None:
-            # What an error of ours says is met again by the next call.
+            # The next call meets the same error and reports it.
             with self._counted(), self._reporting("background"), suppress(AnaphoraError, OSError):
                 work()
 
     def _report(self, request: Mapping[str, Any], error: BaseException) -> None:
-        told = request.get("told")
-        event = str(told.get("hook_event_name", "")) if isinstance(told, dict) else ""
+        payload = request.get("told")
+        event = str(payload.get("hook_event_name", "")) if isinstance(payload, dict) else ""
         environ = request.get("environ")
         report(
             environ if isinstance(environ, dict) else self._environ,
@@ -279,7 +271,7 @@ class ResidentServer:
 
     @contextmanager
     def _reporting(self, operation: str) -> Iterator[None]:
-        """Log what is raised inside: a thread of this process has no caller to tell."""
+        """Log errors raised inside: a thread of this process has no caller to report to."""
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - the process goes on
@@ -302,27 +294,27 @@ class ResidentServer:
 
 
 def _free_arenas() -> None:
-    """Free what models hold for their next run, where one was loaded."""
+    """Free memory that a loaded model reserves for its next run."""
     module = sys.modules.get("anaphora.embed.onnx")
     if module is not None:
         module.shrink_arenas()
 
 
 def _is_ours(connection: Connection) -> bool:
-    """Whether the caller is of the same user, as far as the system tells."""
+    """Whether the caller is the same user, as far as the system can tell."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
-        # The folder of the socket, or the key of the pipe, keeps others out.
+        # The permissions of the socket's folder, or the pipe's key, keep other users out.
         return True
-    with socket.socket(fileno=os.dup(connection.fileno())) as other:
-        if other.family != socket.AF_UNIX:
+    with socket.socket(fileno=os.dup(connection.fileno())) as peer_socket:
+        if peer_socket.family != socket.AF_UNIX:
             return False
-        _, uid, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, peer, 12))
+        _, uid, _ = struct.unpack("3i", peer_socket.getsockopt(socket.SOL_SOCKET, peer, 12))
         return bool(uid == os.getuid())
 
 
 def main() -> None:
-    """Run until idle. Where one runs already, there is nothing to do."""
+    """Run until idle; returns at once if another process runs already."""
     silence_libraries()
     environ = environment()
     minutes = resident.idle_minutes(environ)
@@ -330,7 +322,7 @@ def main() -> None:
         return
     share_heap()
     try:
-        with _alone(environ) as address:
+        with _single_instance(environ) as address:
             if address is None:
                 return
             from multiprocessing.connection import Listener
@@ -343,31 +335,31 @@ def main() -> None:
             finally:
                 with suppress(OSError):
                     listener.close()
-    except BaseException as error:  # noqa: BLE001 - there is no terminal to tell
+    except BaseException as error:  # noqa: BLE001 - there is no terminal to report to
         report(environ, error, surface="resident", operation="start")
         os._exit(1)
-    # Threads of callers that say nothing must not keep the process.
+    # Threads of silent callers must not keep the process alive.
     os._exit(0)
 
 
 @contextmanager
-def _alone(environ: Mapping[str, str]) -> Iterator[str | None]:
-    """The address, for the only process that may listen there; None where another one does."""
+def _single_instance(environ: Mapping[str, str]) -> Iterator[str | None]:
+    """The address to listen on; None if another process does already."""
     address = resident.address(environ)
     if sys.platform == "win32":
-        # A second pipe of this name is refused by the system.
+        # The system refuses a second pipe of this name.
         yield address
         return
     import fcntl
 
-    place = Path(address)
-    with place.with_suffix(".lock").open("w") as held:
+    path = Path(address)
+    with path.with_suffix(".lock").open("w") as lock_file:
         for _ in range(200):
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except OSError:
-                # One of an older version takes a moment to end; one of this version stays.
+                # An older version takes a moment to end; one of this version stays.
                 if _answers(environ):
                     yield None
                     return
@@ -375,8 +367,8 @@ def _alone(environ: Mapping[str, str]) -> Iterator[str | None]:
         else:
             yield None
             return
-        # Whoever had the lock is gone: what is left of it is only a name.
-        place.unlink(missing_ok=True)
+        # The previous owner of the lock is gone, so its socket is only a stale name.
+        path.unlink(missing_ok=True)
         yield address
 
 

@@ -68,16 +68,16 @@ def serve(
     descriptor: int | None = None,
     facts: Mapping[str, object] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. `on_start` is told the URL, port 0 being a free one.
+    """Serve until SIGTERM or SIGINT. `on_start` receives the URL; port 0 chooses a free one.
 
-    So many `processes` answer, the others started by `command`: they are given a `descriptor`
-    through which connections come, take no address, and announce and do nothing else beside.
+    `processes` processes answer; the others are started by `command`. They get a `descriptor`
+    through which connections come, bind no address, and announce nothing.
 
-    `facts` are logged once it listens, beside what is known here.
+    `facts` are logged once the server listens, in addition to its own.
 
     On loopback the user who runs it has a token of their own, and the URL opens the page with it;
-    `open_to_all` asks nobody on this machine for one. With `options.require_token`, and on any
-    other address, only tokens that were made count.
+    `open_to_all` requires none on this machine. With `options.require_token`, and at any other
+    address, only created tokens are valid.
 
     Raises `InvalidInput` for an address that may not be used, `MissingExtra`, `StoreError`.
     """
@@ -90,17 +90,17 @@ def serve(
         HandedConnections,
         Siblings,
         listen,
+        read_own_token,
         refuse_unless_possible,
-        told_own,
     )
 
     refuse_unless_possible(processes)
     first = descriptor is None
-    own = None if first else told_own()
-    options = _with_access(memory, host, options, open_to_all=open_to_all, own=own)
+    own_token = None if first else read_own_token()
+    options = _with_access(memory, host, options, open_to_all=open_to_all, own_token=own_token)
 
     if first:
-        # What a server left that was killed in the middle of an upload.
+        # Remove what a server left behind that was killed during an upload.
         sweep(memory.home)
     else:
         options = replace(options, dream_every=None)
@@ -126,10 +126,10 @@ def serve(
 
     def announce(number: int) -> None:
         if on_start is not None:
-            shown = f"[{host.strip('[]')}]" if ":" in host else host
-            # Behind the # it stays in the browser: no server and no log is told.
+            url_host = f"[{host.strip('[]')}]" if ":" in host else host
+            # The fragment stays in the browser: servers and logs never see it.
             link = f"/#token={options.own}" if options.own else ""
-            on_start(f"http://{shown}:{number}{link}")
+            on_start(f"http://{url_host}:{number}{link}")
         log_start(
             **{
                 "version": __version__,
@@ -140,7 +140,7 @@ def serve(
             }
         )
 
-    # The server hands a signal on when it has stopped: the memory must be closed then, in peace.
+    # uvicorn raises the signal again after stopping; the memory must still be closed in order.
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: None)
     try:
@@ -155,20 +155,20 @@ def serve(
             elif siblings is not None:
                 sockets = [stack.enter_context(listen(host, port))]
                 stack.enter_context(siblings.running(processes - 1))
-            _server(config, handed, siblings, announce).run(sockets=sockets)
+            _announcing_server(config, handed, siblings, announce).run(sockets=sockets)
     except (SystemExit, OSError):
         raise InvalidInput(
             "port", port, f"cannot listen on it at {host}; choose a free port"
         ) from None
 
 
-def _server(
+def _announcing_server(
     config: Config,
     handed: HandedConnections | None,
     siblings: Siblings | None,
     announce: Callable[[int], None],
 ) -> Server:
-    """What runs the application, tells the port that it listens on, or takes what is handed on."""
+    """A server that announces its port, or takes the connections that are handed to it."""
     _, _, uvicorn = need_server()
 
     class AnnouncingServer(uvicorn.Server):  # type: ignore[misc,name-defined]
@@ -177,7 +177,12 @@ def _server(
             if not self.started:
                 return
             if handed is not None:
-                handed.take_in(self._connection)
+                config = self.config
+                handed.take_in(
+                    lambda: config.http_protocol_class(
+                        config, self.server_state, self.lifespan.state
+                    )
+                )
             else:
                 if siblings is not None:
                     await siblings.ready()
@@ -188,16 +193,13 @@ def _server(
                 handed.stop()
             await super().shutdown(sockets=sockets)
 
-        def _connection(self) -> Any:
-            made = self.config.http_protocol_class
-            return made(self.config, self.server_state, self.lifespan.state)
-
     return AnnouncingServer(config)
 
 
 def _with_access(
-    memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool, own: str | None
+    memory: Memory, host: str, options: ServerOptions, *, open_to_all: bool, own_token: str | None
 ) -> ServerOptions:
+    """The options with the tokens and host names that the address requires."""
     if open_to_all and (options.require_token or not is_loopback(host)):
         raise InvalidInput(
             "no-token",
@@ -221,5 +223,5 @@ def _with_access(
         )
     from anaphora.surfaces import access
 
-    own = own or access.own_secret(memory.home)
-    return replace(options, require_token=True, own=own, hosts=(*options.hosts, host))
+    own_token = own_token or access.own_secret(memory.home)
+    return replace(options, require_token=True, own=own_token, hosts=(*options.hosts, host))

@@ -1,4 +1,4 @@
-"""The application: routes, gate, metrics and the page, put together over an open memory."""
+"""Builds the application from routes, gate, metrics and the page, over an open memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         summary="Memory for AI agents, over HTTP.",
         description="Every route works in one namespace, which a header names.",
         version=version("anaphora"),
-        # Their pages load scripts from elsewhere.
+        # Their pages load scripts from other sites.
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -60,7 +60,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     app.state.service = service
     app.state.metrics = figures
     problems.register(app)
-    # Their routes themselves: an included router hides them from whoever looks over all routes.
+    # The routes themselves: an included router would hide them from code that lists all routes.
     for router in (
         audit.router,
         memories.router,
@@ -72,7 +72,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         home.root_router,
         metrics.router,
         conversations.seed_router,
-        sync.own,
+        sync.own_router,
         sync.router,
     ):
         app.router.routes.extend(router.routes)
@@ -86,10 +86,10 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
 
 
 class _PageFiles(StaticFiles):
-    """The files of the page; of any other path it says that there is nothing, whatever is asked."""
+    """The files of the page; 404 for any other path."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file of the page."""
+        """Serve a file of the page."""
         if not is_page("GET", scope["path"]):
             raise HTTPException(404)
         return await super().get_response(path, scope)
@@ -101,18 +101,18 @@ async def _openapi(request: Request) -> Response:
 
 @asynccontextmanager
 async def _life(service: Service, figures: metrics.Metrics) -> AsyncIterator[None]:
-    """While the server runs: dreams now and then. At its end, what has begun is finished."""
+    """Dreams regularly while the server runs; at its end waits for calls in progress."""
     try:
         async with create_task_group() as tasks:
             if service.options.dream_every is not None:
-                tasks.start_soon(_dreaming, service, figures, service.options.dream_every)
+                tasks.start_soon(_dream_regularly, service, figures, service.options.dream_every)
             yield
             tasks.cancel_scope.cancel()
     finally:
         service.finish()
 
 
-async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) -> None:
+async def _dream_regularly(service: Service, figures: metrics.Metrics, seconds: float) -> None:
     while True:
         await sleep(seconds)
         try:
@@ -122,7 +122,8 @@ async def _dreaming(service: Service, figures: metrics.Metrics, seconds: float) 
                 await service.run("deep", view.dream)
                 figures.dreams.labels("done").inc()
         except Exception as error:  # noqa: BLE001 - a server must not end by a dream
-            # The next one may go better. What an error of ours quotes can be a word of a memory.
+            # The next one may succeed. An error of ours may quote a memory, so only its type is
+            # logged.
             if isinstance(error, AnaphoraError | problems.Problem):
                 _log.warning("a background dream failed: %s", type(error).__name__)
             else:

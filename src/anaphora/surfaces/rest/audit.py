@@ -18,7 +18,7 @@ router = LaneRouter("audit")
 
 @router.answers("GET /audit", "The audit trail", list[AuditEntry])
 def entries(memory: Memory, request: Request, query: AuditQuery) -> Any:
-    """What was done, by whom and when, the last first, without a word of it."""
+    """What was done, by whom and when, newest first, without any content."""
     _refuse_others(request)
     return memory.audit.show(
         limit=query.limit,
@@ -29,7 +29,7 @@ def entries(memory: Memory, request: Request, query: AuditQuery) -> Any:
     )
 
 
-@router.answers("GET /audit/status", "Whether a trail is kept", AuditStatus)
+@router.answers("GET /audit/status", "Whether a trail is recorded", AuditStatus)
 def status(memory: Memory, request: Request) -> Any:
     """How many entries it has, and its tip."""
     _refuse_others(request)
@@ -38,7 +38,7 @@ def status(memory: Memory, request: Request) -> Any:
 
 @router.answers("GET /audit/verify", "Verify the audit trail", AuditReport)
 def verify(memory: Memory, request: Request, query: TipQuery) -> Any:
-    """Whether every entry follows from the one before; the first that does not."""
+    """Whether every entry follows from the previous one; the first that does not."""
     _refuse_others(request)
     return memory.audit.verify(query.tip)
 

@@ -1,8 +1,8 @@
-"""Who is let in: Host, Origin, token and namespace, before any route does its work.
+"""Authentication and authorization, before any route does its work: Host, Origin, token, namespace.
 
-By default only this machine's own names are answered (a page elsewhere must not reach us by
-rebinding its name) and no other site's page. A token opens its namespaces alone, and a refusal does
-not tell whether a namespace exists.
+By default only this machine's own names are answered (against DNS rebinding), and no other site's
+page. A token gives access to its namespaces only, and a refusal does not reveal whether a namespace
+exists.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from anaphora.surfaces.rest.problems import Problem
 NAMESPACE_HEADER: Final = "anaphora-namespace"
 _DEFAULT: Final = "default"
 _PAGE_KINDS = (".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2", ".webmanifest")
-# Folders of data, and single routes of data: the page has files beside them, such as /metrics.js.
+# Folders and single routes with data. The page has files beside them, such as /metrics.js.
 _DATA_FOLDERS = ("/v1/", "/v2/", "/conversations/", "/health/")
 _DATA_ROUTES = frozenset({"/conversations", "/health", "/metrics", "/openapi.json"})
 LIVE: Final = "/health/live"
-"""Says that the process answers, and nothing else: who starts it again has no token."""
+"""Says only that the process answers, and needs no token: process supervisors have none."""
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.%]*\]|[^\[\]:]*)(?::\d*)?")
 _CHALLENGE: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="anaphora"'}
 
 
 class Authenticator:
-    """Lets callers in, or refuses them."""
+    """Admits callers, or refuses them."""
 
     def __init__(self, tokens: Tokens, options: ServerOptions) -> None:
         self._tokens = tokens
         self._options = options
-        # Checking a token reads the database, which must not hold up other requests; and it must
-        # not wait behind the calls of those who were let in already.
+        # Checking a token reads the database. It must neither block other requests nor wait behind
+        # the calls of admitted callers.
         self._limiter = CapacityLimiter(4)
 
     def check_place(self, headers: Headers) -> None:
-        """Refuse a request to another name, or from another site's page."""
+        """Refuse a request by another host name, or from another site's page."""
         host = headers.get("host", "")
         if not self._is_ours(host_of(host)):
             raise Problem(421, "host", "this host name is not allowed (--allow-host)")
@@ -61,7 +61,7 @@ class Authenticator:
             raise Problem(403, "origin", "other sites may not call this server")
 
     def is_known_origin(self, origin: str, host: str) -> bool:
-        """Whether it is the server's own origin, or one that was allowed."""
+        """Whether it is the server's own origin, or an allowed one."""
         if origin in self._options.origins:
             return True
         try:
@@ -71,11 +71,11 @@ class Authenticator:
         return parts.scheme in {"http", "https"} and parts.netloc.lower() == host.lower()
 
     async def token_of(self, headers: Headers) -> Token | None:
-        """The token that the request came with; None without one. A bad one is refused."""
-        given = headers.get("authorization")
-        if given is None:
+        """The token of the request, or None. An invalid one is refused."""
+        authorization = headers.get("authorization")
+        if authorization is None:
             return None
-        secret, token = bearer(given), None
+        secret, token = bearer(authorization), None
         if secret is not None:
             if is_own(secret, self._options.own):
                 return OWN
@@ -85,13 +85,13 @@ class Authenticator:
         return token
 
     def caller(self, token: Token | None, method: str, path: str, headers: Headers) -> Caller:
-        """The caller, if the token opens the namespace that the request names."""
+        """The caller, if the token gives access to the namespace that the request names."""
         open_to_all = path == LIVE or is_page(method, path)
         if token is None and self._options.require_token and not open_to_all:
             raise Problem(401, "token", "send Authorization: Bearer <token>", _CHALLENGE)
-        namespace = _namespace(headers)
+        namespace = _read_namespace(headers)
         if token is not None and namespace is None and not token.opens(_DEFAULT):
-            # Not everybody has the default one: without a wish it is the first of those they have.
+            # The token lacks the default namespace: use the first that it has.
             namespace = token.namespaces[0]
         namespace = namespace or _DEFAULT
         if token is not None:
@@ -113,27 +113,27 @@ class Authenticator:
 
 
 def host_of(header: str) -> str:
-    """The name in a Host header, without its port, lower case."""
+    """The host name in a Host header, without port, in lower case."""
     name = header.strip().lower()
     match = _HOST.fullmatch(name)
-    # What is no name with a port is the name of nothing here.
+    # An unparsable value matches no allowed name.
     return name if match is None else match.group(1)
 
 
 def is_page(method: str, path: str) -> bool:
-    """Whether this asks for a file of the page: program text, the same for everybody."""
+    """Whether this requests a file of the page: public program text."""
     if method not in {"GET", "HEAD"} or path in _DATA_ROUTES or path.startswith(_DATA_FOLDERS):
         return False
     return path == "/" or path.endswith(_PAGE_KINDS)
 
 
-def _namespace(headers: Headers) -> str | None:
-    given = headers.get(NAMESPACE_HEADER)
-    if given is None:
+def _read_namespace(headers: Headers) -> str | None:
+    header = headers.get(NAMESPACE_HEADER)
+    if header is None:
         return None
     try:
-        # Header values arrive as Latin-1, whatever was meant.
-        return check_id(given.encode("latin-1").decode("utf-8"))
+        # Header values are decoded as Latin-1; ours are UTF-8.
+        return check_id(header.encode("latin-1").decode("utf-8"))
     except (UnicodeError, InvalidInput):
         reason = "the header Anaphora-Namespace has an invalid name"
         raise Problem(400, "namespace", reason) from None

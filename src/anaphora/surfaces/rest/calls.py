@@ -1,9 +1,8 @@
 """How a route calls the memory: in a bounded number of threads, in the caller's namespace.
 
-Questions, those of many words, changes, projects, deep recall, documents, imports and what else
-takes long have threads of their own: none waits behind another kind. A call whose caller went away
-before it began is not made; one that has begun is finished in its thread, so that nothing is
-half-done. Too many waiting calls are refused.
+Each kind of call (`Kind`) has its own threads, so that none waits behind another kind. A call whose
+client disconnects before it starts is dropped; one that has started is finished in its thread, so
+that nothing is half-done. If too many calls wait, more are refused.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ Kind: TypeAlias = Literal[
 ]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 READS: Final = "__anaphora_reads__"
-"""The mark of an endpoint that answers a question in the body of a POST."""
+"""Marks an endpoint that only reads although it is a POST."""
 VERBATIM_HEADER: Final = "anaphora-verbatim"
-"""With "true" a program of this user's own reads turns word for word."""
+"""With "true", a program of the server's own user gets turns with their secrets."""
 EVENTS_TYPE: Final = "text/event-stream"
 _END: Final = ""
 _THREADS: Final[Mapping[Kind, int]] = {
@@ -76,7 +75,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: the namespace that the request names, and the token that it came with."""
+    """The namespace that a request names, and the token that it came with."""
 
     namespace: str
     token: Token | None
@@ -84,7 +83,7 @@ class Caller:
 
 @dataclass(slots=True)
 class Service:
-    """What all requests share."""
+    """The state that all requests share."""
 
     memory: Memory
     tokens: Tokens
@@ -104,11 +103,11 @@ class Service:
         }
 
     async def run(self, kind: Kind, call: Callable[[], ResultT]) -> ResultT:
-        """What `call` returns or raises, from a worker thread for this kind."""
+        """Run `call` in a worker thread for this kind and return its result."""
         return await self.begin(kind, call)
 
     def begin(self, kind: Kind, call: Callable[[], ResultT]) -> asyncio.Future[ResultT]:
-        """The same, to be awaited. Cancelled before it began, it is not made; a recall ends."""
+        """Start `call` without waiting. Cancelled before it starts, it never runs."""
         waiting = self.options.long_waiting if kind in _THREADS else self.options.waiting
         if len(self.workers[kind].running) >= self._threads[kind] + waiting:
             raise Problem(
@@ -117,11 +116,11 @@ class Service:
         return self.workers[kind].begin(partial(_without_stops, call))
 
     def running(self) -> int:
-        """How many calls are under way or wait."""
+        """The number of calls in progress or waiting."""
         return sum(len(workers.running) for workers in self.workers.values())
 
     def finish(self) -> None:
-        """Wait for what has begun."""
+        """Wait for the calls in progress."""
         for workers in self.workers.values():
             workers.finish(lambda _: None)
 
@@ -133,7 +132,7 @@ class Service:
 
 
 def _without_stops(call: Callable[[], ResultT]) -> ResultT:
-    """What `call` returns. In a worker thread nothing may end the program: it is an error there."""
+    """Run `call`, turning `SystemExit` and the like into an error: a worker must not exit."""
     try:
         return call()
     except STOPS as error:
@@ -141,26 +140,26 @@ def _without_stops(call: Callable[[], ResultT]) -> ResultT:
 
 
 def service_of(request: Request) -> Service:
-    """What the application was made with."""
+    """The service of the application."""
     service: Service = request.app.state.service
     return service
 
 
 def caller_of(request: Request) -> Caller:
-    """Who was let in with this request."""
+    """The authenticated caller of a request."""
     caller: Caller = request.scope["anaphora.caller"]
     return caller
 
 
 def opens_all(request: Request) -> bool:
-    """Whether the caller may know of the whole home, and not of some namespaces alone."""
+    """Whether the caller has access to the whole home rather than some namespaces."""
     return may(caller_of(request).token, "whole_home")
 
 
 def reads_verbatim(request: Request) -> bool:
-    """Whether secrets in turns are not masked: a program of this user's own asks for that."""
-    wanted = request.headers.get(VERBATIM_HEADER) == "true"
-    return wanted and may(caller_of(request).token, "verbatim")
+    """Whether secrets in turns stay unmasked, as a program of the server's own user may ask."""
+    asks = request.headers.get(VERBATIM_HEADER) == "true"
+    return asks and may(caller_of(request).token, "verbatim")
 
 
 async def answer(
@@ -168,24 +167,24 @@ async def answer(
     call: Callable[[Memory], Any],
     status: int | Callable[[Any], int] = 200,
 ) -> Response:
-    """What `call` gives for the caller's namespace, as the JSON of every surface."""
+    """Respond with the result of `call` in the caller's namespace, as JSON."""
     service = service_of(request)
     namespace, kind = caller_of(request).namespace, kind_of(request)
     verbatim = reads_verbatim(request)
 
     def work() -> tuple[Any, str]:
-        # Made into text here, so that the event loop is free for other requests.
+        # Serialised in the worker thread, so that the event loop stays free for other requests.
         with service.permits.held() if kind == "question" else nullcontext():
-            value = call(service.view(namespace))
-            return value, dumps(value if verbatim else mask(value), indent=None)
+            payload = call(service.view(namespace))
+            return payload, dumps(payload if verbatim else mask(payload), indent=None)
 
-    value, text = await _while_there(request, service.begin(kind, work))
-    code = status if isinstance(status, int) else status(value)
-    return Response(text, code, media_type="application/json")
+    payload, body = await _await_unless_gone(request, service.begin(kind, work))
+    code = status if isinstance(status, int) else status(payload)
+    return Response(body, code, media_type="application/json")
 
 
 def is_long(method: str, path: str) -> bool:
-    """Whether this may take long: a model is asked, or a whole namespace or folder gone through."""
+    """Whether this may take long: it asks a model, or processes a whole namespace or folder."""
     return path.startswith(_LONG) and not (method == "GET" and path.startswith(_READ_AT_ONCE))
 
 
@@ -195,7 +194,7 @@ def reads(route: Any, method: str) -> bool:
 
 
 def kind_of(request: Request) -> Kind:
-    """Which threads a request is answered in."""
+    """The kind of threads that a request is answered in."""
     if is_long(request.method, request.url.path):
         path = request.url.path
         return next((kind for start, kind in _LANES.items() if path.startswith(start)), "long")
@@ -203,33 +202,30 @@ def kind_of(request: Request) -> Kind:
         return "project"
     if not reads(request.scope["route"], request.method):
         return "change"
-    return "large" if request.method == "POST" and _is_large(request) else "question"
-
-
-def _is_large(request: Request) -> bool:
-    """Whether a question has many words: they are read one after the other, before any search."""
+    # Long questions are analysed word by word before any search.
     declared = request.headers.get("content-length", "")
-    return not declared.isdecimal() or int(declared) > _LARGE
+    is_large = not declared.isdecimal() or int(declared) > _LARGE
+    return "large" if request.method == "POST" and is_large else "question"
 
 
-async def _while_there(request: Request, work: asyncio.Future[ResultT]) -> ResultT:
-    """What the work gives; if the caller goes, it is given up unless it has begun."""
-    gone = asyncio.ensure_future(_disconnected(request))
-    gone.add_done_callback(lambda _: work.cancel())
+async def _await_unless_gone(request: Request, work: asyncio.Future[ResultT]) -> ResultT:
+    """The result of the work. It is cancelled if the client disconnects before it starts."""
+    disconnected = asyncio.ensure_future(_disconnected(request))
+    disconnected.add_done_callback(lambda _: work.cancel())
     try:
         return await work
     except asyncio.CancelledError:
-        if not gone.done():
+        if not disconnected.done():
             raise
-        # A body that nobody asked for may have been too large.
-        gone.result()
+        # Raises if an unread body was too large.
+        disconnected.result()
         raise ClientDisconnect from None
     finally:
-        gone.cancel()
+        disconnected.cancel()
 
 
 async def _disconnected(request: Request) -> None:
-    """Return when the caller has gone. The body has been read before."""
+    """Return when the client has disconnected. The body was read before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -237,8 +233,8 @@ async def _disconnected(request: Request) -> None:
 def streamed(request: Request, call: Callable[[Callable[[Any], None]], Any]) -> StreamingResponse:
     """Server-sent events of `call(on_step)`: each `step`, and `answer` or `problem` at the end.
 
-    A silent stream has a comment now and then, so that nothing between takes it for dead. A reader
-    who goes away stops nothing: what the call finds is kept.
+    A silent stream gets a comment regularly, so that proxies keep it open. A client that
+    disconnects stops nothing: the result of the call is stored.
     """
     return StreamingResponse(_events(request, call), media_type=EVENTS_TYPE)
 
@@ -250,10 +246,10 @@ async def _events(
     verbatim = reads_verbatim(request)
     loop, waiting = asyncio.get_running_loop(), asyncio.Queue[str]()
 
-    def tell(name: str, value: Any) -> None:
-        # Made into text in the worker's thread; JSON on one line has no line break of its own.
-        shown = value if verbatim else mask(value)
-        text = f"event: {name}\ndata: {dumps(shown, indent=None)}\n\n"
+    def tell(name: str, content: Any) -> None:
+        # Serialised in the worker thread; one-line JSON contains no line breaks.
+        masked = content if verbatim else mask(content)
+        text = f"event: {name}\ndata: {dumps(masked, indent=None)}\n\n"
         loop.call_soon_threadsafe(waiting.put_nowait, text)
 
     running = asyncio.ensure_future(
@@ -262,28 +258,27 @@ async def _events(
     running.add_done_callback(lambda _: loop.call_soon(waiting.put_nowait, _END))
     try:
         yield ": the steps come as they happen\n\n"
-        while (text := await _next(waiting, service.options.heartbeat)) != _END:
+        while True:
+            try:
+                text = await asyncio.wait_for(waiting.get(), service.options.heartbeat)
+            except TimeoutError:
+                text = ": still at it\n\n"
+            if text == _END:
+                break
             yield text
         yield _last_event(running, scope, verbatim=verbatim)
     finally:
-        # Cancelling the wait does not end a call that has begun.
+        # Cancelling the future does not end a call in progress.
         running.cancel()
-
-
-async def _next(waiting: asyncio.Queue[str], heartbeat: float) -> str:
-    try:
-        return await asyncio.wait_for(waiting.get(), heartbeat)
-    except TimeoutError:
-        return ": still at it\n\n"
 
 
 def _last_event(running: asyncio.Future[Any], scope: Scope, *, verbatim: bool) -> str:
     try:
-        value = running.result()
-        shown = value if verbatim else mask(value)
-        return f"event: answer\ndata: {dumps(shown, indent=None)}\n\n"
+        payload = running.result()
+        masked = payload if verbatim else mask(payload)
+        return f"event: answer\ndata: {dumps(masked, indent=None)}\n\n"
     except (asyncio.CancelledError, *STOPS):
         raise
-    except BaseException as error:  # noqa: BLE001 - the stream ends in words
-        said = problem_of_any(error, scope).body
-    return f"event: problem\ndata: {bytes(said).decode()}\n\n"
+    except BaseException as error:  # noqa: BLE001 - the stream ends with a problem document
+        body = problem_of_any(error, scope).body
+    return f"event: problem\ndata: {bytes(body).decode()}\n\n"

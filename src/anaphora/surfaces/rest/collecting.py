@@ -1,8 +1,8 @@
-"""Short pauses of Python's collector of garbage, for a process that answers for a long time.
+"""Short pauses of Python's garbage collector, for a long-running process.
 
-A whole collection goes through everything that lives, indexes and libraries, while every request
-waits: 60 ms and more at 10,000 memories. What has survived one is left out of the next ones. Now
-and then all of it is gone through once more, so that nothing is kept for good.
+A full collection visits every live object, indexes and libraries included, while every request
+waits: 60 ms and more at 10,000 memories. Objects that survive one are excluded from the next ones.
+Occasionally all are visited again, so that no garbage is kept for good.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 EVERY: Final = 600.0
-"""Seconds after which all is gone through again."""
+"""Seconds after which all objects are visited again."""
 _WHOLE: Final = 2
 
 
 @contextmanager
 def short_collections(clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """While inside, whole collections leave out what has survived one."""
+    """Within the context, full collections exclude objects that have survived one."""
     begun = clock()
 
-    def collected(phase: str, told: dict[str, Any]) -> None:
+    def collected(phase: str, info: dict[str, Any]) -> None:
         nonlocal begun
-        if phase != "stop" or told["generation"] != _WHOLE:
+        if phase != "stop" or info["generation"] != _WHOLE:
             return
         if clock() - begun < EVERY:
             gc.freeze()
         else:
             begun = clock()
-            # The next one goes through all of it.
+            # The next collection visits all objects.
             gc.unfreeze()
 
     gc.callbacks.append(collected)

@@ -1,4 +1,4 @@
-"""The routes of projects: index them, take notes, recall for a task."""
+"""The routes of projects: index them, store notes, recall for a task."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_projects(memory: Memory) -> Any:
 
 @router.answers("POST /projects", "Index a project", IndexReport)
 def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
-    """A folder on the server's machine, one of those that it was told of; the token must allow it.
+    """A folder on the server's machine, within its --projects folders; the token must allow it.
 
     The user who runs the server may name any, with the token that it made at its start.
     """
@@ -85,7 +85,7 @@ def warm_up(memory: Memory, query: WarmUpQuery) -> Any:
 
 @router.answers("GET /observations", "List notes", Notes)
 def notes(memory: Memory, query: NotesQuery) -> Any:
-    """Those that hold, the latest first."""
+    """Current notes, latest first."""
     return memory.notes(query.project, limit=query.limit)
 
 
@@ -108,25 +108,25 @@ def write_diary(memory: Memory, body: NewDiaryEntry) -> Any:
 
 
 def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
-    """The folder, if this caller may have it read.
+    """The folder, if this caller may index it.
 
-    Who indexes a folder can recall its words: a caller must not open the server's whole disk, other
-    namespaces' threads among it, or what only the server's own user can read.
+    An indexed folder can be recalled: a caller must not get at the server's whole disk, such as
+    other namespaces' threads or files that only the server's user can read.
     """
     if not may(caller.token, "index"):
         raise Problem(
             403, "project", "this token may not index (anaphora token create --may-index)"
         )
     try:
-        place = Path(root).expanduser()
-        if not place.is_absolute():
+        path = Path(root).expanduser()
+        if not path.is_absolute():
             raise ValueError
-        place = place.resolve()
+        path = path.resolve()
     except (OSError, RuntimeError, ValueError):
         raise Problem(422, "invalid_input", "root: expected an absolute path of a folder") from None
     if may(caller.token, "any_folder"):
-        return place
+        return path
     for allowed in options.projects:
-        if place.is_relative_to(allowed.expanduser().resolve()):
-            return place
+        if path.is_relative_to(allowed.expanduser().resolve()):
+            return path
     raise Problem(403, "project", "only folders under --projects may be indexed")

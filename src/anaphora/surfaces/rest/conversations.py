@@ -41,7 +41,7 @@ from anaphora.surfaces.rest.shapes import (
     Waiting,
 )
 from anaphora.surfaces.wire import must_exist, recalled_turns, times_between
-from anaphora.values.conversations import NewTurn, ThreadSummary
+from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import Page
 
 router = LaneRouter("conversation")
@@ -51,24 +51,40 @@ Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 @router.answers("POST /conversations/recall", "Recall turns", TurnHits, reads=True)
 def recall_conversation(memory: Memory, body: TurnQuestion) -> Any:
-    """The turns of one conversation, or of all, that matter for the query."""
-    given = body.given()
-    return recalled_turns(memory, **given | times_between(given, memory.local_time))
+    """The turns of one conversation, or of all, that are relevant to the query."""
+    fields = body.given()
+    return recalled_turns(memory, **fields | times_between(fields, memory.local_time))
 
 
 @router.answers("GET /conversations", "List conversations", ConversationPage)
 def list_conversations(memory: Memory, query: PageQuery) -> Any:
-    """The newest first. `cursor` of a page gets the next one, whatever was written meanwhile."""
-    return _page(memory, query.limit, _read_cursor(query.cursor))
+    """Newest first. `cursor` of a page gets the next one, even if turns were added meanwhile."""
+    cursor = _read_cursor(query.cursor)
+    summaries = sorted(memory.conversations.list(), key=lambda summary: summary.conversation_id)
+    summaries.sort(key=lambda summary: summary.updated, reverse=True)
+    if cursor is not None:
+        then, last = cursor
+        last = named_so(last, (summary.conversation_id for summary in summaries))
+        summaries = [
+            summary
+            for summary in summaries
+            if summary.updated < then
+            or (summary.updated == then and summary.conversation_id > last)
+        ]
+    page = summaries[: query.limit]
+    if len(summaries) <= query.limit:
+        return Page(tuple(page), None)
+    fields = json.dumps([page[-1].updated.isoformat(), mask_handle(page[-1].conversation_id)])
+    return Page(tuple(page), base64.urlsafe_b64encode(fields.encode()).decode().rstrip("="))
 
 
 @router.answers("GET /conversations/{conversation_id}", "One conversation", ThreadShape)
 def get_conversation(memory: Memory, conversation_id: Name, query: ThreadQuery) -> Any:
     """Every word of it, or its `last` turns."""
-    found = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+    thread = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
     if query.last is None:
-        return found
-    return replace(found, turns=found.turns[max(0, len(found.turns) - query.last) :])
+        return thread
+    return replace(thread, turns=thread.turns[max(0, len(thread.turns) - query.last) :])
 
 
 @router.answers("GET /conversations/{conversation_id}/tool-calls", "What tools did", ToolCalls)
@@ -77,15 +93,21 @@ def tool_calls(memory: Memory, conversation_id: Name) -> Any:
     return memory.tool_calls(conversation_id)
 
 
-@router.answers("POST /conversations/{conversation_id}/turns", "Keep turns", Appended, 201)
+@router.answers("POST /conversations/{conversation_id}/turns", "Store turns", Appended, 201)
 def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk.
 
     A user's turn without a speaker gets the name of the person that the token was made for.
     """
-    turns = [_by_person(NewTurn(**turn.given())) for turn in body.turns]
-    places = memory.conversations.extend(conversation_id, turns, title=body.title)
-    return {"conversation_id": conversation_id, "indexes": list(places)}
+    person = call_origin().person
+    turns = [NewTurn(**turn.given()) for turn in body.turns]
+    if person:
+        turns = [
+            replace(turn, speaker=person) if turn.role == "user" and turn.speaker is None else turn
+            for turn in turns
+        ]
+    indexes = memory.conversations.extend(conversation_id, turns, title=body.title)
+    return {"conversation_id": conversation_id, "indexes": list(indexes)}
 
 
 @router.answers("POST /conversations/{conversation_id}/end", "End a session", Waiting)
@@ -96,7 +118,7 @@ def end_session(memory: Memory, conversation_id: Name) -> Any:
 
 @router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)
 def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
-    """An empty title lets the first question stand for it again."""
+    """With an empty title, the first question becomes the title again."""
     done = memory.conversations.set_title(conversation_id, body.title)
     must_exist(done, "conversation", conversation_id)
     return {"conversation_id": conversation_id, "title": body.title}
@@ -104,14 +126,14 @@ def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
 
 @router.answers("DELETE /conversations/{conversation_id}", "Delete a conversation", Deleted)
 def delete_conversation(memory: Memory, conversation_id: Name) -> Any:
-    """Gone for real: file, index and side notes."""
+    """Deleted for good: file, index and notes on the session."""
     must_exist(memory.conversations.delete(conversation_id), "conversation", conversation_id)
     return {"deleted": conversation_id}
 
 
 @router.answers(
     "POST /conversations/{conversation_id}/turns/{index}/redact",
-    "Take the words of a turn out",
+    "Redact a turn",
     Redacted,
 )
 def redact_turn(memory: Memory, conversation_id: Name, index: Index) -> Any:
@@ -142,40 +164,16 @@ async def get_seed_conversation(request: Request, conversation_id: Name) -> Resp
         try:
             must_exist(threads.get(conversation_id), "conversation", conversation_id)
         except InvalidInput:
-            # What can name no conversation names none.
+            # An invalid id names no conversation.
             raise NotFound("conversation", conversation_id) from None
-        data = threads.read_file(threads.standing_id(conversation_id))[0]
-        return data if verbatim else _masked_record(data)
+        content = threads.read_file(threads.standing_id(conversation_id))[0]
+        if verbatim:
+            return content
+        stored = json.loads(content)
+        masked = mask(stored)
+        return content if masked == stored else json.dumps(masked, ensure_ascii=False).encode()
 
     return Response(await service.run("question", record), media_type="application/json")
-
-
-def _masked_record(data: bytes) -> bytes:
-    """The record with the secrets in its texts masked; the same bytes where there is none."""
-    record = json.loads(data)
-    masked = mask(record)
-    return data if masked == record else json.dumps(masked, ensure_ascii=False).encode()
-
-
-def _page(memory: Memory, limit: int, after: tuple[datetime, str] | None) -> Page[ThreadSummary]:
-    found = sorted(memory.conversations.list(), key=lambda one: one.conversation_id)
-    found.sort(key=lambda one: one.updated, reverse=True)
-    if after is not None:
-        then, last = after
-        last = named_so(last, (one.conversation_id for one in found))
-        found = [
-            one
-            for one in found
-            if one.updated < then or (one.updated == then and one.conversation_id > last)
-        ]
-    items = found[:limit]
-    more = len(found) > limit
-    return Page(tuple(items), _cursor(items[-1]) if more else None)
-
-
-def _cursor(last: ThreadSummary) -> str:
-    given = json.dumps([last.updated.isoformat(), mask_handle(last.conversation_id)])
-    return base64.urlsafe_b64encode(given.encode()).decode().rstrip("=")
 
 
 def _read_cursor(cursor: str | None) -> tuple[datetime, str] | None:
@@ -190,10 +188,3 @@ def _read_cursor(cursor: str | None) -> tuple[datetime, str] | None:
     except (ValueError, TypeError, binascii.Error, RecursionError):
         raise InvalidInput("cursor", cursor, "expected a cursor from an earlier page") from None
     return moment, last
-
-
-def _by_person(turn: NewTurn) -> NewTurn:
-    person = call_origin().person
-    if turn.role != "user" or turn.speaker is not None or not person:
-        return turn
-    return replace(turn, speaker=person)

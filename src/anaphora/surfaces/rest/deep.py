@@ -1,4 +1,4 @@
-"""The routes of deep recall: questions that need more than a search, and what comes of them."""
+"""The routes of deep recall: questions that need more than a search, and their results."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def gaps(memory: Memory, query: GapQuery) -> Any:
     return memory.gaps(None if query.status == "all" else query.status)
 
 
-@router.answers("POST /extract", "Take facts out", Extracted)
+@router.answers("POST /extract", "Extract facts", Extracted)
 def extract(memory: Memory, body: ExtractWish) -> Any:
     """At most 20 lasting facts of a conversation, each bound to its turns."""
     return memory.extract(**body.given())
@@ -74,7 +74,7 @@ def dream(memory: Memory, body: DreamWish) -> Any:
     return memory.dream(**body.given())
 
 
-@router.answers("POST /jobs", "Run what waits", DreamReport)
+@router.answers("POST /jobs", "Run queued jobs", DreamReport)
 def run_jobs(memory: Memory) -> Any:
     """What ended sessions have queued: extractions, then a dream that asks no model."""
     return memory.run_jobs()
@@ -82,7 +82,7 @@ def run_jobs(memory: Memory) -> Any:
 
 @router.answers("GET /traces", "How answers were found", Traces)
 def traces(memory: Memory, query: TraceQuery) -> Any:
-    """The newest of those that were kept."""
+    """The newest of the stored ones."""
     return memory.traces(query.limit)
 
 

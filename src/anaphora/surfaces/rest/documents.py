@@ -1,4 +1,4 @@
-"""The routes of documents: files whose text is kept."""
+"""The routes of documents: files stored as text."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
     },
 )
 async def add_document(request: Request, query: Annotated[NewDocumentQuery, Query()]) -> Response:
-    """201 when it is new, or a new version of its name; 200 when these bytes are kept already."""
-    data = await request.body()
+    """201 when it is new, or a new version of its name; 200 when these bytes are stored already."""
+    content = await request.body()
 
     def taken(memory: Memory) -> AddedDocument:
         return memory.add_document(
-            data,
+            content,
             name=query.name,
             title=query.title,
             date=query.date,
@@ -72,13 +72,13 @@ def document_history(memory: Memory, query: DocumentNameQuery) -> Any:
 
 @router.answers("GET /documents/{document_id}", "One document", Document)
 def document(memory: Memory, document_id: Name) -> Any:
-    """What is known of it, without its text."""
+    """Its properties, without its text."""
     return memory.document(document_id)
 
 
 @router.answers("GET /documents/{document_id}/sections", "The text of a document", SectionList)
 def document_sections(memory: Memory, document_id: Name) -> Any:
-    """Its sections in order, each with page, headings and place."""
+    """Its sections in order, each with page, headings and position."""
     return memory.document_sections(document_id)
 
 
@@ -88,14 +88,14 @@ def document_sections(memory: Memory, document_id: Name) -> Any:
     responses={200: {"description": "Its bytes, as they were added.", "content": _BYTES}},
 )
 async def document_file(request: Request, document_id: Name) -> Response:
-    """404 also where only its text was kept."""
+    """404 also if only its text was stored."""
     service, namespace = service_of(request), caller_of(request).namespace
-    data = await service.run(
+    content = await service.run(
         "question", partial(service.view(namespace).document_file, document_id)
     )
-    # Never shown as a page of this server: it may hold scripts.
+    # Never rendered as a page of this server: it may contain scripts.
     headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
-    return Response(data, media_type="application/octet-stream", headers=headers)
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 @router.answers("DELETE /documents/{document_id}", "Forget a document", Forgotten)

@@ -1,8 +1,7 @@
-"""The gate: what every request goes through on its way in, and every answer on its way out.
+"""The gate: checks every request on its way in, and completes every response on its way out.
 
-Middleware puts a `Caller` into the scope, limits how much, how often and how long, and adds the
-headers that a browser needs to keep the page safe. A refusal is a problem document; nothing of the
-body was read by then.
+The middleware puts a `Caller` into the scope, limits size, rate and time, and adds the headers that
+keep the page safe in a browser. A refusal is a problem document, sent before the body is read.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ _IMPORT: Final = "/v1/import"
 
 @dataclass(slots=True)
 class Buckets:
-    """A token bucket for each key: `rate` a second on average, `burst` at once. Rate 0: no limit.
+    """A token bucket for each key: `rate` per second on average, `burst` at once. Rate 0: no limit.
 
-    Keys that were not used for longest are forgotten first; theirs are full by then.
+    The least recently used keys are dropped first; their buckets are full by then.
     """
 
     rate: float
@@ -55,18 +54,18 @@ class Buckets:
     _kept: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
 
     def take(self, key: str) -> None:
-        """Take one from the key's bucket. Raises the problem 429, with when to come again."""
+        """Take one from the key's bucket. Raises the problem 429, with the time to retry."""
         if not self.rate:
             return
         now = self.clock()
-        left, then = self._kept.pop(key, (float(self.burst), now))
-        left = min(float(self.burst), left + (now - then) * self.rate)
-        allowed = left >= 1.0
-        self._kept[key] = (left - 1.0 if allowed else left, now)
+        tokens, then = self._kept.pop(key, (float(self.burst), now))
+        tokens = min(float(self.burst), tokens + (now - then) * self.rate)
+        allowed = tokens >= 1.0
+        self._kept[key] = (tokens - 1.0 if allowed else tokens, now)
         while len(self._kept) > _MOST_KEYS:
             self._kept.popitem(last=False)
         if not allowed:
-            seconds = max(1, math.ceil((1.0 - left) / self.rate))
+            seconds = max(1, math.ceil((1.0 - tokens) / self.rate))
             raise Problem(
                 429,
                 "rate",
@@ -77,47 +76,47 @@ class Buckets:
 
 @dataclass(slots=True)
 class RequestBody:
-    """A body as it comes. `ended` says that nothing more of it will."""
+    """A request body as it arrives. `ended` means that no more of it will come."""
 
     _receive: Receive
     ended: bool = False
 
     async def receive(self) -> Message:
-        """The next piece, or that the caller has gone."""
+        """The next chunk, or the message that the client has disconnected."""
         message = await self._receive()
         if message["type"] != "http.request" or not message.get("more_body", False):
             self.ended = True
         return message
 
     async def take(self, most: int, seconds: float) -> None:
-        """Throw away what comes: at most so many bytes, for at most so long."""
-        taken = 0
+        """Discard incoming data: up to `most` bytes, for up to `seconds`."""
+        received = 0
         with move_on_after(seconds):
-            while not self.ended and taken < most:
-                taken += len((await self.receive()).get("body", b""))
+            while not self.ended and received < most:
+                received += len((await self.receive()).get("body", b""))
 
 
 def limited_body(receive: Receive, limit: int, declared: str | None, *, wanted: bool) -> Receive:
     """`receive`, but a body of more than `limit` bytes raises the problem 413.
 
-    One that is not `wanted` is thrown away: nobody reads it but to see whether the caller is still
-    there, and by then the answer has begun and nothing can be refused any more.
+    A body that is not `wanted` is discarded: it is read only to notice a disconnect, when the
+    response has begun and can no longer be refused.
     """
     if declared is not None and declared.isdecimal():
-        # So many digits that Python refuses to read them are too many in any case.
+        # A number with more digits than Python converts is too large in any case.
         digits = declared.lstrip("0")
         if len(digits) > _DIGITS or int(digits or "0") > limit:
             raise _too_large(limit)
-    seen = 0
+    received = 0
 
     async def receive_counted() -> Message:
-        nonlocal seen
+        nonlocal received
         message = await receive()
         if message["type"] == "http.request":
-            seen += len(message.get("body", b""))
+            received += len(message.get("body", b""))
             if not wanted:
                 return {**message, "body": b""}
-            if seen > limit:
+            if received > limit:
                 raise _too_large(limit)
         return message
 
@@ -129,7 +128,7 @@ def _too_large(limit: int) -> Problem:
 
 
 def _check_query(query: bytes) -> None:
-    """Bytes that are neither escaped nor UTF-8 would fail whoever reads the address later on."""
+    """Refuse bytes that are neither escaped nor UTF-8: later code could not decode them."""
     try:
         query.decode()
     except UnicodeDecodeError as error:
@@ -149,13 +148,13 @@ _SAFE: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _WITH_BODY: Final = frozenset({"POST", "PATCH", "PUT"})
-# What is still coming of a body that was refused is taken for so long, so that who sends all of it
-# before reading finds the answer, and not a connection that was reset.
+# The rest of a refused body is received up to these limits, so that a client that sends all of it
+# before reading gets the response instead of a connection reset.
 _TAKEN, _TAKEN_SECONDS = 16 * 1024 * 1024, 5.0
 
 
 class Gate:
-    """Middleware around everything but the measuring of it."""
+    """Middleware around everything but the metrics."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
@@ -164,24 +163,24 @@ class Gate:
         self._buckets = Buckets(service.options.rate, service.options.burst, service.options.clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the life of the server."""
+        """Handle one request, or the lifespan of the server."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            # There are no other conversations than requests here.
+            # Only HTTP is supported.
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = Headers(scope=scope)
-        wanted = scope["method"] in _WITH_BODY
-        coming = RequestBody(receive, ended=not wanted)
+        has_body = scope["method"] in _WITH_BODY
+        coming = RequestBody(receive, ended=not has_body)
         scope.setdefault(REQUEST_ID, new_id())
         page = is_page(scope["method"], scope["path"])
         answer = _ResponseWriter(send, coming, page, scope[REQUEST_ID])
         receive = coming.receive
         try:
             if "transfer-encoding" in headers and "content-length" in headers:
-                # Two lengths of one body: who stands between may have believed the other.
+                # Two lengths of one body: a proxy may have believed the other (request smuggling).
                 reason = "expected either Content-Length or Transfer-Encoding"
                 raise Problem(400, "unreadable", reason, {"Connection": "close"})
             _check_query(scope["query_string"])
@@ -190,26 +189,30 @@ class Gate:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await self._preflight(headers)(scope, receive, answer.send)
                 return
-            await self._let_in(scope, headers)
+            await self._admit(scope, headers)
             method, path, options = scope["method"], scope["path"], self._options
             limit = {
                 _IMPORT: options.import_limit,
                 _DOCUMENTS: options.document_limit,
             }.get(path, options.body_limit)
-            body = limited_body(receive, limit, headers.get("content-length"), wanted=wanted)
+            body = limited_body(receive, limit, headers.get("content-length"), wanted=has_body)
             seconds = options.long_seconds if is_long(method, path) else options.seconds
-            with called_from(_origin_of(scope)), fail_after(seconds):
+            token = scope["anaphora.caller"].token
+            origin = CallOrigin("http")
+            if token is not None:
+                origin = CallOrigin("http", token=token.name, person=token.person)
+            with called_from(origin), fail_after(seconds):
                 await self._app(scope, body, answer.send)
         except (CancelledError, *STOPS):
             raise
-        except BaseException as error:  # noqa: BLE001 - every request has an answer
-            await self._failed(error, scope, receive, answer)
+        except BaseException as error:  # noqa: BLE001 - every request gets a response
+            await self._answer_failure(error, scope, receive, answer)
 
-    async def _failed(
+    async def _answer_failure(
         self, error: BaseException, scope: Scope, receive: Receive, answer: _ResponseWriter
     ) -> None:
         if answer.begun:
-            # The connection ends before the answer does: the caller knows that a part is missing.
+            # The connection ends before the response does, so the client knows that it is cut.
             if isinstance(error, AnaphoraError | Problem | TimeoutError):
                 _log.warning("request %s: cut short (%s)", scope[REQUEST_ID], type(error).__name__)
             else:
@@ -223,17 +226,17 @@ class Gate:
             return
         await problem_of_any(error, scope)(scope, receive, answer.send)
 
-    async def _let_in(self, scope: Scope, headers: Headers) -> None:
+    async def _admit(self, scope: Scope, headers: Headers) -> None:
         address = scope.get("client") or ("unknown", 0)
         try:
             token = await self._auth.token_of(headers)
         except StoreError:
-            # A process that answers is alive, whatever its database is.
+            # The process is alive even if its database is not.
             if scope["path"] != LIVE:
                 raise
             token = None
         except Problem:
-            # Guessing is limited like everything else.
+            # Guessing tokens counts against the rate limit, too.
             self._buckets.take(f"address {address[0]}")
             raise
         self._buckets.take(f"token {token.id}" if token else f"address {address[0]}")
@@ -256,16 +259,8 @@ class Gate:
         )
 
 
-def _origin_of(scope: Scope) -> CallOrigin:
-    """Where the calls of a request come from, as an audit trail tells it."""
-    token = scope["anaphora.caller"].token
-    if token is None:
-        return CallOrigin("http")
-    return CallOrigin("http", token=token.name, person=token.person)
-
-
 class _ResponseWriter:
-    """What goes out: with safe headers, and for an allowed origin with those that allow it."""
+    """Sends the response with security headers, and with CORS headers for an allowed origin."""
 
     def __init__(self, send: Send, coming: RequestBody, page: bool, request_id: str) -> None:
         self._send = send
@@ -276,12 +271,12 @@ class _ResponseWriter:
         self.allowed: str | None = None
 
     async def send(self, message: Message) -> None:
-        """Pass a message on."""
+        """Send a message on."""
         if message["type"] == "http.response.start":
             self.begun = True
             headers = MutableHeaders(scope=message)
-            for name, value in _SAFE.items():
-                headers[name] = value
+            for name, content in _SAFE.items():
+                headers[name] = content
             headers[REQUEST_HEADER] = self._request_id
             headers.setdefault("Cache-Control", "no-cache" if self._page else "no-store")
             if self.allowed is not None:

@@ -1,4 +1,4 @@
-"""The routes of a whole home: who asks, what it holds, whether it is well, export and import.
+"""The routes of a whole home: session, access, statistics, health, export and import.
 
 `/health` says whether this server can serve now: every part with its state, 200 when all are well
 and 503 when one is not. `/health/live` says that its process answers.
@@ -43,12 +43,12 @@ _CHUNK = 1 << 18
 _SENT = "upload"
 _TOLD = 10
 EXPORTED_HEADER = "Anaphora-Exported"
-"""What an export holds, as JSON, beside the export itself."""
+"""What an export contains, as JSON, in a header of the export itself."""
 
 
-@router.answers("GET /session", "Who asks", Session)
+@router.answers("GET /session", "The caller", Session)
 def session(memory: Memory, request: Request) -> Any:
-    """What the caller may open: by a token its namespaces, else all that hold or held anything."""
+    """What the caller has access to: the namespaces of its token, else all."""
     token = caller_of(request).token
     names = token.namespaces if token is not None else (EVERYTHING,)
     return {
@@ -73,22 +73,22 @@ def access(memory: Memory, request: Request) -> Any:
 
 @router.answers("DELETE /namespaces/{name}", "Delete a namespace", DeletedNamespace)
 def delete_namespace(memory: Memory, request: Request, name: Name) -> Any:
-    """All that it holds or held is gone. It takes a token that opens all namespaces."""
+    """Deletes everything in it. Requires a token for all namespaces."""
     if not opens_all(request):
         reason = "namespaces are deleted by tokens that open all of them"
         raise Problem(403, "namespace", reason)
     return memory.delete_namespace(name)
 
 
-@router.answers("GET /stats", "What there is", Stats)
+@router.answers("GET /stats", "Statistics", Stats)
 def stats(memory: Memory, request: Request) -> Any:
     """What this namespace contains, and its size on disk.
 
-    A token that does not open every namespace is not told where the home lies, and how large it is.
+    Without a token for all namespaces, the path and the size of the home are left out.
     """
-    found = memory.stats()
-    own = {part: size for part, size in found.bytes.items() if part != "truth"}
-    return found if opens_all(request) else replace(found, home="", bytes=own)
+    figures = memory.stats()
+    visible = {part: size for part, size in figures.bytes.items() if part != "truth"}
+    return figures if opens_all(request) else replace(figures, home="", bytes=visible)
 
 
 @router.answers("GET /ready", "Wait until all is indexed", Ready)
@@ -125,10 +125,15 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
                 format=query.format,
                 again=query.again,
                 embed=False,
-                # Of what a browser sends no folder counts.
+                # Browsers may send a path; only the file name counts.
                 name=query.name.replace("\\", "/").rpartition("/")[2],
             )
-            return _as_sent(report, str(spool.path))
+            # The report names the upload instead of its temporary path.
+            problems = (
+                replace(problem, path=problem.path.replace(str(spool.path), _SENT))
+                for problem in report.problems
+            )
+            return replace(report, problems=tuple(problems))
 
         return await answer(request, taken)
 
@@ -148,7 +153,7 @@ async def export(request: Request) -> Response:
     service, namespace = service_of(request), caller_of(request).namespace
     masked = not reads_verbatim(request)
 
-    # It is closed with the answer.
+    # Closed at the end of the response.
     after = ExitStack()
 
     def written() -> tuple[BinaryIO, Exported]:
@@ -165,13 +170,13 @@ async def export(request: Request) -> Response:
 
     async def parts() -> AsyncIterator[bytes]:
         with after:
-            while data := await service.run("change", partial(file.read, _CHUNK)):
-                yield data
+            while chunk := await service.run("change", partial(file.read, _CHUNK)):
+                yield chunk
 
     headers = {
         "Content-Length": str(size),
         "Content-Disposition": 'attachment; filename="anaphora-export.jsonl"',
-        EXPORTED_HEADER: _told(exported),
+        EXPORTED_HEADER: _export_header(exported),
     }
     return StreamingResponse(parts(), media_type=EXPORT_TYPE, headers=headers)
 
@@ -187,31 +192,27 @@ def health(memory: Memory, request: Request) -> Any:
 
     Jobs are those of all namespaces; who does not open them all is told of the asked one's.
     """
-    found = memory.health()
-    return found if opens_all(request) else replace(found, jobs=memory.stats().jobs)
+    report = memory.health()
+    return report if opens_all(request) else replace(report, jobs=memory.stats().jobs)
 
 
 @root_router.get(
     "/health/live", summary="Whether the process answers", responses={200: {"model": Live}}
 )
 async def live(request: Request) -> Response:
-    """Nothing is looked at: an answer is the answer."""
+    """Nothing is checked: any answer means that the process is alive."""
     return Response('{"ok":true}', media_type="application/json")
 
 
-def _told(exported: Exported) -> str:
-    """What was exported, for a header: of what could not be read no more than fits one."""
-    # Of a file the name alone: where this server keeps it is nobody's concern.
-    names = (replace(one, path=Path(one.path).name) for one in exported.problems[:_TOLD])
-    told = replace(exported, problems=tuple(names))
+def _export_header(exported: Exported) -> str:
+    """What was exported, for a header, with as many problems as fit into one."""
+    # Only the names of files: where the server stores them is internal.
+    names = (
+        replace(problem, path=Path(problem.path).name) for problem in exported.problems[:_TOLD]
+    )
+    summary = replace(exported, problems=tuple(names))
     if len(exported.problems) > _TOLD:
         more = ImportProblem("", "", f"{len(exported.problems) - _TOLD} more could not be read")
-        told = replace(told, problems=(*told.problems, more))
-    # A header takes no other characters.
-    return json.dumps(plain(told), ensure_ascii=True)
-
-
-def _as_sent(report: ImportReport, path: str) -> ImportReport:
-    """The report without where the upload lay."""
-    problems = (replace(one, path=one.path.replace(path, _SENT)) for one in report.problems)
-    return replace(report, problems=tuple(problems))
+        summary = replace(summary, problems=(*summary.problems, more))
+    # Headers are limited to ASCII.
+    return json.dumps(plain(summary), ensure_ascii=True)

@@ -50,14 +50,14 @@ router = LaneRouter("memory")
     or_else=(200, lambda done: done.action == "reinforced"),
 )
 def remember(memory: Memory, body: NewMemoryBody) -> Any:
-    """201 when it is new, 200 when it was known and is reinforced. Secrets are taken out first."""
+    """201 when it is new, 200 when it was known and is reinforced. Secrets are redacted first."""
     return memory.remember(**body.given())
 
 
 @router.answers("POST /memories/many", "Remember many things", list[Remembered], 201)
 def remember_many(memory: Memory, body: NewMemories) -> Any:
-    """As if one after the other; all are checked before any is kept."""
-    return memory.remember_many([item.given() for item in body.items])
+    """As if one after the other; all are checked before any is stored."""
+    return memory.remember_many([new.given() for new in body.items])
 
 
 @router.answers("GET /memories", "List memories", MemoryPage)
@@ -69,9 +69,9 @@ def list_memories(memory: Memory, query: ListQuery) -> Any:
 @router.answers("POST /search", "Search everything", SearchHits, reads=True)
 def search(memory: Memory, body: SearchQuestion) -> Any:
     """Memories, notes, turns, files and documents in one list, with the words that matched."""
-    given = body.given()
-    given |= times_between(given, memory.local_time)
-    return memory.search(given.pop("query"), **given)
+    fields = body.given()
+    fields |= times_between(fields, memory.local_time)
+    return memory.search(fields.pop("query"), **fields)
 
 
 @router.answers("POST /memories/recall", "Recall memories", Memories, reads=True, shown=False)
@@ -83,7 +83,7 @@ def recall(memory: Memory, body: Ask) -> Any:
 
 @router.answers("GET /core", "The core block", CoreBlock)
 def core_block(memory: Memory, query: CoreQuery) -> Any:
-    """What every session is told: pinned memories in their order, then rules and preferences."""
+    """What every session starts with: pinned memories in order, then rules and preferences."""
     return memory.core_block(budget=query.budget)
 
 
@@ -95,41 +95,41 @@ def pin(memory: Memory, body: Pinning) -> Any:
 
 @router.answers("POST /core/unpin", "Take a memory out of the core block", Pinned)
 def unpin(memory: Memory, body: Unpinning) -> Any:
-    """It stays out until it is pinned, whatever its kind."""
+    """It stays out until it is pinned again."""
     return {"id": memory.unpin(body.id)}
 
 
 @router.answers("GET /contradictions", "Memories that seem to contradict", list[Contradiction])
 def contradictions(memory: Memory, query: ContradictionQuery) -> Any:
-    """Pairs that are close and say otherwise, the last found first; `settled` ones to take back."""
+    """Pairs of similar memories that contradict each other, last found first."""
     return memory.contradictions(settled=query.settled, limit=query.limit)
 
 
 @router.answers("POST /contradictions/settle", "Resolve a contradiction", Contradiction)
 def settle_contradiction(memory: Memory, body: Settling) -> Any:
-    """What no longer holds stays in history and is recalled no more."""
+    """The replaced memory stays in history and is no longer recalled."""
     return memory.settle_contradiction(body.id, body.other_id, body.verdict)
 
 
-@router.answers("POST /contradictions/reopen", "Take a verdict back", Contradiction)
+@router.answers("POST /contradictions/reopen", "Reopen a contradiction", Contradiction)
 def reopen_contradiction(memory: Memory, body: Reopening) -> Any:
-    """What it ended holds again, and the contradiction is open."""
+    """The memory that it ended is current again, and the contradiction is open."""
     return memory.reopen_contradiction(body.id, body.other_id)
 
 
 @router.answers("POST /forget", "Forget memories", Forgotten)
 def forget(memory: Memory, body: Forgetting) -> Any:
-    """One memory, or all that a filter finds, for real. Says what still holds the words."""
+    """One memory, or all that match a filter, for good. Reports what still contains the text."""
     return memory.forget(**body.given())
 
 
-@router.answers("POST /forget/undo", "Bring back what was forgotten", BroughtBack)
+@router.answers("POST /forget/undo", "Undo forgetting", BroughtBack)
 def undo_forget(memory: Memory, body: Unforgetting) -> Any:
-    """What was forgotten with `undoable` or `soft` is recalled again, and what went with it."""
+    """Restores what was forgotten with `undoable` or `soft`, and what was hidden with it."""
     return {"ids": memory.undo_forget(body.id)}
 
 
-@router.answers("GET /resolve", "The whole of a short id", WholeId)
+@router.answers("GET /resolve", "Resolve a short id", WholeId)
 def resolve_id(memory: Memory, query: ShortIdQuery) -> Any:
     """The one id of a memory, note or conversation that ends so."""
     return {"id": memory.resolve_id(query.short, query.kind)}
@@ -143,20 +143,20 @@ def history(memory: Memory, query: PathQuery) -> Any:
 
 @router.answers("GET /memories/{memory_id}", "One memory", MemoryRecord)
 def get_memory(memory: Memory, memory_id: Name) -> Any:
-    """All that is known of it."""
+    """All its properties."""
     return memory.get(memory_id)
 
 
 @router.answers("PATCH /memories/{memory_id}", "Change a memory", Remembered)
 def update_memory(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
     """Another text, payload or path makes a new version; the old one stays in its history."""
-    # What was not sent stays as it is.
+    # Fields that were not sent stay unchanged.
     return memory.update(memory_id, **{name: getattr(body, name) for name in body.model_fields_set})
 
 
 @router.answers("DELETE /memories/{memory_id}", "Forget one memory", Forgotten)
 def delete_memory(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
-    """Gone for real, or after a day if `undoable`; `soft` only takes it out of recall."""
+    """Deleted for good, or after a day if `undoable`; `soft` only takes it out of recall."""
     return memory.forget(memory_id, soft=query.soft, undoable=query.undoable)
 
 
@@ -164,9 +164,9 @@ def _filters(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        filters = json.loads(text)
     except (ValueError, RecursionError):
         raise FilterError("filters", text, "expected a filter in JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(filters, dict):
         raise FilterError("filters", text, "expected a JSON object")
-    return found
+    return filters

@@ -1,13 +1,12 @@
-"""Metrics for Prometheus: requests, cache, what waits. No word of the user's is a label.
+"""Metrics for Prometheus: requests, cache, pending work. No label contains user data.
 
-Labels are methods, routes as they are declared, lanes and status codes, of which there are few
-whatever is asked for.
+Labels are methods, declared routes, lanes and status codes, so their number is bounded.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Final
 
 from fastapi import Request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
@@ -31,7 +30,7 @@ _BUCKETS: Final = (
 
 
 class Metrics:
-    """The figures of one application, in a registry of their own."""
+    """The metrics of one application, in their own registry."""
 
     def __init__(self, service: Service) -> None:
         self.registry = CollectorRegistry()
@@ -62,15 +61,12 @@ class Metrics:
         self.dreams = Counter(
             "anaphora_dreams", "Background dreams.", ("result",), registry=self.registry
         )
-        for result in ("hit", "miss"):
-            self.cache.labels(result)
-        service.memory.on("cache", self._cache_event)
-
-    def _cache_event(self, event: Any) -> None:
-        self.cache.labels(event.type).inc()
+        for outcome in ("hit", "miss"):
+            self.cache.labels(outcome)
+        service.memory.on("cache", lambda event: self.cache.labels(event.type).inc())
 
     def record(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count one request that has ended."""
+        """Count one finished request."""
         route = scope.get("route")
         path = getattr(route, "path", None) or ("page" if status < 400 else "none")
         lane = str(next(iter(getattr(route, "tags", None) or ()), "other"))
@@ -80,7 +76,7 @@ class Metrics:
 
 
 class MetricsMiddleware:
-    """Middleware: tells the metrics of every request."""
+    """Middleware that measures every request."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, service: Service) -> None:
         self._app = app
@@ -89,7 +85,7 @@ class MetricsMiddleware:
         self._clock = service.options.clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -107,15 +103,12 @@ class MetricsMiddleware:
         finally:
             seconds = self._clock() - begun
             self._metrics.record(scope, status, seconds)
+            options, takes_long = self._options, is_long(scope["method"], scope["path"])
+            slow = options.slow_long_seconds if takes_long else options.slow_seconds
             if status >= _FAILED:
                 _log.warning(_REQUEST, request_id, route_of(scope), status, seconds)
-            elif seconds > self._slow(scope):
+            elif seconds > slow:
                 _log.info(_REQUEST, request_id, route_of(scope), status, seconds)
-
-    def _slow(self, scope: Scope) -> float:
-        options = self._options
-        long = is_long(scope["method"], scope["path"])
-        return options.slow_long_seconds if long else options.slow_seconds
 
 
 @router.get("/metrics", summary="Figures for Prometheus", response_class=Response)
@@ -131,8 +124,8 @@ async def metrics(request: Request) -> Response:
             "metrics cover the whole home, and this token has access to part of it only",
         )
     service = service_of(request)
-    known: Metrics = request.app.state.metrics
+    figures: Metrics = request.app.state.metrics
     health = await service.run("question", service.memory.health)
-    known.pending.set(health.pending)
-    known.jobs.set(health.jobs)
-    return Response(generate_latest(known.registry), media_type=CONTENT_TYPE_LATEST)
+    figures.pending.set(health.pending)
+    figures.jobs.set(health.jobs)
+    return Response(generate_latest(figures.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,7 +1,7 @@
-"""The OpenAPI document: what the framework derives, and what it cannot know.
+"""The OpenAPI document: what the framework derives, completed by what it cannot know.
 
-To that it adds the refusals that any route may give, told apart by their type, the filter language,
-the namespace header, the token, what each parameter means, and which fields always come.
+That is the refusals that any route may give, distinguished by type, the filter language, the
+namespace header, the token, the meaning of each parameter, and which fields are always present.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
 from anaphora.surfaces.rest.shapes import PROBLEM_SHAPES
 from anaphora.values import conversations, deep, memories, projects, search, sessions, sync
 
-# What may come before or after a route's own work, on every route.
+# Statuses that any route may answer before or after its own work.
 _ANYWHERE: Final[tuple[int, ...]] = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
 _WITH_MODEL: Final = (501, 502)
 _WITH_DISK: Final = (507,)
@@ -33,21 +33,21 @@ _VALUES: Final = {
 }
 _METHODS: Final = frozenset({"get", "post", "patch", "delete"})
 
-# What can name a namespace, but for ".", ".." and blanks, which are answered with 400.
+# Valid namespace names, except ".", ".." and blanks, which are answered with 400.
 _NAMESPACE: Final = r"^[^/\\\x00-\x1f\x7f-\x9f]{1,1024}$"
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The document of this application, made once."""
+    """The OpenAPI document of this application, built once."""
     if app.openapi_schema is None:
-        made = get_openapi(
+        openapi = get_openapi(
             title=app.title,
             version=app.version,
             summary=app.summary,
             description=app.description,
             routes=app.routes,
         )
-        parts = made.setdefault("components", {})
+        parts = openapi.setdefault("components", {})
         schemas = parts.setdefault("schemas", {})
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
@@ -55,27 +55,27 @@ def document(app: FastAPI) -> dict[str, Any]:
         _complete_values(schemas)
         schemas["Filter"] = _filter()
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        made["security"] = [{}, {"token": []}]
-        for path, item in made["paths"].items():
-            for method, operation in item.items():
+        openapi["security"] = [{}, {"token": []}]
+        for path, path_item in openapi["paths"].items():
+            for method, operation in path_item.items():
                 if method in _METHODS:
                     _complete_operation(path, operation)
-        for name in _body_schemas(made["paths"]):
+        for name in _body_schemas(openapi["paths"]):
             _explain(name, schemas)
-        app.openapi_schema = _with_filters(made)
+        app.openapi_schema = _with_filters(openapi)
     return app.openapi_schema
 
 
 def _add_problems(schemas: dict[str, Any]) -> None:
-    """`Problem`: one of several forms, told apart by its `type`."""
+    """Add `Problem`: one of several forms, distinguished by its `type`."""
     mapping: dict[str, str] = {}
-    known = {name for names in PROBLEM_SHAPES.values() for name in names}
+    named = {name for names in PROBLEM_SHAPES.values() for name in names}
     for shape, names in PROBLEM_SHAPES.items():
-        its = names or tuple(name for name in NAMES if name not in known)
-        made = shape.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
-        schemas.update(made.pop("$defs", {}))
-        made["properties"]["type"] = {"type": "string", "enum": [type_of(name) for name in its]}
-        schemas[shape.__name__] = made
+        its = names or tuple(name for name in NAMES if name not in named)
+        schema = shape.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
+        schemas.update(schema.pop("$defs", {}))
+        schema["properties"]["type"] = {"type": "string", "enum": [type_of(name) for name in its]}
+        schemas[shape.__name__] = schema
         mapping |= {type_of(name): _SCHEMAS + shape.__name__ for name in its}
     schemas["Problem"] = {
         "title": "Problem",
@@ -86,7 +86,7 @@ def _add_problems(schemas: dict[str, Any]) -> None:
 
 
 def _complete_values(schemas: dict[str, Any]) -> None:
-    """Frozen values come with all of their fields, whether or not they have defaults; say so."""
+    """Mark all fields of frozen values as required: they are always present."""
     for name, schema in schemas.items():
         kind = _VALUES.get(name)
         if kind is not None and "properties" in schema:
@@ -97,11 +97,11 @@ def _complete_values(schemas: dict[str, Any]) -> None:
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:
     parameters = operation.setdefault("parameters", [])
     for parameter in parameters:
-        said = meaning(parameter["name"], path)
-        if said:
-            parameter.setdefault("description", said)
+        description = meaning(parameter["name"], path)
+        if description:
+            parameter.setdefault("description", description)
         if parameter["name"] == "filters":
-            # A JSON text in the URL: the one way in which OpenAPI can say so.
+            # JSON in a URL parameter can only be declared through `content`.
             parameter.pop("schema")
             schema = {"$ref": "#/components/schemas/Filter"}
             parameter["content"] = {"application/json": {"schema": schema}}
@@ -128,23 +128,23 @@ def _complete_operation(path: str, operation: dict[str, Any]) -> None:
 
 
 def _body_schemas(paths: dict[str, Any]) -> set[str]:
-    """The names of the schemas that bodies of requests have."""
+    """The names of the schemas of request bodies."""
     bodies = (
         content.get("schema", {}).get("$ref", "")
-        for item in paths.values()
-        for operation in item.values()
+        for path_item in paths.values()
+        for operation in path_item.values()
         for content in operation.get("requestBody", {}).get("content", {}).values()
     )
     return {reference.rsplit("/", 1)[1] for reference in bodies if reference}
 
 
 def _explain(name: str, schemas: dict[str, Any]) -> None:
-    """Say what the fields of a request's schema mean, and those of the schemas in it."""
+    """Describe the fields of a request schema, and of the schemas within it."""
     for field, schema in schemas[name].get("properties", {}).items():
-        said = meaning(field, name)
-        # Beside a reference nothing else counts in OpenAPI's older readers, so it goes around it.
-        if said and "$ref" not in schema:
-            schema.setdefault("description", said)
+        description = meaning(field, name)
+        # Older OpenAPI readers ignore siblings of a $ref.
+        if description and "$ref" not in schema:
+            schema.setdefault("description", description)
         for inner in _references(schema):
             _explain(inner, schemas)
 
@@ -154,24 +154,24 @@ def _references(part: Any) -> set[str]:
         return set().union(*map(_references, part))
     if not isinstance(part, dict):
         return set()
-    own = {part["$ref"].rsplit("/", 1)[1]} if "$ref" in part else set()
-    return own.union(*map(_references, part.values()))
+    names = {part["$ref"].rsplit("/", 1)[1]} if "$ref" in part else set()
+    return names.union(*map(_references, part.values()))
 
 
 def _with_filters(part: Any) -> Any:
-    """The same, where a body has a filter with the language of filters."""
+    """Replace the marked filters of bodies with a reference to the filter language."""
     if isinstance(part, list):
-        return [_with_filters(one) for one in part]
+        return [_with_filters(child) for child in part]
     if not isinstance(part, dict):
         return part
     if "x-filter" in part:
         kinds = [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
         return {"description": part.get("description", ""), "anyOf": kinds}
-    return {name: _with_filters(one) for name, one in part.items()}
+    return {name: _with_filters(child) for name, child in part.items()}
 
 
 def _filter() -> dict[str, Any]:
-    """The language of docs/filters.md, in outline: written out, it is too deep for most tools."""
+    """The filter language in outline: in full it is nested too deeply for most tools."""
     kinds = ("text", "tags", "time", "number")
     names = [name for kind in kinds for name, its in KINDS.items() if its == kind]
     part = {"type": "object", "minProperties": 1}

@@ -1,4 +1,4 @@
-"""What a server allows: addresses, origins, sizes, rates and times. Values alone, no library."""
+"""The options of a server: addresses, origins, sizes, rates and times. Plain values, no library."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 class ServerOptions:
     """How a server behaves. Sizes are bytes, times seconds.
 
-    `hosts` are the names (without port) by which it may be called, beside those of loopback, and
-    `any_address` allows every number: a page that rebinds its name has a name. `origins` are other
-    sites whose pages may call it ("https://example.org"). `rate` requests a second and `burst` at
-    once are allowed to each token, or to each address without one; rate 0 is no limit.
-    `long_seconds` is the time for what may take long (deep recall, dream, import, indexing), which
-    has threads of its own; `waiting` calls, and `long_waiting` of the long ones, may wait for one.
-    Of the threads that answer questions so many as `computing` compute at a time, if none is slow:
-    one, and another that is in a library which lets Python go on.
-    A request that takes longer than `slow_seconds`, a long one than `slow_long_seconds`, is logged.
-    Of `connections` at once the one that has asked for nothing longest gives way; a request has
-    `head_seconds` to say what it wants, and its body `body_seconds` from piece to piece.
-    `projects` are the folders inside of which a caller may index a project, with a token only one
-    that may. `own` is the token of the user who runs the server, who may index any folder.
+    `hosts` are the names (without port) by which it may be called, in addition to those of
+    loopback; `any_address` also allows every IP address, since DNS rebinding needs a name.
+    `origins` are other sites whose pages may call it ("https://example.org"). `rate` requests per
+    second and `burst` at once are allowed per token, or per address without one; 0 is no limit.
+    `long_seconds` is the limit for calls that may take long (deep recall, dream, import, indexing),
+    which have their own threads; up to `waiting` calls, and `long_waiting` long ones, may queue.
+    Of the threads that answer questions, about `computing` compute at a time: one in Python, and
+    another in a library that releases the interpreter lock.
+    Requests slower than `slow_seconds`, or `slow_long_seconds` for long ones, are logged.
+    At more than `connections`, the one idle longest is closed; a request has `head_seconds` for its
+    headers, and its body `body_seconds` between chunks.
+    `projects` are the folders within which callers with a suitable token may index projects. `own`
+    is the token of the user who runs the server, who may index any folder.
     """
 
     require_token: bool = False
@@ -61,18 +61,18 @@ class ServerOptions:
 
     @property
     def workers(self) -> int:
-        """Threads in which the memory is called."""
-        # Calls wait for disks and for the embedder: those that wait for it share its next run.
+        """Threads for calls of the memory."""
+        # Calls wait for disks and for the embedder; waiting ones share its next batch.
         return self.threads or max(16, 2 * (os.cpu_count() or 1) + 2)
 
     @property
     def names(self) -> frozenset[str]:
-        """Every name by which the server may be called, lower case."""
+        """Every name by which the server may be called, in lower case."""
         return frozenset((*_LOOPBACK_NAMES, *(host.lower() for host in self.hosts)))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches `host`. Other names than localhost may mislead."""
+    """Whether only this machine can reach `host`. Names other than localhost count as no."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,9 +1,9 @@
 """Errors as problem documents (RFC 9457): one form for everything that goes wrong.
 
 Our own errors, the framework's, and unexpected ones become `application/problem+json` with
-`type`, `title`, `status`, `detail`, `next` (one sentence: what to do about it), for input the
-place of the mistake, and for an unexpected error its `incident`. They never hold a traceback, a
-path on the server's disk, or what was sent.
+`type`, `title`, `status`, `detail`, `next` (one sentence: what to do about it), for invalid input
+the position of the mistake, and for an unexpected error its `incident`. They never contain a
+traceback, a path on the server's disk, or the request's data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anaphora.surfaces.next_steps import PROBLEMS, next_step
 from anaphora.surfaces.wire import dumps
 
 REQUEST_ID: Final = "anaphora.request"
-"""Where the scope of a request has its id, which its answer has in `Anaphora-Request`."""
+"""The key of a request's id in its scope; the response has it in `Anaphora-Request`."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT"})
 _PAGE_METHODS: Final = ("GET", "HEAD")
 MEDIA_TYPE: Final = "application/problem+json"
@@ -34,26 +34,26 @@ _TYPE: Final = "urn:anaphora:problem:"
 
 TITLES: Final[Mapping[int, str]] = {
     400: "The request cannot be read",
-    401: "A token is needed",
+    401: "A token is required",
     403: "This is not allowed",
-    404: "There is nothing here",
-    405: "This method is not known here",
+    404: "Not found",
+    405: "Method not allowed",
     408: "The request took too long to come",
-    409: "It is in the way of something else",
+    409: "Conflict",
     413: "The body is too large",
-    415: "This kind of body is not read here",
-    421: "This server goes by another name",
-    422: "The request cannot be used",
+    415: "Unsupported kind of body",
+    421: "This server has another host name",
+    422: "Invalid request",
     429: "Too many requests",
     500: "Something went wrong here",
     501: "A part is not installed",
     502: "The language model did not answer",
-    503: "This cannot be served now",
-    504: "It took too long",
+    503: "Temporarily unavailable",
+    504: "Timed out",
     507: "Insufficient storage",
 }
 
-# The first that fits; what a caller can mend is below 500.
+# The first match counts; errors that the caller can correct are below 500.
 _STATUSES: tuple[tuple[type[errors.AnaphoraError], int, str], ...] = (
     (errors.Diverged, 409, "diverged"),
     (errors.SyncError, 502, "sync"),
@@ -77,7 +77,7 @@ _STATUSES: tuple[tuple[type[errors.AnaphoraError], int, str], ...] = (
 )
 
 
-# What of an error a program gets: nothing of where this server keeps things, or of what was sent.
+# The fields of an error that a program gets: none reveals the server's paths or the request's data.
 _MEMBERS: Final[tuple[tuple[type[errors.AnaphoraError], tuple[str, ...]], ...]] = (
     (errors.InvalidInput, ("what", "reason")),
     (errors.NotFound, ("kind", "id")),
@@ -103,7 +103,7 @@ _OWN: Final = (
     "unreadable",
 )  # fmt: skip
 NAMES: Final = tuple(sorted({*_OWN, *(name for _, _, name in _STATUSES)}))
-"""Every problem by its name: the end of its `type`. A problem of another name cannot be made."""
+"""Every problem by its name, which ends its `type`. Other names are rejected."""
 
 
 def type_of(name: str) -> str:
@@ -112,7 +112,7 @@ def type_of(name: str) -> str:
 
 
 class Problem(HTTPException):
-    """A refusal by a surface itself: its status, a short name, and words for the caller."""
+    """A refusal by a surface itself: its status, a short name, and a detail for the caller."""
 
     def __init__(
         self, status: int, name: str, detail: str, headers: Mapping[str, str] | None = None
@@ -128,7 +128,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Response:
-    """The response for one problem; `more` are members beside the standard ones."""
+    """The response for one problem; `more` are additional members."""
     assert name in NAMES, name
     body = {
         "type": type_of(name),
@@ -152,25 +152,20 @@ def problem_of(error: errors.AnaphoraError | Problem) -> Response:
         (500, "internal"),
     )
     headers = {"Retry-After": "5"} if status == 503 else {}
-    of = _of(error)
-    if isinstance(error, errors.InvalidInput):
-        at = [{"at": error.what, "reason": error.reason}]
-        return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at, **of)
-    return problem(status, name, _words(error), headers, **of)
-
-
-def _of(error: errors.AnaphoraError) -> dict[str, Any]:
-    """What a program makes the same error of: its name, and what it holds."""
     members = next((names for kind, names in _MEMBERS if isinstance(error, kind)), ())
-    return {
+    more: dict[str, Any] = {
         "error": type(error).__name__,
         "next": next_step(error, on_this_machine=False),
         "data": {name: getattr(error, name) for name in members},
     }
+    if isinstance(error, errors.InvalidInput):
+        at = [{"at": error.what, "reason": error.reason}]
+        return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at, **more)
+    return problem(status, name, _public_detail(error), headers, **more)
 
 
-def _words(error: errors.AnaphoraError) -> str:
-    """What went wrong, without where this server keeps things."""
+def _public_detail(error: errors.AnaphoraError) -> str:
+    """What went wrong, without the server's paths."""
     if isinstance(error, errors.StoreError):
         return f"cannot {error.operation}: {error.reason}"
     if isinstance(error, errors.EncryptionError):
@@ -181,7 +176,7 @@ def _words(error: errors.AnaphoraError) -> str:
 
 
 def register(app: FastAPI) -> None:
-    """Let every error of the application end as a problem document."""
+    """Turn every error of the application into a problem document."""
     app.add_exception_handler(errors.AnaphoraError, _ours)
     app.add_exception_handler(Problem, _ours)
     app.add_exception_handler(RequestValidationError, _unusable)
@@ -197,12 +192,12 @@ async def _ours(_: Request, error: Exception) -> Response:
 
 async def _unusable(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = [
-        {"at": ".".join(str(part) for part in one["loc"]), "reason": str(one["msg"])}
-        for one in error.errors()[:20]
+    mistakes = [
+        {"at": ".".join(str(part) for part in mistake["loc"]), "reason": str(mistake["msg"])}
+        for mistake in error.errors()[:20]
     ]
-    said = "; ".join(f"{one['at']}: {one['reason']}" for one in found[:3])
-    return problem(422, "invalid_input", said or "the request is invalid", errors=found)
+    summary = "; ".join(f"{mistake['at']}: {mistake['reason']}" for mistake in mistakes[:3])
+    return problem(422, "invalid_input", summary or "the request is invalid", errors=mistakes)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -211,8 +206,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     names = {400: "unreadable", 404: "not_found", 405: "method", 413: "too_large"}
     detail = error.detail
     if status in {404, 405}:
-        # The page answers for every path that has no route of the request's method.
-        methods, detail = _methods(request), "see /openapi.json"
+        # The page is mounted at every path, so the framework answers 404 where 405 is right.
+        methods, detail = _methods_of_path(request), "see /openapi.json"
         if methods and request.method not in methods:
             status = 405
         if status == 405:
@@ -221,12 +216,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _gone(_: Request, __: Exception) -> Response:
-    # Nobody is there to read it.
+    # The client has gone; the response only completes the request.
     return problem(408, "gone", "the client disconnected")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    # Only what fails around the gate comes here.
+    # Only errors outside the gate get here.
     return problem_of_any(error, request.scope)
 
 
@@ -251,21 +246,21 @@ def report_request(error: BaseException, scope: Scope) -> Incident:
 
 
 def route_of(scope: Scope) -> str:
-    """The method and route of a request, as they are declared: a path can hold what was sent."""
+    """The method and declared route of a request; its actual path may contain user data."""
     method = scope.get("method", "")
     path = getattr(scope.get("route"), "path", "")
     return f"{method if method in METHODS else 'other'} {path}".strip()
 
 
-def _methods(request: Request) -> list[str]:
-    """Every method that this path knows: routes of one path are several.
+def _methods_of_path(request: Request) -> list[str]:
+    """Every method of this path, which may have several routes.
 
-    Of two paths that fit, a literal one and one with a variable, the first declared is meant.
+    If a literal path and one with a variable both match, the first declared one counts.
     """
-    path, known = None, set[str]()
+    path, methods = None, set[str]()
     for route in request.app.routes:
         match, _ = route.matches(request.scope)
         if match is not Match.NONE and path in {None, route.path}:
             path = route.path
-            known |= set(getattr(route, "methods", None) or ())
-    return sorted(known)
+            methods |= set(getattr(route, "methods", None) or ())
+    return sorted(methods)

@@ -1,9 +1,9 @@
-"""Several processes for one server, each with the home open: the first takes all connections in.
+"""Several processes for one server, each with the home open; the first accepts all connections.
 
-It keeps one, or hands it on to the process that has fewest open, as a descriptor through a pair of
-sockets; left to themselves, the process that wakes first takes all that have come. The first
-starts the others by its own command line, with their end of the pair. It starts one again that
-ended, and all end with it: they read from it until it is gone.
+It keeps a connection or hands it to the process with the fewest open ones, as a descriptor through
+a socket pair; otherwise the process that wakes first would accept them all. The first process
+starts the others by its own command line, with their end of the pair. It restarts one that ends,
+and all end with it: they read from it until it is gone.
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ from anaphora.errors import InvalidInput
 from anaphora.surfaces.logs import SERVER
 
 MOST: Final = 64
-"""Processes of one server."""
+"""Maximum number of processes of one server."""
 _BACKLOG: Final = 2048
 _LOOK: Final = 1.0
-"""Seconds between two looks whether one has ended; who ends at once is not started in a loop."""
+"""Seconds between two checks for ended processes, which also delays a restart loop."""
 _STARTING: Final = 30.0
 _LOOK_FIRST: Final = 0.02
-"""Seconds that the others have to start, and between two looks whether they have."""
+"""Seconds that the others have to start, and between two checks whether they have."""
 _PATIENCE: Final = 40.0
-"""Seconds that the others have to end, more than running requests have."""
+"""Seconds that the others have to end: more than running requests have."""
 
 _READY, _OPENED, _CLOSED = b"+", b"c", b"-"
-"""What goes through a pair of sockets: a process is ready, has a connection, has one no more."""
+"""Bytes on a socket pair: the process is ready, a connection is handed over, or has closed."""
 _PIECE, _AT_ONCE = 4096, 64
 
 _log = logging.getLogger(SERVER)
 
 
-def one_a_core() -> int:
-    """A process for each core that this one may use, where there can be several."""
+def one_per_core() -> int:
+    """One process per available core, on platforms that support several."""
     if sys.platform == "win32":
         return 1
-    known = hasattr(os, "sched_getaffinity")
-    return min(MOST, len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1)
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return min(MOST, len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
 
 
 def refuse_unless_possible(processes: int) -> None:
-    """`InvalidInput` for several processes where a connection cannot be handed on."""
+    """`InvalidInput` for several processes on a platform that cannot hand over connections."""
     if processes > 1 and sys.platform == "win32":
         raise InvalidInput("processes", processes, "one process is all there is on Windows")
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. OSError where it cannot be had."""
-    found = socket.getaddrinfo(
+    """A listening socket. Raises OSError if that fails."""
+    addresses = socket.getaddrinfo(
         host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
-    family, kind, protocol, _, address = found[0]
-    made = socket.socket(family, kind, protocol)
+    family, kind, protocol, _, address = addresses[0]
+    listener = socket.socket(family, kind, protocol)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(_BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 def free_port(host: str, ports: Iterable[int]) -> int:
-    """The first of these ports that nothing listens on; 0, any free one, where all are taken."""
+    """The first of these ports that is free; 0, which chooses any, if none is."""
     for port in ports:
         try:
             listen(host, port).close()
@@ -87,7 +87,7 @@ def free_port(host: str, ports: Iterable[int]) -> int:
 
 @dataclass(slots=True)
 class Sibling:
-    """Another process of the server, and how many connections it has open."""
+    """Another process of the server, and the number of its open connections."""
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
@@ -95,11 +95,11 @@ class Sibling:
     _ready: bool = False
 
     def takes(self) -> bool:
-        """Whether it takes connections, by what it has said until now."""
+        """Whether it accepts connections, by its last message."""
         try:
-            while said := self.channel.recv(_PIECE):
-                self._ready = self._ready or _READY in said
-                self.open -= said.count(_CLOSED)
+            while received := self.channel.recv(_PIECE):
+                self._ready = self._ready or _READY in received
+                self.open -= received.count(_CLOSED)
             self._ready = False
         except BlockingIOError:
             pass
@@ -107,10 +107,10 @@ class Sibling:
             self._ready = False
         return self._ready
 
-    def take(self, made: socket.socket) -> bool:
-        """Hand a connection on to it; False where it is gone, or does not read."""
+    def take(self, connection: socket.socket) -> bool:
+        """Hand a connection over; False if the process is gone or does not read."""
         try:
-            socket.send_fds(self.channel, [_OPENED], [made.fileno()])
+            socket.send_fds(self.channel, [_OPENED], [connection.fileno()])
         except OSError:
             return False
         self.open += 1
@@ -119,7 +119,7 @@ class Sibling:
 
 @dataclass(slots=True)
 class Siblings:
-    """The other processes of a server, started by `command` and told the `own` token."""
+    """The other processes of a server, started by `command` and given the `own` token."""
 
     command: Sequence[str]
     own: str | None
@@ -129,11 +129,11 @@ class Siblings:
 
     @contextmanager
     def running(self, count: int) -> Iterator[None]:
-        """So many of them while inside."""
+        """Run `count` of them within the context."""
         with ExitStack() as stack:
-            stack.callback(self._end)
+            stack.callback(self._end_all)
             for _ in range(count):
-                self._running.append(self._started())
+                self._running.append(self._start())
             watching = threading.Thread(target=self._watch, name="anaphora-siblings", daemon=True)
             watching.start()
             stack.callback(watching.join)
@@ -141,132 +141,138 @@ class Siblings:
             yield
 
     async def ready(self) -> None:
-        """Wait until all take connections: callers who come before stay with the first process.
+        """Wait until all accept connections: earlier ones would stay with the first process.
 
-        Not for ever: one that does not start is missed, and the others answer.
+        After a time-out the server runs without those that did not start.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(_STARTING):
-                while not all(one.takes() for one in self._running):
+                while not all(sibling.takes() for sibling in self._running):
                     await asyncio.sleep(_LOOK_FIRST)
 
-    def hand_on(self, made: socket.socket, open_here: int) -> bool:
-        """Whether another process has it now: one that has fewer open, of these the first."""
+    def hand_on(self, connection: socket.socket, open_here: int) -> bool:
+        """Try to hand a connection to the least loaded process with fewer open ones than here."""
         while self._ended:
             self._ended.pop().channel.close()
-        taking = [one for one in self._running if one.takes() and one.open < open_here]
-        return any(one.take(made) for one in sorted(taking, key=lambda one: one.open))
+        taking = [
+            sibling for sibling in self._running if sibling.takes() and sibling.open < open_here
+        ]
+        return any(
+            sibling.take(connection) for sibling in sorted(taking, key=lambda sibling: sibling.open)
+        )
 
     def closed(self) -> None:
-        """Here they are counted anyway."""
+        """Nothing to do: the first process counts its own connections."""
 
-    def _started(self) -> Sibling:
+    def _start(self) -> Sibling:
         own_end, other_end = socket.socketpair()
         own_end.setblocking(False)
         with other_end:
             descriptor = other_end.fileno()
-            made = subprocess.Popen(  # noqa: S603 - the command that this process is
+            process = subprocess.Popen(  # noqa: S603 - the command that this process is
                 [*self.command, "--descriptor", str(descriptor)],
                 stdin=subprocess.PIPE,
                 pass_fds=(descriptor,),
-                # A signal from a terminal is the first process's alone to answer.
+                # Signals of the terminal are for the first process alone.
                 start_new_session=True,
             )
-        assert made.stdin is not None
+        assert process.stdin is not None
         try:
-            made.stdin.write(json.dumps({"own": self.own}).encode() + b"\n")
-            made.stdin.flush()
+            process.stdin.write(json.dumps({"own": self.own}).encode() + b"\n")
+            process.stdin.flush()
         except BrokenPipeError:
-            # It has ended already, and said why.
+            # It has already ended, and reported why.
             pass
-        return Sibling(made, own_end)
+        return Sibling(process, own_end)
 
     def _watch(self) -> None:
         while not self._stopping.wait(_LOOK):
-            for place, one in enumerate(self._running):
-                if one.process.poll() is not None:
-                    code = one.process.returncode
+            for index, sibling in enumerate(self._running):
+                if sibling.process.poll() is not None:
+                    code = sibling.process.returncode
                     _log.warning("a process of the server ended (%s): another one", code)
-                    self._running[place] = self._started()
-                    # Closed where it is used.
-                    self._ended.append(one)
+                    self._running[index] = self._start()
+                    # Its channel is closed by the event loop, in `hand_on`.
+                    self._ended.append(sibling)
 
-    def _end(self) -> None:
-        for one in self._running:
-            if one.process.stdin is not None:
-                one.process.stdin.close()
-        for one in self._running:
+    def _end_all(self) -> None:
+        for sibling in self._running:
+            if sibling.process.stdin is not None:
+                sibling.process.stdin.close()
+        for sibling in self._running:
             try:
-                one.process.wait(_PATIENCE)
+                sibling.process.wait(_PATIENCE)
             except subprocess.TimeoutExpired:
-                one.process.kill()
-                one.process.wait()
-        for one in (*self._running, *self._ended):
-            one.channel.close()
+                sibling.process.kill()
+                sibling.process.wait()
+        for sibling in (*self._running, *self._ended):
+            sibling.channel.close()
 
 
 @dataclass(slots=True)
 class HandedConnections:
-    """The connections that the first process hands on to this one, through its `channel`."""
+    """The connections that the first process hands to this one, through its `channel`."""
 
     channel: socket.socket
     _coming: set[asyncio.Task[Any]] = field(default_factory=set)
 
     @classmethod
     def through(cls, descriptor: int) -> HandedConnections:
-        """Those that come through the channel of this descriptor."""
+        """The connections from the channel of this descriptor."""
         return cls(socket.socket(fileno=descriptor))
 
-    def hand_on(self, made: socket.socket, open_here: int) -> bool:
-        """What was handed on stays."""
+    def hand_on(self, connection: socket.socket, open_here: int) -> bool:
+        """A connection that was handed over stays in this process."""
         return False
 
     def closed(self) -> None:
-        """Tell the first process that one has ended."""
-        # Where that is gone, nobody counts.
+        """Tell the first process that a connection has closed."""
+        # If that process is gone, the count no longer matters.
         with suppress(OSError):
             self.channel.send(_CLOSED)
 
     def take_in(self, make: Callable[[], asyncio.Protocol]) -> None:
-        """Take connections from now on, each with a protocol of its own."""
+        """Accept connections from now on, each with its own protocol."""
         loop = asyncio.get_running_loop()
         self.channel.setblocking(False)
-        loop.add_reader(self.channel, self._take, loop, make)
-        # Where the first process is gone, this one is about to end.
+        loop.add_reader(self.channel, self._take_handed, loop, make)
+        # If the first process is gone, this one is about to end.
         with suppress(OSError):
             self.channel.send(_READY)
 
     def stop(self) -> None:
-        """Take no more."""
+        """Accept no more connections."""
         asyncio.get_running_loop().remove_reader(self.channel)
 
-    def _take(self, loop: asyncio.AbstractEventLoop, make: Callable[[], asyncio.Protocol]) -> None:
+    def _take_handed(
+        self, loop: asyncio.AbstractEventLoop, make: Callable[[], asyncio.Protocol]
+    ) -> None:
         try:
-            said, descriptors, _, _ = socket.recv_fds(self.channel, _AT_ONCE, _AT_ONCE)
+            received, descriptors, _, _ = socket.recv_fds(self.channel, _AT_ONCE, _AT_ONCE)
         except BlockingIOError:
             return
         except OSError:
-            said, descriptors = b"", []
-        if not said:
+            received, descriptors = b"", []
+        if not received:
             self.stop()
-        for _ in range(len(said) - len(descriptors)):
-            # There were no descriptors left for it.
+        for _ in range(len(received) - len(descriptors)):
+            # The process had no free descriptors for it.
             self.closed()
         for descriptor in descriptors:
-            made = socket.socket(fileno=descriptor)
-            made.setblocking(False)
-            coming = loop.create_task(loop.connect_accepted_socket(make, made))
+            connection = socket.socket(fileno=descriptor)
+            connection.setblocking(False)
+            coming = loop.create_task(loop.connect_accepted_socket(make, connection))
             self._coming.add(coming)
             coming.add_done_callback(self._coming.discard)
 
 
-def told_own() -> str | None:
-    """The token that the first process tells one of the others, which ends when that has gone."""
+def read_own_token() -> str | None:
+    """The token that the first process passes on standard input; this one ends with it."""
     line = sys.stdin.buffer.readline()
     watching = threading.Thread(target=_end_with_first, name="anaphora-first", daemon=True)
     watching.start()
-    own = json.loads(line)["own"] if line else None
-    return str(own) if own is not None else None
+    token = json.loads(line)["own"] if line else None
+    return str(token) if token is not None else None
 
 
 def _end_with_first() -> None:

@@ -1,7 +1,7 @@
-"""Routes made of functions that ask a memory, and what each of them refuses before it works.
+"""Routes made of functions that take a memory, and the checks before them.
 
-GET reads by its nature; every other route that only reads has to be marked (`reads`), so that a new
-one cannot be forgotten.
+GET only reads; every other route that only reads must be marked (`reads`), so that a new one cannot
+be forgotten.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class LaneRouter(APIRouter):
-    """The routes of one lane, which refuse what a read-only token may not do.
+    """The routes of one lane, which refuse changes by read-only tokens.
 
-    Unless `closed` is False, they refuse parameters in the URL that they do not know, too.
+    Unless `closed` is False, they also refuse unknown parameters in the URL.
     """
 
     def __init__(self, lane: str, prefix: str = "/v1", *, closed: bool = True) -> None:
@@ -34,7 +34,7 @@ class LaneRouter(APIRouter):
             prefix=prefix,
             tags=[lane],
             route_class=_ClosedRoute if closed else _LaneRoute,
-            # A client that is generated has a function of this name.
+            # Generated clients name their functions by it.
             generate_unique_id_function=lambda route: route.name,
         )
 
@@ -49,11 +49,12 @@ class LaneRouter(APIRouter):
         reads: bool = False,
         shown: bool = True,
     ) -> Callable[[CallT], CallT]:
-        """A route such as "GET /gaps": its answer is what a function gives for the memory asked.
+        """Declare a route such as "GET /gaps" that answers with a function's result.
 
         The function's other parameters are those of the request, or the request itself. `model` is
-        the schema of the answer, which has `status`, `or_else` another one for answers of a kind.
-        `reads` marks one that changes nothing; `shown` tells the OpenAPI document of it.
+        the schema of the answer. Its status is `status`, or that of `or_else` if its condition
+        holds. `reads` marks a route that changes nothing; `shown` includes it in the OpenAPI
+        document.
         """
         method, path = route.split()
         codes = sorted({status, or_else[0]} if or_else else {status})
@@ -78,12 +79,12 @@ class LaneRouter(APIRouter):
 
 
 def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callable[..., Any]:
-    """The function as the framework wants it: of a request, and with a response."""
+    """Adapt the function to the framework: it takes a request and returns a response."""
     hints = get_type_hints(call, include_extras=True)
-    own = [
-        one.replace(kind=Parameter.KEYWORD_ONLY, annotation=_seen(hints[one.name]))
-        for one in list(signature(call).parameters.values())[1:]
-        if one.name != "request"
+    parameters = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=_annotate(hints[parameter.name]))
+        for parameter in list(signature(call).parameters.values())[1:]
+        if parameter.name != "request"
     ]
     asks = "request" in hints
 
@@ -92,26 +93,26 @@ def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callabl
         return await answer(request, lambda memory: call(memory, **given, **more), status)
 
     first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
-    endpoint.__signature__ = Signature([first, *own], return_annotation=Response)  # type: ignore[attr-defined]
+    endpoint.__signature__ = Signature([first, *parameters], return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__, endpoint.__doc__ = call.__name__, call.__doc__
     return endpoint
 
 
-def _seen(hint: Any) -> Any:
-    """A model of parameters is one of those in the URL; every other one says itself what it is."""
+def _annotate(hint: Any) -> Any:
+    """Mark a model of URL parameters as such; other annotations stay."""
     is_query = isinstance(hint, type) and issubclass(hint, Parameters)
     return Annotated[hint, Query()] if is_query else hint
 
 
 async def _no_query(_: Annotated[NoQuery, Query()]) -> None:
-    """Refuse every parameter in the URL."""
+    """A dependency that refuses every parameter in the URL."""
 
 
 class _LaneRoute(APIRoute):
-    """A route that refuses a read-only token what would change something, before it reads on."""
+    """A route that refuses changes by read-only tokens before it reads the body."""
 
     def get_route_handler(self) -> Handler:
-        """What answers a request."""
+        """The handler of requests."""
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -124,7 +125,7 @@ class _LaneRoute(APIRoute):
 
 
 class _ClosedRoute(_LaneRoute):
-    """A route that refuses parameters in the URL, unless it has a model of them: `query`."""
+    """A route that refuses parameters in the URL unless it declares a model of them: `query`."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
         if "query" not in signature(endpoint).parameters:

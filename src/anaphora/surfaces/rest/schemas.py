@@ -1,8 +1,8 @@
-"""What requests carry.
+"""The schemas of requests.
 
-Bodies and parameters are checked before a memory is asked: their fields are those of the facade,
-nothing is converted on the way (a number in quotes is no number), and a field that is not known is
-refused. What answers look like is in `shapes`.
+Bodies and parameters are validated before a memory is called: their fields are those of the facade,
+nothing is converted (a number in quotes is no number), and unknown fields are refused. The schemas
+of answers are in `shapes`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _time(value: object) -> datetime:
     if not isinstance(value, str) or not _RFC3339.match(value):
         raise ValueError("expected a time such as 2026-04-30T12:00:00Z")
     text = value.upper().replace("Z", "+00:00")
-    # Python keeps microseconds.
+    # Python stores microseconds only.
     return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
 
 
@@ -77,7 +77,7 @@ DayOrTime = Annotated[
 ]
 Text = Annotated[str, Field(min_length=1, pattern=_VISIBLE)]
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=_VISIBLE)]
-# A body has its limit: a text in it needs none of its own.
+# Bodies have a size limit, so a text in one needs none of its own.
 Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
 Count = Annotated[int, Field(ge=1, le=1_000)]
@@ -85,7 +85,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0, le=3_600)]
 Filters = Annotated[
     dict[str, Any] | None,
-    # The document of the whole knows the language of filters; a part alone cannot.
+    # Replaced in the complete document, which contains the filter language.
     WithJsonSchema({"x-filter": True}),
 ]
 
@@ -96,21 +96,23 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     def given(self) -> dict[str, Any]:
-        """The fields by name, for a call of the facade."""
-        found = {name: getattr(self, name) for name in type(self).model_fields}
-        budget = found.get("budget")
-        return found | {"budget": budget.budget()} if isinstance(budget, BudgetBody) else found
+        """The fields by name, as arguments of the facade."""
+        arguments = {name: getattr(self, name) for name in type(self).model_fields}
+        budget = arguments.get("budget")
+        return (
+            arguments | {"budget": budget.budget()} if isinstance(budget, BudgetBody) else arguments
+        )
 
 
 class ReadQuestion(Body):
-    """A question that is read together with the first candidates; who asks here waits for it."""
+    """A question that a reader reads together with the first candidates before the answer."""
 
     read: Annotated[int, Field(ge=0, le=READ_MOST)] | None = None
 
     def given(self) -> dict[str, Any]:
-        """The fields by name, with how many candidates are read where the request does not say."""
-        found = super().given()
-        return found | {"read": READ_AWAITED if self.read is None else self.read}
+        """The fields by name, with the default number of candidates to read."""
+        arguments = super().given()
+        return arguments | {"read": READ_AWAITED if self.read is None else self.read}
 
 
 class Parameters(BaseModel):
@@ -123,7 +125,7 @@ class NoQuery(Parameters):
     """No parameters."""
 
 
-# What each kind of field of a memory is in a body; the text itself is the only one that must be.
+# The type of each kind of field of a memory; only the text is required.
 _KINDS: Final[Mapping[str, Any]] = {
     "text": Name,
     "id": Name,
@@ -136,45 +138,45 @@ _KINDS: Final[Mapping[str, Any]] = {
 }
 
 
-def _of_memory(*, changes: bool) -> type[Body]:
-    """A body with the fields that a memory is given with; for `changes` those that can change."""
+def _memory_body(*, changes: bool) -> type[Body]:
+    """A body with the fields of a new memory; for `changes`, with those that can change."""
     members: dict[str, Any] = {}
-    for one in fields(NewMemory):
-        known = MEMORY_FIELDS[one.name]
-        if known.kind == "flag" or (changes and known.changes is None):
+    for field in fields(NewMemory):
+        spec = MEMORY_FIELDS[field.name]
+        if spec.kind == "flag" or (changes and spec.changes is None):
             continue
-        kind = Text if one.name == "text" else _KINDS[known.kind]
-        if changes and (one.default is not None or known.kind == "path"):
-            # It may be left out, but no memory is without it.
-            members[one.name] = kind, Field(default_factory=lambda: None)
-        elif changes or one.default is None:
-            members[one.name] = kind | None, None
+        kind = Text if field.name == "text" else _KINDS[spec.kind]
+        if changes and (field.default is not None or spec.kind == "path"):
+            # Optional in the body, but a memory always has it.
+            members[field.name] = kind, Field(default_factory=lambda: None)
+        elif changes or field.default is None:
+            members[field.name] = kind | None, None
         else:
-            default = ... if one.default is MISSING else one.default
-            members[one.name] = kind, [] if default == () else default
+            default = ... if field.default is MISSING else field.default
+            members[field.name] = kind, [] if default == () else default
     return create_model("Body", __base__=Body, **members)
 
 
-class NewMemoryBody(_of_memory(changes=False)):  # type: ignore[misc]
+class NewMemoryBody(_memory_body(changes=False)):  # type: ignore[misc]
     """One thing to remember."""
 
 
 class NewMemoryItem(NewMemoryBody):
-    """One of many things to remember, for programs whose contract is to return what was put."""
+    """One of many things to remember, with options for programs that must store texts unchanged."""
 
     dedupe: bool = True
     redact: bool = True
     guarded: bool = False
 
 
-class MemoryChanges(_of_memory(changes=True)):  # type: ignore[misc]
+class MemoryChanges(_memory_body(changes=True)):  # type: ignore[misc]
     """What to change; a field that is not here stays."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
 
 class NewMemories(Body):
-    """Many things to remember: all are checked before any is kept."""
+    """Many things to remember: all are checked before any is stored."""
 
     items: Annotated[list[NewMemoryItem], Field(min_length=1, max_length=10_000)]
 
@@ -232,21 +234,21 @@ class SearchQuestion(ReadQuestion):
 
 
 class ContradictionQuery(Parameters):
-    """Which contradictions: the open ones, or those that somebody has settled."""
+    """Which contradictions: the open or the settled ones."""
 
     settled: bool = False
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
 
 
 class Reopening(Body):
-    """Two memories whose contradiction was settled."""
+    """Two memories with a settled contradiction."""
 
     id: Name
     other_id: Name
 
 
 class Settling(Reopening):
-    """What holds of two memories: `id` replaces `other_id`, both hold, or `id` is wrong."""
+    """The verdict on two memories: `id` replaces `other_id`, both hold, or `id` is wrong."""
 
     verdict: Verdict
 
@@ -445,8 +447,8 @@ class BudgetBody(Body):
 
     def budget(self) -> Budget:
         """As the facade takes it. `dollars` null is the default, too: no limit is for the owner."""
-        given = {field.name: getattr(self, field.name) for field in fields(Budget)}
-        return replace(Budget(), **{n: v for n, v in given.items() if v is not None})
+        limits = {field.name: getattr(self, field.name) for field in fields(Budget)}
+        return replace(Budget(), **{n: v for n, v in limits.items() if v is not None})
 
 
 class DeepQuestion(Body):

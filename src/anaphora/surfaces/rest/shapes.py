@@ -1,6 +1,6 @@
-"""What answers look like: known to the OpenAPI document alone.
+"""The schemas of answers, used only by the OpenAPI document.
 
-Most are the frozen values themselves and what goes around them; `surfaces.wire` makes their JSON.
+Most are the frozen values themselves and their envelopes; `surfaces.wire` makes their JSON.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class SearchHits(BaseModel):
 
 
 class Pinned(BaseModel):
-    """The id of the memory that holds now."""
+    """The id of the current memory."""
 
     id: str
 
 
 class BroughtBack(BaseModel):
-    """The ids of what is recalled again."""
+    """The ids of what was restored."""
 
     ids: list[str]
 
@@ -136,7 +136,7 @@ class SeedRecord(BaseModel):
 
 
 class Appended(BaseModel):
-    """The places at which the turns stand now. Blank ones were not kept, as everywhere."""
+    """The indexes of the stored turns. Blank ones are never stored."""
 
     conversation_id: str
     indexes: list[int]
@@ -217,7 +217,7 @@ class Ready(BaseModel):
 
 
 class Deleted(BaseModel):
-    """What is gone."""
+    """What was deleted."""
 
     deleted: str
 
@@ -237,7 +237,7 @@ class ProjectGone(BaseModel):
 
 
 class Redacted(BaseModel):
-    """The turn whose words are gone."""
+    """The redacted turn."""
 
     redacted: PlaceShape
 
@@ -263,7 +263,7 @@ class Session(BaseModel):
 
 
 class AccessShape(BaseModel):
-    """Who can read a namespace through this server, beside the user who runs it.
+    """The readers of a namespace through this server, besides the user who runs it.
 
     `summary` says so in one sentence.
     """
@@ -355,7 +355,7 @@ PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
     InternalProblem: ("internal",),
     OtherProblem: (),
 }
-"""The forms of problems, and the names of those that have it; the last is that of the others."""
+"""The forms of problems, with the names of those that use each; the last is for all others."""
 
 
 Gaps = list[Gap]

@@ -1,8 +1,7 @@
-"""The routes of sync: `/v1/sync`, for a namespace of this home that is synced somewhere, and
+"""The routes of sync: `/v1/sync`, for a namespace of this home that is synced elsewhere, and
 `/v2/agent-state`, for devices that sync through this server.
 
-What devices leave here is sealed; the server checks that entries follow one another, and can read
-no word of them.
+Entries of devices are sealed: the server checks that they follow one another, but cannot read them.
 """
 
 from __future__ import annotations
@@ -31,27 +30,27 @@ from anaphora.surfaces.rest.shapes import (
 from anaphora.values.sync import SyncReport
 
 router = LaneRouter("sync", "/v2")
-own = LaneRouter("sync")
+own_router = LaneRouter("sync")
 
 
-@own.answers("GET /sync", "How this namespace is synced", SyncShape)
+@own_router.answers("GET /sync", "How this namespace is synced", SyncShape)
 def sync_status(memory: Memory, request: Request) -> Any:
     """What waits, why it stopped, the devices, and open conflicts; reaches for no remote.
 
-    Where the remote lies is told to who opens the whole home alone.
+    Only tokens for all namespaces see the address of the remote.
     """
     return _shape(memory, request)
 
 
-@own.answers("POST /sync", "Exchange now", SyncReport)
+@own_router.answers("POST /sync", "Exchange now", SyncReport)
 def sync_now(memory: Memory) -> Any:
     """Send what is new here, and take in what other devices have sent."""
     return memory.sync.now()
 
 
-@own.answers("POST /sync/remove", "Remove a device", SyncShape)
+@own_router.answers("POST /sync/remove", "Remove a device", SyncShape)
 def remove_device(memory: Memory, body: RemovedDevice, request: Request) -> Any:
-    """The others go on under a new key, which it does not get. For who opens the whole home."""
+    """The others continue with a new key that it lacks. Requires a token for all namespaces."""
     if not opens_all(request):
         raise Problem(403, "namespace", "this token may not remove a device: it needs all of them")
     memory.sync.remove(body.device)
@@ -59,14 +58,14 @@ def remove_device(memory: Memory, body: RemovedDevice, request: Request) -> Any:
 
 
 def _shape(memory: Memory, request: Request) -> dict[str, Any]:
-    found = memory.sync.status()
+    status = memory.sync.status()
     if not opens_all(request):
-        # An address or a path of this machine; why it stopped can quote it.
-        stopped = None if found.stopped is None else "the last exchange failed"
-        found = replace(found, remote="", stopped=stopped)
-    synced = bool(found.project)
+        # An address or a path of this machine, which the reason can quote.
+        stopped = None if status.stopped is None else "the last exchange failed"
+        status = replace(status, remote="", stopped=stopped)
+    synced = bool(status.project)
     return {
-        "status": found,
+        "status": status,
         "devices": memory.sync.devices() if synced else (),
         "conflicts": memory.sync.conflicts() if synced else (),
     }
@@ -92,8 +91,8 @@ def agent_state(memory: Memory, query: StateQuery) -> Any:
 @router.answers("GET /agent-state/entries", "The entries of a device", EntriesShape)
 def read_entries(memory: Memory, query: EntriesQuery) -> Any:
     """Those behind the number `after`, in order."""
-    found = memory.hosted_logs.read(query.project_id, query.device, query.after, query.limit)
-    return {"project_id": query.project_id, "entries": found}
+    entries = memory.hosted_logs.read(query.project_id, query.device, query.after, query.limit)
+    return {"project_id": query.project_id, "entries": entries}
 
 
 @router.answers("POST /agent-state/drop", "Drop what was in entries", Pushed)

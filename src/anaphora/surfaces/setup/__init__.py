@@ -1,5 +1,5 @@
-"""Putting Anaphora into the configuration of coding agents, and taking it out again.
+"""Adds Anaphora to the configuration of coding agents, and removes it again.
 
-Changes are shown before they are made, made whole or not at all, and undone to the byte where
-nobody wrote in between. Nothing else in a client's files is touched.
+Changes are shown before they are made, and made completely or not at all. Undoing restores the
+exact bytes unless the file was edited in between. Nothing else in a client's files is touched.
 """

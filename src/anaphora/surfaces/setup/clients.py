@@ -1,4 +1,4 @@
-"""The clients that are known: where each keeps its configuration, and what belongs there."""
+"""The known clients: where each keeps its configuration, and what belongs there."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from anaphora.surfaces.hooks.protocols import PROTOCOLS
 from anaphora.surfaces.setup.program import command_line
 
 NAME: Final = "anaphora"
-"""What the server is called in every client's configuration."""
+"""The name of the server in every client's configuration."""
 
 SKILL: Final = "anaphora-memory"
-"""The skill that says when to recall and when to store, by the standard of agentskills.io."""
+"""The skill that tells agents when to recall and when to store (see agentskills.io)."""
 
 HOOK_TIMEOUT: Final = 10
-"""Seconds that a client waits for a hook before it goes on; none takes more than a few."""
+"""Seconds that a client waits for a hook; none takes more than a few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A value that belongs into one file: under `keys`, in the client's own `form`.
 
-    `form` is "json" or "toml"; of "text" the value is the whole file, and there are no keys. With
-    `member_of` the value is one member of the list under `keys`: the member that holds these words
-    in its text is Anaphora's. A `given` one is what the file must have beside it: it is put where
-    nothing stands, and never taken out.
+    `form` is "json" or "toml"; with "text" the value is the whole file, and there are no keys. With
+    `member_of` the value is one member of the list under `keys`: the member whose text contains
+    these words is Anaphora's. A `given` entry is a prerequisite: it is added if missing, and never
+    removed.
     """
 
     path: Path
@@ -51,7 +51,7 @@ def _stdio(command: Sequence[str], *, typed: bool = False) -> dict[str, Any]:
 def _hooks(
     client: str, path: Path, command: Sequence[str], *, milliseconds: bool = False
 ) -> tuple[Entry, ...]:
-    """A hook for each event of a client that has them, in the form that Claude Code began."""
+    """A hook for each event of a client, in the form that Claude Code introduced."""
     run = command_line([*command, "hook", client])
     timeout = HOOK_TIMEOUT * (1000 if milliseconds else 1)
     named = {"name": NAME} if milliseconds else {}
@@ -63,7 +63,7 @@ def _hooks(
 
 
 def skill_text() -> str:
-    """The text of the skill, which is the same for every client."""
+    """The text of the skill, the same for every client."""
     return Path(__file__).with_name("SKILL.md").read_text("utf-8")
 
 
@@ -174,11 +174,11 @@ ABILITIES: Final[Mapping[str, str]] = {
         f"{_AUTOMATIC} After a compression, what was lost is restored with the next prompt."
     ),
 }
-"""What each client does of its own accord once it is set up, and what not."""
+"""What each client does automatically once it is set up, and what not."""
 
 
 def entries(client: str, folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
-    """What belongs where for `client`; `command` starts Anaphora. `InvalidInput` for another."""
+    """The entries for `client`; `command` starts Anaphora. `InvalidInput` for an unknown client."""
     build = CLIENTS.get(client)
     if build is None:
         raise InvalidInput("client", client, f"expected one of {', '.join(CLIENTS)}")

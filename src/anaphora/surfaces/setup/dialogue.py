@@ -1,4 +1,4 @@
-"""A client's side of the Model Context Protocol over a process's pipes, as far as a trial needs."""
+"""The client's side of the Model Context Protocol over pipes, as far as a trial needs it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _STDERR: Final = 2_000
 
 
 class TrialFailed(Exception):
-    """What went wrong in a trial, in words."""
+    """What went wrong in a trial."""
 
 
 class ServerDialogue:
-    """Asks a server that was started for it, and waits at most `patience` seconds for an answer."""
+    """Starts a server and asks it, waiting at most `patience` seconds for each answer."""
 
     def __init__(
         self,
@@ -63,23 +63,23 @@ class ServerDialogue:
             if "error" in answer:
                 message = answer["error"].get("message", answer["error"])
                 raise TrialFailed(f"{method}: {message}{self._last_words()}")
-            result = answer.get("result")
-            return result if isinstance(result, dict) else {}
+            outcome = answer.get("result")
+            return outcome if isinstance(outcome, dict) else {}
 
     def notify(self, method: str) -> None:
-        """Tell the server something that it does not answer."""
+        """Send the server a notification."""
         self._send({"jsonrpc": "2.0", "method": method})
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of a tool. Raises `TrialFailed` also where the tool says that it failed."""
-        result = self.ask("tools/call", {"name": tool, "arguments": dict(arguments)})
-        if result.get("isError"):
-            texts = [part.get("text", "") for part in result.get("content", ())]
+        """The result of a tool. Raises `TrialFailed`, also if the tool reports an error."""
+        outcome = self.ask("tools/call", {"name": tool, "arguments": dict(arguments)})
+        if outcome.get("isError"):
+            texts = [part.get("text", "") for part in outcome.get("content", ())]
             raise TrialFailed(f"{tool}: {' '.join(texts) or 'it failed without a word'}")
-        return result
+        return outcome
 
     def finish(self) -> bool:
-        """Close the connection and wait for the server; False where it was killed or failed."""
+        """Close the connection and wait for the server; False if it was killed or failed."""
         with suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -104,8 +104,8 @@ class ServerDialogue:
             self._process.stdin.flush()
         except OSError as error:
             self._readers[1].join(1)
-            said = self._last_words() or f": {error}"
-            raise TrialFailed(f"the server ended{said}") from error
+            reason = self._last_words() or f": {error}"
+            raise TrialFailed(f"the server ended{reason}") from error
 
     def _next(self, method: str, end: float) -> dict[str, Any]:
         try:

@@ -1,13 +1,13 @@
-"""The files of a client: an entry put in or taken out, as changes that are shown, made and undone.
+"""Adds an entry to a client's file or removes it, as changes that are shown, made and undone.
 
-JSON keeps its indentation, the order of its members and its comments; TOML keeps every byte but
-those of Anaphora's own table. A file that cannot be changed without losing something of the user's
-(a table written inline) is read all the same, so that what stands in it already is known, and
-refused where it would have to change; then `snippet` has what to put in by hand.
+JSON keeps its indentation, the order of its members and its comments; TOML keeps every byte except
+Anaphora's own table. A file that cannot be changed without losing something of the user's (an
+inline table) is still read, so that existing entries are recognised, but changing it is refused;
+then `snippet` has what to add by hand.
 
-A file is replaced whole, after it was made sure that nobody wrote it meanwhile; the bytes from
-before are kept beside it until the change is undone, so that undoing gives them back exactly where
-nobody else wrote since.
+A file is replaced as a whole, after checking that it was not written meanwhile. Its previous bytes
+are stored beside it until the change is undone, so that undoing restores them exactly unless the
+file was edited since.
 """
 
 from __future__ import annotations
@@ -39,30 +39,33 @@ TEXT: Final = "text"
 
 
 def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
-    """The value of a whole file; {} for an empty one. `InvalidInput` when it cannot be read."""
+    """The value of a whole file; {} for an empty one. `InvalidInput` if it cannot be parsed."""
     try:
         text = content.decode("utf-8-sig")
-        value = tomllib.loads(text) if form == "toml" else _json(text)
+        if form == "toml":
+            document: object = tomllib.loads(text)
+        else:
+            document = json.loads(text or "{}") if _is_plain(text) else jsonc.tree(text).value
     except ValueError as error:
         raise InvalidInput(
             str(path), None, f"it is not plain {form.upper()} and was not changed: {error}"
         ) from error
-    if not isinstance(value, dict):
+    if not isinstance(document, dict):
         raise InvalidInput(str(path), None, "the top level is not an object; it was not changed")
-    return value
+    return document
 
 
 def with_entry(entry: Entry, content: bytes) -> bytes:
-    """The file with the entry in it; the same bytes when it is there already."""
+    """The file with the entry; the same bytes if it is there already."""
     if entry.form == TEXT:
         return str(entry.value).encode()
     return _edited(entry, content, _put, _with_table)
 
 
 def without_entry(entry: Entry, content: bytes) -> bytes:
-    """The file without the entry, and without what is empty because of that.
+    """The file without the entry, and without containers that become empty.
 
-    A text is the skill, of this version or another, by the name in it; any other text stays.
+    A text is removed only if it is the skill, of any version, by the name in it.
     """
     if entry.form == TEXT:
         return b"" if _is_skill(content) else content
@@ -81,34 +84,27 @@ def _edited(
         return content
     if entry.form == "json":
         return _json_like(entry, before, after, content)
-    made = change_table(entry, content.decode())
+    edited = change_table(entry, content.decode())
     try:
-        found = tomllib.loads(made)
+        parsed = tomllib.loads(edited)
     except tomllib.TOMLDecodeError:
-        found = {}
-    if found != after:
+        parsed = {}
+    if parsed != after:
         reason = "its format cannot be edited automatically, and it was not changed"
         raise InvalidInput(str(entry.path), None, reason)
-    return made.encode()
+    return edited.encode()
 
 
 def snippet(entries: Sequence[Entry]) -> str:
-    """What somebody would put into one file by hand: all that belongs there, as it stands there."""
+    """All entries of one file in its form, for adding them by hand."""
     if entries[0].form == TEXT:
         return str(entries[0].value)
     if entries[0].form == "toml":
         return "\n".join(map(_table, entries))
-    whole: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for entry in entries:
-        whole = _put(entry, whole)
-    return json.dumps(whole, indent=2, ensure_ascii=False)
-
-
-def _json(text: str) -> object:
-    """The value of JSON, with comments and commas too many passed over. ValueError."""
-    if _is_plain(text):
-        return json.loads(text or "{}")
-    return jsonc.tree(text).value
+        document = _put(entry, document)
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def _is_plain(text: str) -> bool:
@@ -121,27 +117,27 @@ def _is_plain(text: str) -> bool:
 
 def _put(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
     after = copy.deepcopy(dict(whole))
-    place = after
+    parent = after
     for key in entry.keys[:-1]:
-        place = place.setdefault(key, {})
-        if not isinstance(place, dict):
+        parent = parent.setdefault(key, {})
+        if not isinstance(parent, dict):
             raise InvalidInput(
-                str(entry.path), place, f"{key} is not an object; it was not changed"
+                str(entry.path), parent, f"{key} is not an object; it was not changed"
             )
     last = entry.keys[-1]
     if entry.member_of is None:
-        if not (entry.given and last in place):
-            place[last] = copy.deepcopy(entry.value)
+        if not (entry.given and last in parent):
+            parent[last] = copy.deepcopy(entry.value)
         return after
-    members = place.setdefault(last, [])
+    members = parent.setdefault(last, [])
     if not isinstance(members, list):
         raise InvalidInput(str(entry.path), members, f"{last} is not a list; it was not changed")
-    mine = [n for n, one in enumerate(members) if _is_mine(entry, one)]
-    if not mine:
+    own_indexes = [n for n, member in enumerate(members) if _is_mine(entry, member)]
+    if not own_indexes:
         members.append(copy.deepcopy(entry.value))
     else:
-        members[mine[0]] = copy.deepcopy(entry.value)
-        place[last] = [one for n, one in enumerate(members) if n not in mine[1:]]
+        members[own_indexes[0]] = copy.deepcopy(entry.value)
+        parent[last] = [member for n, member in enumerate(members) if n not in own_indexes[1:]]
     return after
 
 
@@ -149,26 +145,26 @@ def _taken(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
     after = copy.deepcopy(dict(whole))
     if entry.given:
         return after
-    places = [after]
+    parents = [after]
     for key in entry.keys[:-1]:
-        inner = places[-1].get(key)
+        inner = parents[-1].get(key)
         if not isinstance(inner, dict):
             return after
-        places.append(inner)
+        parents.append(inner)
     last = entry.keys[-1]
     if entry.member_of is None:
-        if places[-1].pop(last, None) is None:
+        if parents[-1].pop(last, None) is None:
             return after
     else:
-        members = places[-1].get(last)
-        if not isinstance(members, list) or not any(_is_mine(entry, one) for one in members):
+        members = parents[-1].get(last)
+        if not isinstance(members, list) or not any(_is_mine(entry, member) for member in members):
             return after
-        places[-1][last] = [one for one in members if not _is_mine(entry, one)]
-        if not places[-1][last]:
-            del places[-1][last]
-    for place, key in zip(reversed(places[:-1]), reversed(entry.keys[:-1]), strict=True):
-        if not place[key]:
-            del place[key]
+        parents[-1][last] = [member for member in members if not _is_mine(entry, member)]
+        if not parents[-1][last]:
+            del parents[-1][last]
+    for parent, key in zip(reversed(parents[:-1]), reversed(entry.keys[:-1]), strict=True):
+        if not parent[key]:
+            del parent[key]
     return after
 
 
@@ -179,84 +175,88 @@ def _is_mine(entry: Entry, member: object) -> bool:
 def _json_like(
     entry: Entry, before: Mapping[str, Any], after: Mapping[str, Any], content: bytes
 ) -> bytes:
-    """JSON in the manner of what was there: indentation, the line at the end, a byte order mark.
+    """JSON in the style of the original: indentation, final newline, byte order mark.
 
-    Where it has comments, only what changes is written.
+    If it has comments, only the change is written.
     """
     text = content.decode("utf-8-sig")
     mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
     if not _is_plain(text):
-        made = _changed(entry, before, after, text)
-        if jsonc.tree(made).value != after:
+        edited = _changed(entry, before, after, text)
+        if jsonc.tree(edited).value != after:
             reason = "its format cannot be edited automatically, and it was not changed"
             raise InvalidInput(str(entry.path), None, reason)
-        return mark + made.encode()
-    found = re.search(r"^[{\[]\r?\n([ \t]+)", text)
-    indent = found[1] if found else (None if text.strip() not in {"", "{}"} else "  ")
-    made = json.dumps(after, indent=indent, ensure_ascii="\\u" in text)
+        return mark + edited.encode()
+    match = re.search(r"^[{\[]\r?\n([ \t]+)", text)
+    indent = match[1] if match else (None if text.strip() not in {"", "{}"} else "  ")
+    edited = json.dumps(after, indent=indent, ensure_ascii="\\u" in text)
     if text.endswith("\n") or not text:
-        made += "\n"
+        edited += "\n"
     if "\r\n" in text:
-        made = made.replace("\n", "\r\n")
-    return mark + made.encode()
+        edited = edited.replace("\n", "\r\n")
+    return mark + edited.encode()
 
 
 def _changed(entry: Entry, before: Mapping[str, Any], after: Mapping[str, Any], text: str) -> str:
-    """The text with the entry put in, or taken out, where it stands or should stand."""
+    """The text with the entry added or removed at its own position."""
     keys = entry.keys
     old, new = _under(before, keys), _under(after, keys)
     if new is None:
-        # Places that are empty because of it go with it.
+        # Containers that become empty are removed with it.
         while len(keys) > 1 and _under(after, keys[:-1]) is None:
             keys = keys[:-1]
         return jsonc.take(text, keys)
     if not isinstance(old, list) or not isinstance(new, list):
         return jsonc.put(text, keys, new)
-    mine = [n for n, one in enumerate(old) if _is_mine(entry, one)]
-    for n in reversed(mine):
+    own_indexes = [n for n, member in enumerate(old) if _is_mine(entry, member)]
+    for n in reversed(own_indexes):
         text = jsonc.take(text, keys, n)
-    return jsonc.append(text, keys, entry.value) if len(new) > len(old) - len(mine) else text
+    return jsonc.append(text, keys, entry.value) if len(new) > len(old) - len(own_indexes) else text
 
 
-def _under(value: Any, keys: Sequence[str]) -> Any:
+def _under(inner: Any, keys: Sequence[str]) -> Any:
     for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+        inner = inner.get(key) if isinstance(inner, Mapping) else None
+    return inner
 
 
 def _table(entry: Entry) -> str:
     lines = [f"[{'.'.join(entry.keys)}]"]
-    for key, value in entry.value.items():
-        # A JSON string or list of strings is also one of TOML.
-        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+    for key, content in entry.value.items():
+        # A JSON string or list of strings is also valid TOML.
+        lines.append(f"{key} = {json.dumps(content, ensure_ascii=False)}")
     return "\n".join(lines) + "\n"
 
 
 def _with_table(entry: Entry, text: str) -> str:
-    rest = _without_table(entry, text)
-    if rest and not rest.endswith("\n"):
-        rest += "\n"
-    return rest + ("\n" if rest else "") + _table(entry)
+    remainder = _without_table(entry, text)
+    if remainder and not remainder.endswith("\n"):
+        remainder += "\n"
+    return remainder + ("\n" if remainder else "") + _table(entry)
 
 
 def _without_table(entry: Entry, text: str) -> str:
     name = r"\s*\.\s*".join(f'"?{re.escape(key)}"?' for key in entry.keys)
-    # The table and tables within it, up to the next table of somebody else.
-    mine = rf"^[ \t]*\[\s*{name}\s*(?:\.[^\]\n]*)?\][^\n]*(?:\n(?![ \t]*\[)[^\n]*)*\n?"
-    rest = re.sub(rf"(?m){mine}", "", text)
-    return rest if rest == text else rest.rstrip("\n") + ("\n" if rest.strip() else "")
+    # The table and its subtables, up to the next foreign table.
+    pattern = rf"^[ \t]*\[\s*{name}\s*(?:\.[^\]\n]*)?\][^\n]*(?:\n(?![ \t]*\[)[^\n]*)*\n?"
+    remainder = re.sub(rf"(?m){pattern}", "", text)
+    return (
+        remainder
+        if remainder == text
+        else remainder.rstrip("\n") + ("\n" if remainder.strip() else "")
+    )
 
 
 BACKUP = ".before-anaphora"
-"""What the name of the copy from before ends in."""
+"""The suffix of the copy of the original file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file: its bytes now (None: it is not there) and its bytes then (None: it goes).
+    """One file with its bytes before (None: it does not exist) and after (None: it is deleted).
 
-    `refused` says why a file is left as it is, and `by_hand` what then belongs in it (or, where a
-    setup is undone, comes out of it).
+    `refused` says why a file stays unchanged, and `by_hand` what to add to it then (or, when a
+    setup is undone, to remove).
     """
 
     path: Path
@@ -268,11 +268,11 @@ class Change:
 
     @property
     def nothing(self) -> bool:
-        """Whether the file is as it should be."""
+        """Whether the file needs no change."""
         return self.before == self.after
 
     def shown(self) -> str:
-        """The change as a unified diff; "" where there is none."""
+        """The change as a unified diff; "" if there is none."""
         if self.nothing:
             return ""
         before, after = (
@@ -289,7 +289,7 @@ class Change:
         return "\n".join(lines)
 
     def make(self) -> None:
-        """Do it. `InvalidInput` for a refused one, or when somebody wrote the file meanwhile;
+        """Write the change. `InvalidInput` if it is refused, or if the file changed meanwhile;
         `StoreError` otherwise."""
         if self.refused:
             raise InvalidInput(str(self.path), None, self.refused)
@@ -297,10 +297,10 @@ class Change:
             return
         backup = _backup(self.path)
         try:
-            # A file of settings that is a link into somebody's dotfiles stays one.
+            # A settings file that is a link, as into a dotfiles folder, stays one.
             real = self.path.resolve()
             make_directory(real.parent)
-            seen = _identity(real)
+            identity = identity_of(real.stat()) if real.exists() else NO_FILE
             if _content(real) != self.before:
                 raise FileChanged
             if self.before is not None and not self.undoes and not backup.exists():
@@ -308,10 +308,12 @@ class Change:
             if self.after is None:
                 real.unlink()
             else:
-                _write(real, seen, self.after)
+                _write(real, identity, self.after)
             if self.undoes:
                 backup.unlink(missing_ok=True)
-                _drop_empty(real.parent)
+                # Only the folder of the skill is ours to remove.
+                if real.parent.name == SKILL and not any(real.parent.iterdir()):
+                    real.parent.rmdir()
         except FileChanged as error:
             raise InvalidInput(str(self.path), None, "it changed meanwhile; try again") from error
         except OSError as error:
@@ -319,21 +321,23 @@ class Change:
 
 
 def plan(entries: Iterable[Entry]) -> tuple[Change, ...]:
-    """What putting the entries in would change, one change a file. One refused stops no other."""
-    return tuple(_planned(path, mine, undo=False) for path, mine in _by_file(entries).items())
+    """The changes that add the entries, one per file. A refused one does not stop the others."""
+    return tuple(
+        _planned(path, entries_, undo=False) for path, entries_ in _by_file(entries).items()
+    )
 
 
 def plan_undo(entries: Sequence[Entry]) -> tuple[Change, ...]:
-    """What taking the entries out would change, in the files that are there."""
-    found = (_planned(path, mine, undo=True) for path, mine in _by_file(entries).items())
-    return tuple(change for change in found if change.before is not None)
+    """The changes that remove the entries from the files that exist."""
+    changes = (_planned(path, entries_, undo=True) for path, entries_ in _by_file(entries).items())
+    return tuple(change for change in changes if change.before is not None)
 
 
 def _by_file(entries: Iterable[Entry]) -> dict[Path, list[Entry]]:
-    found: dict[Path, list[Entry]] = {}
+    entries_by_path: dict[Path, list[Entry]] = {}
     for entry in entries:
-        found.setdefault(entry.path, []).append(entry)
-    return found
+        entries_by_path.setdefault(entry.path, []).append(entry)
+    return entries_by_path
 
 
 def _planned(path: Path, mine: Sequence[Entry], *, undo: bool) -> Change:
@@ -349,22 +353,22 @@ def _planned(path: Path, mine: Sequence[Entry], *, undo: bool) -> Change:
 
 
 def _as_it_was(path: Path, entries: Sequence[Entry], after: bytes) -> bytes | None:
-    """The very bytes from before, where what is left says the same; no file where none was."""
+    """The original bytes if the rest is unchanged; None if there was no file."""
     form = entries[0].form
     backup = _content(_backup(path))
     if form == TEXT:
-        # What was there may be the skill of an earlier version.
+        # The backup may be the skill of an earlier version.
         return after or (None if backup is None or _is_skill(backup) else backup)
-    left = read_document(form, path, after)
+    remaining = read_document(form, path, after)
     if backup is None:
-        given = {one.keys[0] for one in entries if one.given}
-        return after if left.keys() - given else None
-    # What was there, as it is after putting in and taking out: empty places go with the entry.
+        presets = {preset.keys[0] for preset in entries if preset.given}
+        return after if remaining.keys() - presets else None
+    # The original after adding and removing the entry: empty containers are removed with it.
     round_trip = backup
     for change in (with_entry, without_entry):
         for entry in entries:
             round_trip = change(entry, round_trip)
-    return backup if read_document(form, path, round_trip) == left else after
+    return backup if read_document(form, path, round_trip) == remaining else after
 
 
 def _content(path: Path) -> bytes | None:
@@ -380,18 +384,8 @@ def _is_skill(content: bytes) -> bool:
     return f"name: {SKILL}\n".encode() in content
 
 
-def _drop_empty(folder: Path) -> None:
-    """Take away the folder of the skill, which nothing else is in; any other stays."""
-    if folder.name == SKILL and not any(folder.iterdir()):
-        folder.rmdir()
-
-
 def _backup(path: Path) -> Path:
     return path.with_name(path.name + BACKUP)
-
-
-def _identity(path: Path) -> Identity:
-    return identity_of(path.stat()) if path.exists() else NO_FILE
 
 
 def _write(path: Path, seen: Identity, content: bytes) -> None:

@@ -1,8 +1,8 @@
-"""JSON as editors write it, with comments and commas too many: read, and changed where it must be.
+"""JSON as editors write it, with comments and trailing commas: parsing, and minimal edits.
 
-A change touches the bytes of what it changes and nothing else: comments, order, indentation and
-line ends of the rest stay. `tree` gives each value with its place in the text; `put` and `take`
-give a new text.
+A change touches only the bytes of what it changes: comments, order, indentation and line ends of
+the rest stay. `tree` gives each value with its position in the text; `put` and `take` return a new
+text.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _DEEPEST: Final = 200
 
 @dataclass(slots=True)
 class Node:
-    """A value and its place: `text[start:end]`. Members of an object have keys, items of an array
-    none; `begin` is where the member begins, its key included."""
+    """A value and its position: `text[start:end]`. Members of an object have keys, items of an
+    array have none; `begin` is the start of the member, including its key."""
 
     start: int
     end: int = 0
@@ -32,12 +32,12 @@ class Node:
     begin: int = 0
 
     def member(self, key: str) -> Node | None:
-        """The member of this key, the last one where there are several."""
-        return next((one for one in reversed(self.items) if one.key == key), None)
+        """The member with this key; of several, the last one."""
+        return next((child for child in reversed(self.items) if child.key == key), None)
 
 
 def tree(text: str) -> Node:
-    """The value of a whole text. Raises ValueError for what is no JSON even so."""
+    """Parse a whole text. Raises ValueError if it is no JSON even with these extensions."""
     reader = _Reader(text)
     node = reader.value(_skip(text, 0), 0)
     if _skip(text, node.end) != len(text):
@@ -46,44 +46,44 @@ def tree(text: str) -> Node:
 
 
 def put(text: str, keys: Sequence[str], value: Any) -> str:
-    """The text with `value` under `keys`, in objects that are made where there are none."""
+    """The text with `value` under `keys`, creating missing objects."""
     node = tree(text)
     for depth, key in enumerate(keys):
-        found = node.member(key)
-        if found is None:
-            rest = value
+        member = node.member(key)
+        if member is None:
+            nested = value
             for missing in reversed(keys[depth + 1 :]):
-                rest = {missing: rest}
-            return _inserted(text, node, f"{json.dumps(key)}: ", rest, depth + 1)
+                nested = {missing: nested}
+            return _inserted(text, node, f"{json.dumps(key)}: ", nested, depth + 1)
         if depth == len(keys) - 1:
-            shown = _shown(text, value, len(keys))
-            return text[: found.start] + shown + text[found.end :]
-        if not isinstance(found.value, dict):
+            rendered = _shown(text, value, len(keys))
+            return text[: member.start] + rendered + text[member.end :]
+        if not isinstance(member.value, dict):
             raise ValueError(f"{key} is not an object")
-        node = found
+        node = member
     raise ValueError("no key")
 
 
 def append(text: str, keys: Sequence[str], value: Any) -> str:
-    """The text with `value` as the last item of the list under `keys`, which is there."""
+    """The text with `value` as the last item of the existing list under `keys`."""
     return _inserted(text, _at(text, keys), "", value, len(keys) + 1)
 
 
 def take(text: str, keys: Sequence[str], item: int | None = None) -> str:
     """The text without the member under `keys`, or without an item of the list there."""
     parent = _at(text, keys if item is not None else keys[:-1])
-    gone = parent.items[item] if item is not None else parent.member(keys[-1])
-    if gone is None:
+    member = parent.items[item] if item is not None else parent.member(keys[-1])
+    if member is None:
         return text
-    at = parent.items.index(gone)
-    start, end = gone.begin, gone.end
+    at = parent.items.index(member)
+    start, end = member.begin, member.end
     after = _skip(text, end)
     if after < parent.end and text[after] == ",":
         end = after + 1
     elif at:
-        # The last one takes the comma before it along.
+        # The last one is removed with the comma before it.
         start = parent.items[at - 1].end
-    # What stood on lines of its own leaves none behind.
+    # A member on lines of its own leaves no empty line behind.
     line = text.rfind("\n", 0, start) + 1
     if not text[line:start].strip() and text[end : end + 2].lstrip(" \t\r")[:1] == "\n":
         start, end = line, text.index("\n", end) + 1
@@ -93,45 +93,45 @@ def take(text: str, keys: Sequence[str], item: int | None = None) -> str:
 def _at(text: str, keys: Sequence[str]) -> Node:
     node = tree(text)
     for key in keys:
-        found = node.member(key)
-        if found is None:
+        member = node.member(key)
+        if member is None:
             raise ValueError(f"{key} is not there")
-        node = found
+        node = member
     return node
 
 
 def _inserted(text: str, parent: Node, head: str, value: Any, depth: int) -> str:
     """The text with a new last member or item of `parent`."""
     unit, newline = _indentation(text), "\r\n" if "\r\n" in text else "\n"
-    shown = head + _shown(text, value, depth)
+    rendered = head + _shown(text, value, depth)
     if not parent.items:
-        # Comments in it stay behind the bracket that opens it.
+        # Comments in the container stay behind its opening bracket.
         inside = text[parent.start + 1 : parent.end - 1]
-        kept = inside.rstrip()
-        made = f"{kept}{newline}{unit * depth}{shown}{newline}{unit * (depth - 1)}"
-        return text[: parent.start + 1] + made + text[parent.end - 1 :]
+        head_text = inside.rstrip()
+        body = f"{head_text}{newline}{unit * depth}{rendered}{newline}{unit * (depth - 1)}"
+        return text[: parent.start + 1] + body + text[parent.end - 1 :]
     last = parent.items[-1]
     after = _skip(text, last.end)
     comma = "" if text[after] == "," else ","
-    place = after + 1 if text[after] == "," else last.end
-    return f"{text[:place]}{comma}{newline}{unit * depth}{shown}{text[place:]}"
+    position = after + 1 if text[after] == "," else last.end
+    return f"{text[:position]}{comma}{newline}{unit * depth}{rendered}{text[position:]}"
 
 
 def _shown(text: str, value: Any, depth: int) -> str:
     unit, newline = _indentation(text), "\r\n" if "\r\n" in text else "\n"
-    made = json.dumps(value, indent=unit, ensure_ascii=False)
-    return made.replace("\n", newline + unit * depth)
+    rendered = json.dumps(value, indent=unit, ensure_ascii=False)
+    return rendered.replace("\n", newline + unit * depth)
 
 
 def _indentation(text: str) -> str:
-    found = re.search(r"[{\[][^\n\"]*\r?\n([ \t]+)\S", text)
-    return found[1] if found else "  "
+    match = re.search(r"[{\[][^\n\"]*\r?\n([ \t]+)\S", text)
+    return match[1] if match else "  "
 
 
 def _skip(text: str, at: int) -> int:
-    """Where the next thing stands that is neither space nor comment."""
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+    """The position after spaces and comments."""
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
 
 
 class _Reader:
@@ -139,44 +139,44 @@ class _Reader:
         self._text = text
 
     def value(self, at: int, depth: int) -> Node:
-        """The value that begins at `at`."""
+        """Parse the value at `at`."""
         if depth > _DEEPEST:
             raise ValueError("it is nested too deeply")
         text = self._text
         opening = text[at : at + 1]
         if opening in {"{", "["}:
             return self._group(at, depth, "}" if opening == "{" else "]")
-        found = _STRING.match(text, at) or _WORD.match(text, at)
-        if found is None:
+        match = _STRING.match(text, at) or _WORD.match(text, at)
+        if match is None:
             raise ValueError(f"expected a value at character {at}")
-        return Node(at, found.end(), json.loads(found[0]), begin=at)
+        return Node(at, match.end(), json.loads(match[0]), begin=at)
 
     def _group(self, at: int, depth: int, closing: str) -> Node:
         text, named = self._text, closing == "}"
         node = Node(at, begin=at, value={} if named else [])
-        here = _skip(text, at + 1)
-        while text[here : here + 1] != closing:
-            begin, key = here, ""
+        position = _skip(text, at + 1)
+        while text[position : position + 1] != closing:
+            begin, key = position, ""
             if named:
-                found = _STRING.match(text, here)
-                if found is None:
-                    raise ValueError(f"expected a key at character {here}")
-                key = json.loads(found[0])
-                here = _skip(text, found.end())
-                if text[here : here + 1] != ":":
-                    raise ValueError(f"expected a colon at character {here}")
-                here = _skip(text, here + 1)
-            item = self.value(here, depth + 1)
-            item.key, item.begin = key, begin
-            node.items.append(item)
+                match = _STRING.match(text, position)
+                if match is None:
+                    raise ValueError(f"expected a key at character {position}")
+                key = json.loads(match[0])
+                position = _skip(text, match.end())
+                if text[position : position + 1] != ":":
+                    raise ValueError(f"expected a colon at character {position}")
+                position = _skip(text, position + 1)
+            member = self.value(position, depth + 1)
+            member.key, member.begin = key, begin
+            node.items.append(member)
             if named:
-                node.value[key] = item.value
+                node.value[key] = member.value
             else:
-                node.value.append(item.value)
-            here = _skip(text, item.end)
-            if text[here : here + 1] == ",":
-                here = _skip(text, here + 1)
-            elif text[here : here + 1] != closing:
-                raise ValueError(f"expected a comma at character {here}")
-        node.end = here + 1
+                node.value.append(member.value)
+            position = _skip(text, member.end)
+            if text[position : position + 1] == ",":
+                position = _skip(text, position + 1)
+            elif text[position : position + 1] != closing:
+                raise ValueError(f"expected a comma at character {position}")
+        node.end = position + 1
         return node

@@ -1,4 +1,4 @@
-"""How a client starts this very Anaphora, whatever its own environment is, today and next month."""
+"""The command with which a client starts this same Anaphora, lasting and in any environment."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from anaphora.installing import Installation, is_cached
 def program_words(
     python: Path | None = None, *, windows: bool = sys.platform == "win32"
 ) -> list[str]:
-    """The words that start Anaphora: its script beside the interpreter `python`, or through that.
+    """The words that start Anaphora: its script beside the interpreter `python`, or `-m anaphora`.
 
-    Out of a cache, as `uvx` runs it, a client must go through `uvx` too: what lies there is gone
-    when the cache is cleaned. Raises `InvalidInput` where nothing lasting would start it.
+    From a cache, as with `uvx`, the client must use `uvx`, too: the cache may be cleaned. Raises
+    `InvalidInput` if there is no lasting command.
     """
     interpreter = python or Path(sys.executable)
     name = "anaphora.exe" if windows else "anaphora"
     if is_cached(interpreter):
         return _through_uvx()
-    # A Python for the whole system keeps scripts apart, as that of Windows does.
+    # A system-wide Python, as on Windows, keeps scripts in another folder.
     for folder in (interpreter.parent, Path(sysconfig.get_path("scripts"))):
         if (folder / name).exists() and not is_cached(folder):
             return [str(folder / name)]
-    # -P: without it, the folder that the client works in could hold another `anaphora`.
+    # -P: the client's working folder could contain another `anaphora`.
     return [str(interpreter), "-P", "-m", "anaphora"]
 
 
 def command_line(words: Sequence[str], *, windows: bool = sys.platform == "win32") -> str:
-    """The words as one line, for a client that hands it to a shell.
+    """The words as one line, for a client that passes it to a shell.
 
-    On Windows that may be cmd, PowerShell or the bash of Git: all of them read slashes, none reads
-    another's escapes, and double quotes stand only where a space makes them necessary.
+    On Windows that may be cmd, PowerShell or Git's bash: all of them accept slashes, none accepts
+    another's escapes, and double quotes are used only if a space requires them.
     """
     if not windows:
         return shlex.join(words)

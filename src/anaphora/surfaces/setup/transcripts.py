@@ -1,4 +1,4 @@
-"""The transcripts that a client has already: they are memory that waits to be imported."""
+"""Finds existing transcripts of a client that can be imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anaphora.core.config import ClientFolders
 
 @dataclass(frozen=True, slots=True)
 class WaitingTranscripts:
-    """A folder of transcripts, and how many there are in it."""
+    """A folder of transcripts, and their number."""
 
     folder: str
     count: int
@@ -25,15 +25,15 @@ _FOLDERS: Final[Mapping[str, tuple[Callable[[ClientFolders], Path], str]]] = {
     "cursor": (lambda at: at.applications / "Cursor" / "User", "state.vscdb"),
     "vscode": (lambda at: at.applications / "Code" / "User", "chatSessions/*.json*"),
 }
-"""Where each client keeps them, and what their names look like."""
+"""Where each client keeps its transcripts, and the pattern of their names."""
 
 
 def waiting_transcripts(client: str, folders: ClientFolders) -> WaitingTranscripts | None:
-    """What lies in a client's own folder; None where nothing does. No file is opened."""
+    """The transcripts in a client's own folder; None if there are none. No file is opened."""
     if client not in _FOLDERS:
         return None
-    place, pattern = _FOLDERS[client]
-    folder = place(folders)
+    folder_of, pattern = _FOLDERS[client]
+    folder = folder_of(folders)
     try:
         count = sum(1 for _ in folder.rglob(pattern))
     except OSError:

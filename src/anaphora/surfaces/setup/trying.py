@@ -1,11 +1,11 @@
-"""Trying what was set up as the client will: is a sentence stored, and recalled?
+"""Tests a setup the way the client will use it: a sentence is stored, and must be recalled.
 
-The very commands that stand in the client's configuration are run, with the variables that stand
-there, and with the client's own home, database, keys and model: a throw-away home would prove that
-the program works, and not that this memory does. Only the namespace is another one, new for each
-trial; its server deletes it when it ends, with its rows, files, index and name, so that no listing,
-count, audit trail, backup or export has it. A server of another version would not know of that and
-store the sentence beside the user's own: so it must name the trial's namespace first.
+The commands in the client's configuration are run with the variables there, and with the client's
+own home, database, keys and model: a temporary home would only prove that the program works, not
+this memory. Only the namespace is a new one for each trial. Its server deletes it at its end, with
+rows, files, index and name, so that it appears in no listing, count, audit trail, backup or export.
+A server of another version would ignore the trial and store the sentence among the user's own, so
+it must first confirm the trial's namespace.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
@@ -34,7 +35,7 @@ from anaphora.surfaces.setup.program import command_line
 from anaphora.surfaces.setup.written import WrittenServer, WrittenSetup, written_setup
 
 PATIENCE: Final = 20.0
-"""Seconds that a server or a hook has to answer."""
+"""Seconds within which a server or a hook must answer."""
 
 _SESSION: Final = "anaphora-setup"
 _STORE, _RECALL = "store_memory", "recall"
@@ -47,9 +48,9 @@ _OTHER_VERSION: Final = "the command starts another version of Anaphora, which c
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was tried, how long it took in seconds, and what went wrong; "" where nothing did.
+    """What was tried, for how many seconds, and what went wrong, if anything.
 
-    `step` is the step that failed, and `remedy` the command that mends it.
+    `step` is the step that failed, and `remedy` the command that repairs it.
     """
 
     what: str
@@ -60,7 +61,7 @@ class Trial:
 
 
 def refuse_dead_server() -> None:
-    """`InvalidInput` where the server could not start from here, with the command that helps."""
+    """`InvalidInput` if the server could not start from here, with the command that helps."""
     if find_spec("mcp_types") is None:
         remedy = install_command(packages=requirements_of("mcp-types"))
         reason = f"the server needs a package that is not installed here; run: {remedy}"
@@ -68,25 +69,25 @@ def refuse_dead_server() -> None:
 
 
 def requirements_of(package: str) -> list[str]:
-    """A package of the base as Anaphora requires it."""
+    """The requirement for a package as Anaphora declares it."""
     try:
         listed = requires("anaphora") or []
     except PackageNotFoundError:
         listed = []
-    wanted = [line for line in listed if line.startswith(package) and "extra ==" not in line]
-    return wanted or [package]
+    lines = [line for line in listed if line.startswith(package) and "extra ==" not in line]
+    return lines or [package]
 
 
 def try_client(client: str, folders: ClientFolders, program: Sequence[str]) -> tuple[Trial, ...]:
-    """Try all that is written for a client. Nothing raises: what fails is a trial with a problem.
+    """Test everything configured for a client. Failures become trials with a problem.
 
-    `program` are the words that start this Anaphora, for the commands that mend what fails.
+    `program` are the words that start this Anaphora, for the commands that repair failures.
     """
     try:
         setup = written_setup(client, folders)
     except (InvalidInput, StoreError) as error:
-        again = command_line([*program, "setup", client])
-        return (Trial("configuration", 0.0, str(error), "read", again),)
+        remedy = command_line([*program, "setup", client])
+        return (Trial("configuration", 0.0, str(error), "read", remedy),)
     return tuple(
         replace(trial, remedy=_remedy(trial, setup, program)) if trial.problem else trial
         for trial in _try_setup(setup)
@@ -94,22 +95,22 @@ def try_client(client: str, folders: ClientFolders, program: Sequence[str]) -> t
 
 
 def _remedy(trial: Trial, setup: WrittenSetup, program: Sequence[str]) -> str:
-    """The command that mends what a trial met."""
+    """The command that repairs what a trial found."""
     missing = _MISSING.search(trial.problem)
     server = setup.server
     ours = server is not None and server.words[: len(program)] == tuple(program)
     if missing is not None and ours:
         return install_command(missing[1])
     if trial.step in _OF_THE_HOME and ours and server is not None:
-        # The program works, and its home does not: what the home lacks, doctor knows.
+        # The program works but its home does not, which doctor can repair.
         return command_line([*server.words[:-1], "doctor", "--repair"])
     return command_line([*program, "setup", setup.client, "--yes"])
 
 
 def _try_setup(setup: WrittenSetup) -> tuple[Trial, ...]:
-    """Try the server and the hooks.
+    """Test the server and the hooks.
 
-    The hooks are tried while the server runs, since the sentence that they recall is its own.
+    The hooks run while the server does, since they must recall the sentence that it stored.
     """
     word = f"Wexham{secrets.token_hex(3)}"
     trial = {TRIAL_VARIABLE: secrets.token_hex(8)}
@@ -120,7 +121,7 @@ def _try_setup(setup: WrittenSetup) -> tuple[Trial, ...]:
             hooks.append(_try_hooks(setup, trial, stored))
 
     servers = [] if setup.server is None else [_try_server(setup.server, trial, word, try_hooks)]
-    # Without a server there is no sentence to recall; that the hooks answer is seen all the same.
+    # Without a server there is no sentence to recall; the hooks must still answer.
     try_hooks("")
     return (*servers, *hooks)
 
@@ -135,7 +136,7 @@ def _try_server(
     dialogue: ServerDialogue | None = None
     try:
         dialogue = ServerDialogue(server.words, environ, server.folder, PATIENCE)
-        for step, take in _STEPS.items():  # noqa: B007 - the step that failed is told
+        for step, take in _STEPS.items():  # noqa: B007 - the step that failed is reported
             take(dialogue, word, TRIAL_PREFIX + trial[TRIAL_VARIABLE])
     except TrialFailed as error:
         problem = str(error)
@@ -143,8 +144,9 @@ def _try_server(
     if not problem:
         meanwhile(word)
     if dialogue is not None and not dialogue.finish():
-        # It may not have deleted its namespace: another one does.
-        _erase(server, environ)
+        # It may not have deleted its namespace: another server does at its end.
+        with suppress(TrialFailed):
+            ServerDialogue(server.words, environ, server.folder, PATIENCE).finish()
         if not problem:
             step, problem = "end", "it did not end as it should when its client went"
     return _trial("server", seconds, step, problem)
@@ -194,13 +196,6 @@ _STEPS: Final[Mapping[str, Callable[[ServerDialogue, str, str], None]]] = {
 }
 
 
-def _erase(server: WrittenServer, environ: Mapping[str, str]) -> None:
-    try:
-        ServerDialogue(server.words, environ, server.folder, PATIENCE).finish()
-    except TrialFailed:
-        return
-
-
 def _try_hooks(setup: WrittenSetup, trial: Mapping[str, str], word: str) -> Trial:
     """Run a client's hooks at the start of a session, and with a prompt about the sentence."""
     began, at = time.monotonic(), time.time()
@@ -214,7 +209,7 @@ def _try_hooks(setup: WrittenSetup, trial: Mapping[str, str], word: str) -> Tria
                 continue
             step = f"hook {event}"
             answer = _run_hook(line, event, fields, environ)
-            # A hook fails no client: what went wrong is in its log.
+            # A hook never fails its client; errors are in the log of incidents.
             logged = [
                 incident
                 for incident in incidents(environ, at)
@@ -232,7 +227,7 @@ def _try_hooks(setup: WrittenSetup, trial: Mapping[str, str], word: str) -> Tria
 def _run_hook(line: str, event: str, fields: Mapping[str, str], environ: Mapping[str, str]) -> str:
     """What a hook prints, which must be JSON or nothing. Raises `TrialFailed`."""
     folder = os.getcwd()  # noqa: PTH109
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "hook_event_name": event,
         "session_id": _SESSION,
         "conversation_id": _SESSION,
@@ -244,7 +239,7 @@ def _run_hook(line: str, event: str, fields: Mapping[str, str], environ: Mapping
         done = subprocess.run(  # noqa: S602 - clients hand this line to a shell, too
             line,
             shell=True,
-            input=json.dumps(told).encode(),
+            input=json.dumps(payload).encode(),
             capture_output=True,
             timeout=PATIENCE,
             check=False,
@@ -258,6 +253,6 @@ def _run_hook(line: str, event: str, fields: Mapping[str, str], environ: Mapping
         text = done.stdout.decode(errors="replace").strip()[:200]
         raise TrialFailed(f"it printed what is no JSON: {text}") from error
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise TrialFailed(said[-1] if said else f"it exited with {done.returncode}")
+        errors = done.stderr.decode(errors="replace").strip().splitlines()
+        raise TrialFailed(errors[-1] if errors else f"it exited with {done.returncode}")
     return done.stdout.decode(errors="replace")

@@ -1,8 +1,9 @@
-"""What stands in a client's configuration: the commands as the client itself reads them."""
+"""Reads the commands in a client's configuration as the client itself does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,12 +14,12 @@ from anaphora.surfaces.setup.clients import CLIENTS, Entry, entries
 from anaphora.surfaces.setup.files import read_document
 
 _ANY_COMMAND: Final = ("anaphora",)
-"""Where an entry stands does not depend on the command in it."""
+"""A placeholder: the position of an entry does not depend on its command."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenServer:
-    """How a client starts the memory server: the words, and variables beside its own."""
+    """How a client starts the memory server: the words, and additional variables."""
 
     words: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -27,7 +28,7 @@ class WrittenServer:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSetup:
-    """What is written for one client. `hooks` has the shell line of each of its events."""
+    """The configuration of one client. `hooks` has the shell line of each event."""
 
     client: str
     server: WrittenServer | None
@@ -35,34 +36,33 @@ class WrittenSetup:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of Anaphora stands there."""
+        """Whether it contains nothing of Anaphora."""
         return self.server is None and not self.hooks
 
 
 def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
-    """Read back what is written for a client.
+    """Read a client's configuration back.
 
-    `InvalidInput` for a file or an entry that has not the client's form, `StoreError` for a file
-    that cannot be read.
+    `InvalidInput` if a file or an entry is malformed, `StoreError` if a file cannot be read.
     """
     server: WrittenServer | None = None
     hooks: dict[str, str] = {}
     for entry in entries(client, folders, _ANY_COMMAND):
         if not entry.keys:
-            # The skill is a text that starts nothing.
+            # The skill is a text and starts nothing.
             continue
-        value = _value_under(entry)
+        content = _value_under(entry)
         if entry.member_of is not None:
-            line = _hook_line(entry, value)
+            line = _hook_line(entry, content)
             if line is not None:
                 hooks[entry.keys[-1]] = line
-        elif not entry.given and value is not None:
-            server = _server(entry, value)
+        elif not entry.given and content is not None:
+            server = _server(entry, content)
     return WrittenSetup(client, server, hooks)
 
 
 def clients_set_up(folders: ClientFolders) -> tuple[str, ...]:
-    """The clients whose files name Anaphora; those whose files cannot be read are among them."""
+    """The clients whose files mention Anaphora, including unreadable files."""
     return tuple(client for client in CLIENTS if _is_set_up(client, folders))
 
 
@@ -70,15 +70,11 @@ def _is_set_up(client: str, folders: ClientFolders) -> bool:
     try:
         return not written_setup(client, folders).is_empty
     except (InvalidInput, StoreError):
-        # A damaged file that never named Anaphora is no concern of ours.
-        places = {entry.path for entry in entries(client, folders, _ANY_COMMAND)}
-        return any(_mentions(place) for place in places)
-
-
-def _mentions(place: Any) -> bool:
-    try:
-        return b"anaphora" in place.read_bytes()
-    except OSError:
+        # A damaged file that does not mention Anaphora is ignored.
+        for path in {entry.path for entry in entries(client, folders, _ANY_COMMAND)}:
+            with suppress(OSError):
+                if b"anaphora" in path.read_bytes():
+                    return True
         return False
 
 
@@ -89,14 +85,14 @@ def _value_under(entry: Entry) -> Any:
         return None
     except OSError as error:
         raise translate(error, "read", entry.path) from error
-    value: Any = read_document(entry.form, entry.path, content)
+    document: Any = read_document(entry.form, entry.path, content)
     for key in entry.keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+        document = document.get(key) if isinstance(document, Mapping) else None
+    return document
 
 
 def _hook_line(entry: Entry, members: Any) -> str | None:
-    """The shell line of the member that is Anaphora's; None where there is none."""
+    """The shell line of Anaphora's member, or None."""
     for member in members if isinstance(members, list) else ():
         groups = member.get("hooks", [member]) if isinstance(member, Mapping) else ()
         for hook in groups if isinstance(groups, list) else ():
@@ -122,4 +118,4 @@ def _server(entry: Entry, value: Any) -> WrittenServer:
 
 
 def _are_texts(values: Any) -> bool:
-    return isinstance(values, Sequence) and all(isinstance(value, str) for value in values)
+    return isinstance(values, Sequence) and all(isinstance(text, str) for text in values)

@@ -1,6 +1,6 @@
 """OAuth 2.1 for the server over HTTP: how hosted clients get a token of the owner's server.
 
-The server is both the authorization server and the resource: `provider` gives out codes and tokens,
-`consent` keeps what waits for the owner's word, `page` shows it, `app` puts the endpoints together.
-`address` is what of it needs no library.
+The server is both the authorization server and the resource: `provider` issues codes and tokens,
+`consent` stores requests that wait for the owner, `page` shows them, `app` defines the endpoints.
+`address` is the part that needs no library.
 """

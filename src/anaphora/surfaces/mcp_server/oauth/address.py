@@ -1,4 +1,4 @@
-"""The address by which clients reach the server from elsewhere, and what follows from it."""
+"""The public address by which remote clients reach the server, and the URLs derived from it."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ class PublicAddress:
 
     @property
     def netloc(self) -> str:
-        """The host, and the port where it is not the usual one, lower case."""
+        """The host, with the port unless it is the default one, in lower case."""
         return self.origin.partition("://")[2]
 
     @property
     def resource(self) -> str:
-        """What access tokens are for (RFC 8707)."""
+        """The resource that access tokens are for (RFC 8707)."""
         return self.origin + PATH
 
     @property
     def resource_metadata(self) -> str:
-        """Where the server says who gives out tokens for it (RFC 9728)."""
+        """Where the server publishes who issues tokens for it (RFC 9728)."""
         return f"{self.origin}/.well-known/oauth-protected-resource{PATH}"
 
     def is_resource(self, url: str) -> bool:
-        """Whether a client means this server: with or without a slash at the end, in any case."""
+        """Whether a URL means this server, with or without a final slash, in any case."""
         try:
             parts = urlsplit(url)
         except ValueError:
             return False
-        said = f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
-        return said == self.resource and not parts.query and not parts.fragment
+        resource = f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+        return resource == self.resource and not parts.query and not parts.fragment
 
 
 def public_address(given: str) -> PublicAddress:
-    """The address that a user gave. Raises `InvalidInput`.
+    """Parse the address that the user gave. Raises `InvalidInput`.
 
-    It must be https, as codes and tokens go over it; http is for this machine alone.
+    It must be https, since codes and tokens travel over it; http is accepted for loopback only.
     """
     reason = "expected the address that clients use, as https://memory.example.org"
     try:

@@ -1,8 +1,8 @@
-"""The endpoints of OAuth: discovery, registration, the owner's word, tokens, revocation.
+"""The endpoints of OAuth: discovery, registration, consent, tokens, revocation.
 
-Nobody is sent on to a client before the owner has said so: whoever registers could otherwise use
-the server to lead others astray. Requests that cost something are bounded for each caller: those of
-a client that has registered by its id, others by the address that they come from.
+A browser is redirected to a client only after the owner has agreed: otherwise any registered client
+could use the server as an open redirector. Costly requests are limited per caller: by client id for
+registered clients, by address for others.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ from anaphora.errors import AnaphoraError
 from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.mcp_server.callers import Buckets, peer_of
 from anaphora.surfaces.mcp_server.oauth.address import PATH, SCOPES, PublicAddress
-from anaphora.surfaces.mcp_server.oauth.consent import Consents, Waiting, is_code
-from anaphora.surfaces.mcp_server.oauth.page import consent_page, told_page
+from anaphora.surfaces.mcp_server.oauth.consent import Consents, PendingRequest, is_code
+from anaphora.surfaces.mcp_server.oauth.page import consent_page, message_page
 from anaphora.surfaces.mcp_server.oauth.provider import Provider
 
 _MOST_BYTES: Final = 64 * 1024
 _RATE, _BURST = 0.5, 30
-"""Registrations of one caller, and requests of one client: so many a second on average, and at
-once."""
+"""Registrations per caller, and requests per client: average per second, and burst."""
 _TIMES: Final = 10
-"""All callers together may have so many times as much."""
+"""The limit for all callers together, as a multiple of that for one."""
 
 _log = logging.getLogger(SERVER)
 
@@ -50,7 +49,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class AuthorizationServer:
-    """The endpoints over the memory of a server, and the tokens that they give out."""
+    """The OAuth endpoints for the memory of a server, and the tokens that they issue."""
 
     def __init__(
         self,
@@ -77,11 +76,11 @@ class AuthorizationServer:
             "/.well-known/oauth-authorization-server": (self._metadata, ["GET"]),
             "/.well-known/oauth-protected-resource": (self._resource, ["GET"]),
             f"/.well-known/oauth-protected-resource{PATH}": (self._resource, ["GET"]),
-            "/register": (self._registered, ["POST"]),
-            "/authorize": (self._authorized, ["GET", "POST"]),
-            "/approve": (self._approved, ["GET", "POST"]),
-            "/token": (self._issued, ["POST"]),
-            "/revoke": (self._revoked, ["POST"]),
+            "/register": (self._register_client, ["POST"]),
+            "/authorize": (self._authorize_request, ["GET", "POST"]),
+            "/approve": (self._approve, ["GET", "POST"]),
+            "/token": (self._issue_tokens, ["POST"]),
+            "/revoke": (self._revoke, ["POST"]),
         }
         routes = [
             Route(path, endpoint, methods=methods)
@@ -95,12 +94,12 @@ class AuthorizationServer:
         )
 
     def has(self, path: str) -> bool:
-        """Whether a path is one of these endpoints."""
+        """Whether a path is one of the OAuth endpoints."""
         return path in self._routes
 
     @property
     def challenge(self) -> str:
-        """Where a client that has no token finds out how to get one (RFC 9728, 5.1)."""
+        """Tells a client without a token where to get one (RFC 9728, 5.1)."""
         metadata = self.address.resource_metadata
         return f'Bearer realm="anaphora", resource_metadata="{metadata}", scope="read write"'
 
@@ -137,119 +136,117 @@ class AuthorizationServer:
             }
         )
 
-    async def _registered(self, request: Request) -> Response:
+    async def _register_client(self, request: Request) -> Response:
         if not self._registrations.take(peer_of(request.scope)):
-            return _later()
+            return _too_many_requests()
         return await self._register.handle(request)
 
-    async def _authorized(self, request: Request) -> Response:
-        if not await self._may_ask(request):
-            return _later()
+    async def _authorize_request(self, request: Request) -> Response:
+        form = request.query_params if request.method == "GET" else await request.form()
+        client_id = str(form.get("client_id", ""))
+        # A flood of new or invented client ids must not use up the limit of registered ones.
+        if await self.provider.get_client(client_id) is None:
+            may_ask = self._unknown.take(peer_of(request.scope))
+        else:
+            may_ask = self._requests.take(client_id)
+        if not may_ask:
+            return _too_many_requests()
         answer = await self._authorize.handle(request)
         to = answer.headers.get("location", "")
         if answer.status_code == 302 and not to.startswith(f"{self.address.origin}/approve?"):
-            said = dict(parse_qsl(urlsplit(to).query))
-            why = f"{said.get('error', '')}: {said.get('error_description', '')}"
-            return told_page("This request cannot be granted", why, 400)
+            query = dict(parse_qsl(urlsplit(to).query))
+            why = f"{query.get('error', '')}: {query.get('error_description', '')}"
+            return message_page("This request cannot be granted", why, 400)
         return answer
 
-    async def _may_ask(self, request: Request) -> bool:
-        given = request.query_params if request.method == "GET" else await request.form()
-        client_id = str(given.get("client_id", ""))
-        # Who floods with new or invented clients takes nothing from one that registered before.
-        if await self.provider.get_client(client_id) is None:
-            return self._unknown.take(peer_of(request.scope))
-        return self._requests.take(client_id)
-
-    async def _approved(self, request: Request) -> Response:
-        given = request.query_params if request.method == "GET" else await request.form()
-        waiting = self._consents.find(str(given.get("request", "")))
+    async def _approve(self, request: Request) -> Response:
+        form = request.query_params if request.method == "GET" else await request.form()
+        waiting = self._consents.find(str(form.get("request", "")))
         if waiting is None:
-            return told_page(
+            return message_page(
                 "This request has ended", "Begin again in the program that you connect.", 410
             )
         if request.method == "GET":
             return consent_page(waiting, await self._namespace())
-        if not self._is_own_page(request):
-            return told_page("Not from this page", "Answer on the page of your server.", 403)
-        if given.get("decision") != "allow":
+        own_origins = {self.address.origin, f"http://{request.headers.get('host', '').lower()}"}
+        if request.headers.get("origin", "").lower() not in own_origins:
+            return message_page("Not from this page", "Answer on the page of your server.", 403)
+        if form.get("decision") != "allow":
             self._consents.end(waiting)
-            return self._sent_back(waiting, error="access_denied")
-        wanted = {"read", *(waiting.asked.scopes if given.get("write") else ())}
-        scopes = tuple(one for one in SCOPES if one in wanted)
-        return await self._allowed(waiting, str(given.get("secret", "")), scopes)
+            return self._redirect_back(waiting, error="access_denied")
+        granted = {"read", *(waiting.asked.scopes if form.get("write") else ())}
+        scopes = tuple(scope for scope in SCOPES if scope in granted)
+        return await self._allow(waiting, str(form.get("secret", "")), scopes)
 
-    async def _allowed(self, waiting: Waiting, secret: str, scopes: tuple[str, ...]) -> Response:
+    async def _allow(
+        self, waiting: PendingRequest, secret: str, scopes: tuple[str, ...]
+    ) -> Response:
         approver = None
         if not is_code(waiting, secret):
             approver = await self.provider.approver(secret.strip())
             if approver is None:
-                left = self._consents.refuse(waiting)
-                words = f"That is neither the code nor a token for this namespace ({left} left)."
-                if left:
+                tries_left = self._consents.refuse(waiting)
+                words = (
+                    f"That is neither the code nor a token for this namespace ({tries_left} left)."
+                )
+                if tries_left:
                     return consent_page(waiting, await self._namespace(), words)
-                return told_page("Too many wrong answers", "Begin again in the program.", 403)
+                return message_page("Too many wrong answers", "Begin again in the program.", 403)
             if approver.read_only:
                 scopes = ("read",)
         if not self._consents.end(waiting):
-            # Somebody answered it while the token was looked up.
-            return told_page("This request has ended", "It was answered meanwhile.", 410)
+            # It was answered while the token was looked up.
+            return message_page("This request has ended", "It was answered meanwhile.", 410)
         try:
             code = await self.provider.grant(waiting.asked, scopes, approver)
         except AnaphoraError:
-            return told_page("It could not be granted", "The log of the server says why.", 503)
-        return self._sent_back(waiting, code=code)
+            return message_page("It could not be granted", "The log of the server says why.", 503)
+        return self._redirect_back(waiting, code=code)
 
-    def _sent_back(self, waiting: Waiting, **said: str) -> Response:
-        asked = waiting.asked
+    def _redirect_back(self, waiting: PendingRequest, **outcome: str) -> Response:
+        access = waiting.asked
         to = construct_redirect_uri(
-            asked.redirect_uri, **said, state=asked.state, iss=self.address.origin
+            access.redirect_uri, **outcome, state=access.state, iss=self.address.origin
         )
         return RedirectResponse(to, 303, {"Cache-Control": "no-store"})
 
-    async def _issued(self, request: Request) -> Response:
+    async def _issue_tokens(self, request: Request) -> Response:
         resource = (await request.form()).get("resource")
         if resource is not None and not self.address.is_resource(str(resource)):
-            said = {"error": "invalid_target", "error_description": "another resource"}
-            return JSONResponse(said, 400, {"Cache-Control": "no-store"})
+            problem = {"error": "invalid_target", "error_description": "another resource"}
+            return JSONResponse(problem, 400, {"Cache-Control": "no-store"})
         answer: Response = await self._token.handle(request)
         return answer
 
-    async def _revoked(self, request: Request) -> Response:
-        """RFC 7009. The SDK's own wants a secret, which no client of ours has."""
+    async def _revoke(self, request: Request) -> Response:
+        """RFC 7009. The SDK's endpoint requires a client secret, which public clients lack."""
         try:
             client = await self._authenticator.authenticate_request(request)
         except AuthenticationError as error:
-            said = {"error": "invalid_client", "error_description": error.message}
-            return JSONResponse(said, 401, {"Cache-Control": "no-store"})
+            problem = {"error": "invalid_client", "error_description": error.message}
+            return JSONResponse(problem, 401, {"Cache-Control": "no-store"})
         await self.provider.revoke(client, str((await request.form()).get("token", "")))
-        # The same for a token that there is not: it opens nothing now.
+        # The answer is the same for an unknown token: either way it is invalid now.
         return Response(status_code=200, headers={"Cache-Control": "no-store"})
 
     async def _namespace(self) -> str:
         return await self._workers.do(lambda: self._memory().namespace)
 
-    def _is_own_page(self, request: Request) -> bool:
-        """Whether the form that was sent stood on a page of this server."""
-        origin = request.headers.get("origin", "")
-        own = {self.address.origin, f"http://{request.headers.get('host', '').lower()}"}
-        return origin.lower() in own
-
 
 async def _failed(_: Request, error: Exception) -> Response:
-    # What the error quotes can be an address with a code in it.
+    # The error may quote an address that contains a code.
     _log.warning("OAuth: %s", type(error).__name__)
-    said = {"error": "server_error", "error_description": "details are in the server's log"}
-    return JSONResponse(said, 503, {"Cache-Control": "no-store"})
+    problem = {"error": "server_error", "error_description": "details are in the server's log"}
+    return JSONResponse(problem, 503, {"Cache-Control": "no-store"})
 
 
 async def _unexpected(_: Request, error: Exception) -> Response:
     incident = report(environment(), error, surface="mcp", operation="oauth")
     words = f"something went wrong (incident {incident.id})"
-    said = {"error": "server_error", "error_description": words}
-    return JSONResponse(said, 500, {"Cache-Control": "no-store"})
+    problem = {"error": "server_error", "error_description": words}
+    return JSONResponse(problem, 500, {"Cache-Control": "no-store"})
 
 
-def _later() -> Response:
-    said = {"error": "temporarily_unavailable", "error_description": "too many requests"}
-    return JSONResponse(said, 429, {"Retry-After": "60", "Cache-Control": "no-store"})
+def _too_many_requests() -> Response:
+    problem = {"error": "temporarily_unavailable", "error_description": "too many requests"}
+    return JSONResponse(problem, 429, {"Retry-After": "60", "Cache-Control": "no-store"})

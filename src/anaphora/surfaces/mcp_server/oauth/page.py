@@ -1,4 +1,4 @@
-"""The page on which the owner says whether a client may connect. No script; every word escaped."""
+"""The page on which the owner allows or denies a client. No script; all text is escaped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.responses import HTMLResponse
 
 from anaphora.core.display import one_line
-from anaphora.surfaces.mcp_server.oauth.consent import Waiting
+from anaphora.surfaces.mcp_server.oauth.consent import PendingRequest
 
 _STYLE: Final = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem;"
@@ -25,10 +25,10 @@ _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).
 _NAME: Final = 100
 
 
-def consent_page(request: Waiting, namespace: str, problem: str = "") -> HTMLResponse:
-    """What the client wants, where it sends the owner back to, and a field for the code."""
-    asked = request.asked
-    may_write = "write" in asked.scopes
+def consent_page(request: PendingRequest, namespace: str, problem: str = "") -> HTMLResponse:
+    """Shows what the client wants, where it redirects to, and a field for the code."""
+    access = request.asked
+    may_write = "write" in access.scopes
     change = (
         '<p><label><input type="checkbox" name="write" value="yes" checked> '
         "It may also remember, change and forget</label></p>"
@@ -37,10 +37,10 @@ def consent_page(request: Waiting, namespace: str, problem: str = "") -> HTMLRes
     )
     alert = f'<p role="alert">{_safe(problem)}</p>' if problem else ""
     body = (
-        f"<h1>Connect {_safe(asked.client_name)}?</h1>"
-        f"<p>A program that calls itself <strong>{_safe(asked.client_name)}</strong> asks to "
+        f"<h1>Connect {_safe(access.client_name)}?</h1>"
+        f"<p>A program that calls itself <strong>{_safe(access.client_name)}</strong> asks to "
         f"recall from your memory (namespace <code>{_safe(namespace)}</code>). You are sent back "
-        f"to</p><p><code>{_safe(asked.redirect_uri, 500)}</code></p>"
+        f"to</p><p><code>{_safe(access.redirect_uri, 500)}</code></p>"
         "<p>Go on only if you began this yourself, and know this address.</p>"
         f'{alert}<form method="post" action="/approve" autocomplete="off">'
         f'<input type="hidden" name="request" value="{escape(request.id, quote=True)}">{change}'
@@ -50,22 +50,22 @@ def consent_page(request: Waiting, namespace: str, problem: str = "") -> HTMLRes
         '<button name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Deny</button></form>'
     )
-    return _page(f"Connect {asked.client_name}?", body, 200, asked.redirect_uri)
+    return _page(f"Connect {access.client_name}?", body, 200, access.redirect_uri)
 
 
-def told_page(title: str, words: str, status: int) -> HTMLResponse:
-    """A page that says one thing."""
+def message_page(title: str, words: str, status: int) -> HTMLResponse:
+    """A page with a single message."""
     return _page(title, f"<h1>{_safe(title)}</h1><p>{_safe(words, 1_000)}</p>", status)
 
 
 def _safe(text: str, most: int = _NAME) -> str:
-    """A client's words: on one line, what is invisible or turns the writing shown by its code."""
+    """A client's text escaped and on one line, with invisible characters shown by their code."""
     return escape(one_line(text, most), quote=True)
 
 
 def _page(title: str, body: str, status: int, redirect_uri: str = "") -> HTMLResponse:
     parts = urlsplit(redirect_uri)
-    # The answer to the form sends the browser on: that address, too, must be allowed.
+    # The answer to the form redirects the browser: form-action must allow that address, too.
     onward = f"{parts.scheme}://{parts.netloc}" if parts.netloc else f"{parts.scheme}:"
     to = f"'self' {onward}" if redirect_uri else "'none'"
     policy = (
@@ -81,7 +81,7 @@ def _page(title: str, body: str, status: int, redirect_uri: str = "") -> HTMLRes
             "Content-Security-Policy": policy,
             "X-Frame-Options": "DENY",
             "X-Content-Type-Options": "nosniff",
-            # With no-referrer a browser would hide the origin of the form, too.
+            # With no-referrer a browser would omit the Origin of the form, too.
             "Referrer-Policy": "same-origin",
             "Cache-Control": "no-store",
         },

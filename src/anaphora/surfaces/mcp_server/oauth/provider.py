@@ -1,7 +1,7 @@
-"""Codes and tokens for clients: what the SDK's endpoints ask, answered by the grants of a home.
+"""Codes and tokens for clients: implements the SDK's provider on the grants of a home.
 
-Clients are public ones: each proves by PKCE (S256) that it began what it ends. A secret that anyone
-gets by registering would prove nothing, so none is given out.
+Clients are public: each proves by PKCE (S256) that it started the flow that it completes. A secret
+issued to anyone who registers would prove nothing, so none is issued.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pydantic import AnyUrl, ValidationError
 from anaphora.core.display import one_line
 from anaphora.store.grants import LIFETIMES, Grant, Issued, SecretKind
 from anaphora.surfaces.mcp_server.oauth.address import SCOPES, PublicAddress
-from anaphora.surfaces.mcp_server.oauth.consent import Asked, Consents, shown_code
+from anaphora.surfaces.mcp_server.oauth.consent import AccessRequest, Consents, shown_code
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -42,14 +42,14 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _MOST_URIS: Final = 10
 _LONGEST: Final = 2_000
 _LONGEST_CLIENT: Final = 16_000
-# Programs on a desktop that registered a scheme without a dot.
+# Schemes without a dot that known desktop programs have registered.
 _KNOWN_SCHEMES: Final = frozenset(("cursor", "vscode", "vscode-insiders", "windsurf", "zed"))
 TOKEN_KINDS: Final[tuple[SecretKind, ...]] = ("access", "refresh")
 _ENDED: Final = "it is not known, was used before, or has ended"
 
 
 class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """The authorization server of one home. `told` gets a line for each request that waits."""
+    """The authorization server of one home. `told` gets a line for each pending request."""
 
     def __init__(
         self,
@@ -66,40 +66,46 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         self._told = told
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
-        """A client that registered."""
-        found = await self._workers.do(lambda: self._tokens().grants.client(client_id))
+        """A registered client."""
+        registration = await self._workers.do(lambda: self._tokens().grants.client(client_id))
         try:
-            return None if found is None else OAuthClientInformationFull.model_validate(found)
+            return (
+                None
+                if registration is None
+                else OAuthClientInformationFull.model_validate(registration)
+            )
         except ValidationError:
             return None
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep a client that may be sent back to where it says."""
+        """Register a client whose redirect addresses are acceptable."""
         for uri in client_info.redirect_uris or ():
             _refuse_redirect(str(uri))
         if len(client_info.redirect_uris or ()) > _MOST_URIS:
             raise RegistrationError("invalid_redirect_uri", f"at most {_MOST_URIS} are kept")
-        # The answer has what was registered in place of what was asked for (RFC 7591, 3.2.1).
+        # The answer states what was registered instead of what was requested (RFC 7591, 3.2.1).
         client_info.token_endpoint_auth_method = "none"  # noqa: S105 - a method
         client_info.client_secret = client_info.client_secret_expires_at = None
         client_info.scope = " ".join(SCOPES)
-        kept = client_info.model_dump(mode="json", exclude_none=True)
-        if len(str(kept)) > _LONGEST_CLIENT:
+        metadata = client_info.model_dump(mode="json", exclude_none=True)
+        if len(str(metadata)) > _LONGEST_CLIENT:
             raise RegistrationError("invalid_client_metadata", "it is too long to be kept")
         register = self._tokens
-        await self._workers.do(lambda: register().grants.register(str(client_info.client_id), kept))
+        await self._workers.do(
+            lambda: register().grants.register(str(client_info.client_id), metadata)
+        )
 
     async def authorize(
         self, client: OAuthClientInformationFull, params: AuthorizationParams
     ) -> str:
-        """The address of the page on which the owner is asked."""
+        """The address of the consent page."""
         if params.resource is not None and not self._address.is_resource(params.resource):
             raise AuthorizeError("invalid_target", f"expected {self._address.resource}")
         if not _CHALLENGE.fullmatch(params.code_challenge):
             raise AuthorizeError("invalid_request", "code_challenge: expected one of S256")
         name = one_line(client.client_name or "a client without a name", 100)
         request = self._consents.begin(
-            Asked(
+            AccessRequest(
                 client.client_id,
                 name,
                 str(params.redirect_uri),
@@ -118,8 +124,10 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         terminal.flush()
         return f"{self._address.origin}/approve?request={request.id}"
 
-    async def grant(self, asked: Asked, scopes: tuple[str, ...], approver: Token | None) -> str:
-        """The code for a client, to whom the owner has granted these scopes."""
+    async def grant(
+        self, asked: AccessRequest, scopes: tuple[str, ...], approver: Token | None
+    ) -> str:
+        """A code for a client that the owner has granted these scopes."""
 
         def granted() -> str:
             tokens = self._tokens()
@@ -148,7 +156,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         return await self._workers.do(granted)
 
     async def approver(self, secret: str) -> Token | None:
-        """The token with which the owner approves, if it opens what is asked for."""
+        """The token with which the owner approves, if it gives access to the namespace."""
 
         def checked() -> Token | None:
             token = self._tokens().check(secret)
@@ -159,14 +167,14 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
     ) -> AuthorizationCode | None:
-        """The code, while it counts, and for the client that it was given to."""
-        grant = await self._found("code", authorization_code, client)
+        """The code while it is valid, if it was issued to this client."""
+        grant = await self._find_grant("code", authorization_code, client)
         if grant is None:
             return None
         return AuthorizationCode(
             code=authorization_code,
             scopes=list(grant.scopes),
-            # Whether it has ended was looked at by the clock of the home.
+            # The home's clock has already checked that the code has not expired.
             expires_at=time.time() + LIFETIMES["code"].total_seconds(),
             client_id=grant.client_id,
             code_challenge=grant.challenge,
@@ -180,13 +188,13 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     ) -> OAuthToken:
         """The first pair of tokens."""
         scopes = tuple(authorization_code.scopes)
-        return await self._redeemed("code", authorization_code.code, scopes)
+        return await self._redeem("code", authorization_code.code, scopes)
 
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
     ) -> RefreshToken | None:
-        """The refresh token, while it counts, and for its own client."""
-        grant = await self._found("refresh", refresh_token, client)
+        """The refresh token while it is valid, if it was issued to this client."""
+        grant = await self._find_grant("refresh", refresh_token, client)
         if grant is None:
             return None
         return RefreshToken(
@@ -202,12 +210,12 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         refresh_token: RefreshToken,
         scopes: list[str],
     ) -> OAuthToken:
-        """The next pair; the one before counts no more."""
-        return await self._redeemed("refresh", refresh_token.token, tuple(scopes))
+        """The next pair; the previous one becomes invalid."""
+        return await self._redeem("refresh", refresh_token.token, tuple(scopes))
 
     async def load_access_token(self, token: str) -> AccessToken | None:
-        """The access token, while it counts."""
-        grant = await self._found("access", token, None)
+        """The access token, while it is valid."""
+        grant = await self._find_grant("access", token, None)
         if grant is None:
             return None
         return AccessToken(
@@ -218,22 +226,22 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         )
 
     async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
-        """End the grant of a token that was loaded."""
+        """End the grant of a loaded token."""
         await self.revoke(None, token.token)
 
     async def revoke(self, client: OAuthClientInformationFull | None, secret: str) -> None:
-        """End the grant of this client, whichever of its tokens it is."""
+        """End the grant of this client that the secret belongs to, of whichever kind."""
         for kind in TOKEN_KINDS:
-            grant = await self._found(kind, secret, client)
+            grant = await self._find_grant(kind, secret, client)
             if grant is not None:
-                await self._workers.do(self._end, grant)
+                await self._workers.do(self._end_grant, grant)
                 return
 
-    def _end(self, grant: Grant) -> None:
+    def _end_grant(self, grant: Grant) -> None:
         self._tokens().grants.end(grant)
 
     def opened_by(self, secret: str) -> Token | None:
-        """The token that an access token of this server stands for now. Called in a thread."""
+        """The token behind an access token of this server, if current. Called in a thread."""
         tokens = self._tokens()
         grant = tokens.grants.find("access", secret)
         if grant is None or grant.resource != self._address.resource:
@@ -243,7 +251,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             return token
         return replace(token, read_only=True)
 
-    async def _found(
+    async def _find_grant(
         self, kind: SecretKind, secret: str, client: OAuthClientInformationFull | None
     ) -> Grant | None:
         def found() -> Grant | None:
@@ -255,7 +263,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
         return await self._workers.do(found)
 
-    async def _redeemed(self, kind: SecretKind, secret: str, scopes: tuple[str, ...]) -> OAuthToken:
+    async def _redeem(self, kind: SecretKind, secret: str, scopes: tuple[str, ...]) -> OAuthToken:
         def redeemed() -> Issued | None:
             return self._tokens().grants.redeem(kind, secret, scopes)
 
@@ -270,7 +278,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         )
 
     def _alive(self, tokens: Tokens, grant: Grant, *, note: bool = False) -> Token | None:
-        """The token of a grant, while it and the one that approved it open something."""
+        """The token of a grant while it and the token that approved it are valid."""
         if grant.approved_by is not None and tokens.use(grant.approved_by, note=False) is None:
             return None
         return tokens.use(grant.token_id, note=note)
@@ -280,9 +288,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
 
 def _refuse_redirect(uri: str) -> None:
-    """Refuse to send anybody to what is no address of a client's own (RFC 8252).
+    """Refuse a redirect address that is not the client's own (RFC 8252).
 
-    That is https, http to the same machine, or a scheme of its own: one with a dot, or known.
+    Allowed are https, http to the same machine, and private schemes: with a dot, or known.
     """
     parts: Any = urlsplit(uri)
     good = parts.fragment == "" and parts.username is None and len(uri) <= _LONGEST
