@@ -256,7 +256,10 @@ class Connection:
         return self._client.build_request(
             request.method,
             self.url + request.path,
-            params={name: _parameter(parameter) for name, parameter in request.query.items()},
+            params={
+                name: str(parameter).lower() if isinstance(parameter, bool) else parameter
+                for name, parameter in request.query.items()
+            },
             headers=headers,
             content=content,
             timeout=self._http.Timeout(seconds, connect=min(10.0, seconds)),
@@ -334,10 +337,6 @@ def _encode(body: Any) -> bytes:
         return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput("payload", None, f"expected what JSON can hold ({error})") from None
-
-
-def _parameter(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _check_url(url: str) -> str:

@@ -135,22 +135,22 @@ def _to_body(index: int, new: NewTurn) -> builtins.dict[str, Any]:
 
 def _thread(record: Mapping[str, Any]) -> Thread:
     """A conversation; its times are kept verbatim."""
+    turns = tuple(
+        Turn(
+            role=turn["role"],
+            text=turn.get("text", ""),
+            ts=read_time(turn["ts"]),
+            ts_text=turn["ts"],
+            intent_id=turn.get("intent_id", ""),
+            speaker=turn.get("speaker"),
+            source=turn.get("source"),
+        )
+        for turn in record["turns"]
+    )
     return Thread(
         record["conversation_id"],
-        tuple(_turn(turn) for turn in record["turns"]),
+        turns,
         read_time(record["updated"]),
         record["updated"],
         record.get("title", ""),
-    )
-
-
-def _turn(record: Mapping[str, Any]) -> Turn:
-    return Turn(
-        role=record["role"],
-        text=record.get("text", ""),
-        ts=read_time(record["ts"]),
-        ts_text=record["ts"],
-        intent_id=record.get("intent_id", ""),
-        speaker=record.get("speaker"),
-        source=record.get("source"),
     )

@@ -460,7 +460,7 @@ def _request(
         path = path.replace("{" + name + "}", quote(argument, safe="", errors="surrogatepass"))
     if method in {"GET", "DELETE"}:
         query = {
-            name: _in_query(argument)
+            name: json.dumps(_plain(argument)) if isinstance(argument, Mapping) else argument
             for name, argument in arguments.items()
             if argument is not None
         }
@@ -468,10 +468,6 @@ def _request(
     return Request(
         method, path, body=_plain(arguments), repeatable=route.repeatable, long=route.long
     )
-
-
-def _in_query(value: Any) -> Any:
-    return json.dumps(_plain(value)) if isinstance(value, Mapping) else value
 
 
 def _plain(value: Any) -> Any:

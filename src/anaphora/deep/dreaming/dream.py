@@ -143,7 +143,7 @@ class _Cycle:
         return sum(self.costs, self.meter.snapshot())
 
     def _close_by_confidence(self, record: GapRecord, scoped: ScopedEvidence) -> bool:
-        """Close a gap whose evidence exists now, without a model."""
+        """Close a gap by evidence that exists now, without a model."""
         question = record.gap.question
         if asks_about_the_whole(question) is not None:
             return False
@@ -171,7 +171,7 @@ class _Cycle:
         self.costs.append(answer.cost)
         failed = [part for part in answer.degraded if part.part == "model"]
         self.degraded += failed
-        # A model whose last reply came has searched, even if that reply is of no use.
+        # A model that sent a last reply has searched, even if that reply is of no use.
         searched = not failed or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
             memory_id = self._store(record, answer)

@@ -70,7 +70,7 @@ class JobQueue:
                 self._put(work, self.ids(), "erase", record_id, 0)
 
     def due_erasures(self, *, all_of_them: bool = False) -> list[Row]:
-        """The erasures whose grace period is over."""
+        """The erasures after their grace period."""
         oldest = to_micros(self.clock() - GRACE)
         return [row for row in self.pending("erase") if all_of_them or row["made_at"] <= oldest]
 

@@ -228,9 +228,9 @@ class ScopedEvidence:
         counts = self._view.words(words, limit=len(self._view))
         rows = self._rows[counts[self._rows] > 0]
         turns = (turn for turn in self._turns(rows) if tokens <= set(analyse(turn.text)))
-        shown = tuple(self._remember(turn) for turn in turns)
-        self.seen.add(shown)
-        return shown
+        remembered = tuple(self._remember(turn) for turn in turns)
+        self.seen.add(remembered)
+        return remembered
 
     def session_count(self) -> int:
         """How many conversations are in scope."""
@@ -290,7 +290,7 @@ class ScopedEvidence:
         that no text can pass for a turn of its own.
         """
         lines: list[str] = []
-        shown: list[DeepSource] = []
+        written: list[DeepSource] = []
         room, upto = chars, len(self._rows)
         while upto > 0 and room > 0:
             # About as many turns as fit, by their tokens.
@@ -306,8 +306,8 @@ class ScopedEvidence:
                     break
                 room -= len(line) + 1
                 lines.append(line)
-                shown.append(turn)
-        self.seen.add(reversed(shown))
+                written.append(turn)
+        self.seen.add(reversed(written))
         return "\n".join(reversed(lines))
 
     def source(self, source_id: str) -> DeepSource | None:
@@ -337,7 +337,11 @@ class ScopedEvidence:
             keep &= table.ts[rows] < end.timestamp()
         if speaker is not None:
             name = fold(speaker)
-            codes = [code for code, known in enumerate(table.speakers) if is_called(known, name)]
+            codes = [
+                code
+                for code, speaker_name in enumerate(table.speakers)
+                if is_called(speaker_name, name)
+            ]
             spoken: NDArray[np.bool_] = np.isin(table.speaker[rows], codes)
             if name in _ROLE_CODES:
                 spoken |= table.role[rows] == _ROLE_CODES[name]

@@ -60,7 +60,12 @@ def restore(
             staged_home.mkdir(mode=0o700)
             for done, name in enumerate(unpacker.members):
                 if not name.startswith(_TABLES):
-                    _unpack(unpacker, name, staged_home)
+                    file_path = staged_home.joinpath(*PurePosixPath(name).parts)
+                    file_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    with staging.open_new(file_path) as file:
+                        unpacker.read(name, file.write)
+                        file.flush()
+                        sync(file.fileno())
                 if progress is not None:
                     progress("files", done + 1, len(unpacker.members))
             if summary.database == "postgresql":
@@ -112,15 +117,6 @@ def _is_home_file(name: str) -> bool:
     if parts[0] == "conversations":
         return len(parts) == 2 or (len(parts) == 3 and parts[1] == ".corrupt")
     return name.startswith(_TABLES) and len(parts) == 2
-
-
-def _unpack(unpacker: archive.Unpacker, name: str, staged_home: Path) -> None:
-    file_path = staged_home.joinpath(*PurePosixPath(name).parts)
-    file_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with staging.open_new(file_path) as file:
-        unpacker.read(name, file.write)
-        file.flush()
-        sync(file.fileno())
 
 
 def _settle(staged_home: Path, target: Path) -> None:

@@ -104,7 +104,7 @@ def put_file(source: Path, target: Path) -> None:
 
 def open_new(path: Path) -> BinaryIO:
     """A new file for this user alone, open for writing."""
-    return open(path, "xb", opener=_private)
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def sync_file(path: Path) -> None:
@@ -121,10 +121,6 @@ def sync_tree(folder: Path) -> None:
     """Make the names in a folder, and in its subfolders, durable."""
     for directory, _, _ in os.walk(folder, topdown=False):
         sync_directory(Path(directory))
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags, 0o600)
 
 
 def _prefix(target: Path) -> str:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NAMED = 20
 
 
-def _counts(services: NamespaceServices) -> dict[str, int]:
+def _count_parts(services: NamespaceServices) -> dict[str, int]:
     """The counts of projects and deep recall for `Stats`, without opening a text."""
     projects, rows = services.projects.list(), services.deep_rows
     return {
@@ -56,13 +56,13 @@ def _counts(services: NamespaceServices) -> dict[str, int]:
     }
 
 
-def _lanes(services: NamespaceServices) -> tuple[Check, ...]:
+def _check_lanes(services: NamespaceServices) -> tuple[Check, ...]:
     """Check projects, notes, the index of sections, and the data of deep recall."""
-    rows = _rows(services)
+    rows = _check_rows(services)
     try:
-        counts = _counts(services)
+        counts = _count_parts(services)
         notes = note_counts(services.truth, services.namespace)
-        projects = tuple(_projects(services, counts))
+        projects = tuple(_check_projects(services, counts))
     except AnaphoraError as error:
         return (*rows, Check("projects", ok=False, detail=str(error)))
     observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
@@ -77,12 +77,12 @@ def _lanes(services: NamespaceServices) -> tuple[Check, ...]:
         *rows,
         *projects,
         Check("project notes", ok=True, detail=summary),
-        _sections(services),
+        _check_sections(services),
         Check("deep recall", ok=True, detail=deep),
     )
 
 
-def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterator[Check]:
+def _check_projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterator[Check]:
     detail = (
         f"{counts['projects']:,} projects, {counts['files']:,} files, "
         f"{counts['sections']:,} sections"
@@ -105,7 +105,7 @@ def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterato
             )
 
 
-def _rows(services: NamespaceServices) -> tuple[Check, ...]:
+def _check_rows(services: NamespaceServices) -> tuple[Check, ...]:
     """Unreadable rows, the first of them by name."""
     from anaphora.store.mending import misdated, unreadable_records
 
@@ -127,7 +127,7 @@ def _rows(services: NamespaceServices) -> tuple[Check, ...]:
     return (Check("rows", ok=False, detail=detail),)
 
 
-def _sections(services: NamespaceServices) -> Check:
+def _check_sections(services: NamespaceServices) -> Check:
     try:
         state = services.with_projects().sections.check()
     except AnaphoraError as error:
@@ -170,7 +170,7 @@ def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
     if sys.platform == "win32":
         return "network-drive" if _is_network_drive(resolved) else None
     deepest: tuple[int, str] | None = None
-    for mount_point, kind in _mounted(mounts):
+    for mount_point, kind in _list_mounts(mounts):
         length = len(mount_point.parts)
         # A later mount at the same point covers the earlier one.
         if resolved.is_relative_to(mount_point) and (deepest is None or length >= deepest[0]):
@@ -178,19 +178,19 @@ def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
     return deepest[1] if deepest is not None else None
 
 
-def _mounted(mounts: Path) -> Iterator[tuple[Path, str]]:
+def _list_mounts(mounts: Path) -> Iterator[tuple[Path, str]]:
     """The mount points with the kinds of their file systems; empty if the system does not say."""
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
-        yield from _mounted_on_macos()
+        yield from _list_macos_mounts()
         return
     for line in lines:
         _, point, kind, *_ = line.split(" ")
         yield Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)), kind
 
 
-def _mounted_on_macos() -> Iterator[tuple[Path, str]]:
+def _list_macos_mounts() -> Iterator[tuple[Path, str]]:
     """From the output of `mount`: `/dev/disk3s1 on /Volumes/x (apfs, local, journaled)`."""
     if not MOUNT.exists():
         return
@@ -241,7 +241,7 @@ def stats(services: NamespaceServices) -> Stats:
     settings, embedder = services.container.settings, services.container.embedder
     services.turns.sync(embed="none")
     state = services.turns.check()
-    counts = _counts(services)
+    counts = _count_parts(services)
     notes = note_counts(services.truth, services.namespace)
     return Stats(
         home=str(settings.home),
@@ -278,16 +278,16 @@ def doctor(
     settings, embedder = container.settings, container.embedder
     folders = (settings.home, settings.conversations)
     looks: dict[str, Callable[[], Iterable[Check]]] = {
-        "home": lambda: (_home(settings), file_systems(folders)),
-        "sealing": lambda: _sealing(settings),
-        "threads": lambda: _threads(services.conversations),
-        "truth": lambda: (_truth(container.truth),),
-        "index": lambda: _index(services.turns),
-        "memories": lambda: (_memories(services.vectors, embedder),),
-        "embedder": lambda: (_embedder(embedder),),
+        "home": lambda: (_check_home(settings), file_systems(folders)),
+        "sealing": lambda: _check_sealing(settings),
+        "threads": lambda: _check_threads(services.conversations),
+        "truth": lambda: (_check_truth(container.truth),),
+        "index": lambda: _check_index(services.turns),
+        "memories": lambda: (_check_memories(services.vectors, embedder),),
+        "embedder": lambda: (_check_embedder(embedder),),
         "language": lambda: language_check(services, embedder.name),
-        "lanes": lambda: _lanes(services),
-        "readers": lambda: (_readers(),),
+        "lanes": lambda: _check_lanes(services),
+        "readers": lambda: (_check_readers(),),
         "deep": lambda: deep_checks(container.tools),
         "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
         "stored secrets": lambda: (stored_check(services),),
@@ -307,7 +307,7 @@ def doctor(
     return tuple(checks)
 
 
-def _readers() -> Check:
+def _check_readers() -> Check:
     """Whether documents and imports can be read here, and the limits of their readers."""
     from anaphora.core.interpreters import interpreter
     from anaphora.core.worker import limits_here
@@ -318,7 +318,7 @@ def _readers() -> Check:
     return Check("readers", ok=True, detail=limits_here())
 
 
-def _home(settings: Settings) -> Check:
+def _check_home(settings: Settings) -> Check:
     try:
         # A full disk takes a name but no bytes.
         try_writing(settings.home, 64 * 1024)
@@ -328,13 +328,13 @@ def _home(settings: Settings) -> Check:
     return Check("home", ok=True, detail=f"{settings.home} can be written")
 
 
-def _sealing(settings: Settings) -> Iterator[Check]:
+def _check_sealing(settings: Settings) -> Iterator[Check]:
     """Whether the home is sealed, its key available, and no file in it left in clear."""
     from anaphora.store.home.conversion import left_in_clear
     from anaphora.store.home.sealing import Home
 
     home = Home(settings.home, settings.conversations, settings.database)
-    check, sealed = _seal(home)
+    check, sealed = _check_seal(home)
     yield check
     try:
         unsealed = left_in_clear(home) if sealed else ()
@@ -347,7 +347,7 @@ def _sealing(settings: Settings) -> Iterator[Check]:
         )
 
 
-def _seal(home: Home) -> tuple[Check, bool]:
+def _check_seal(home: Home) -> tuple[Check, bool]:
     from anaphora.store.crypto import marker as markers
     from anaphora.store.crypto.key_stores import Keychain
     from anaphora.store.home.master_key import load_keys
@@ -372,7 +372,7 @@ def _seal(home: Home) -> tuple[Check, bool]:
         return Check("sealing", ok=True, detail=f"not encrypted; {error}"), False
 
 
-def _threads(conversations: Conversations) -> Iterator[Check]:
+def _check_threads(conversations: Conversations) -> Iterator[Check]:
     listed = conversations.list()
     turns = sum(summary.turn_count for summary in listed)
     where = conversations.directory or "the database"
@@ -382,7 +382,7 @@ def _threads(conversations: Conversations) -> Iterator[Check]:
         yield Check("threads", ok=False, detail=str(problem))
 
 
-def _truth(truth: Database) -> Check:
+def _check_truth(truth: Database) -> Check:
     from anaphora.store.db.health import check_truth
 
     health = check_truth(truth)
@@ -393,7 +393,7 @@ def _truth(truth: Database) -> Check:
     return Check("truth", ok=not health.problems, detail="; ".join([*detail, *health.problems]))
 
 
-def _index(index: TurnIndex) -> Iterator[Check]:
+def _check_index(index: TurnIndex) -> Iterator[Check]:
     followed = index.sync(embed="none")
     state = index.check()
     detail = (
@@ -405,7 +405,7 @@ def _index(index: TurnIndex) -> Iterator[Check]:
         yield Check("index", ok=problem.startswith("vectors:") and not state.failed, detail=problem)
 
 
-def _memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
+def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
     total = vectors.records()
     embedded, _ = vectors.counts().get(embedder.name, (0, 0))
     by_embedder = {
@@ -419,7 +419,7 @@ def _memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
     return Check("memories", ok=True, detail=detail)
 
 
-def _embedder(embedder: EmbedderService) -> Check:
+def _check_embedder(embedder: EmbedderService) -> Check:
     if embedder.ready(timeout=60):
         embedder.look()
         if (away := embedder.away) is not None:

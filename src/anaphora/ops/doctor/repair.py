@@ -31,11 +31,11 @@ def repair(services: NamespaceServices) -> tuple[Check, ...]:
     Nothing raises: a part that cannot be repaired is a finding.
     """
     steps: dict[str, Callable[[NamespaceServices], Check]] = {
-        "temporary files": _sweep,
+        "temporary files": _sweep_files,
         "notes": _reseat_notes,
         "truth": _merge_log,
         "rows": _mend_rows,
-        "index": _mend_turns,
+        "index": _mend_index,
         "vectors": _fill_vectors,
         "section index": _mend_sections,
     }
@@ -48,7 +48,7 @@ def repair(services: NamespaceServices) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def _sweep(services: NamespaceServices) -> Check:
+def _sweep_files(services: NamespaceServices) -> Check:
     """Remove the temporary files of writes that were interrupted."""
     home = services.container.home.root
     folder = ThreadFolder(services.folder, services.sealing.threads(services.namespace))
@@ -75,8 +75,8 @@ def _reseat_notes(services: NamespaceServices) -> Check:
             for index, note in services.sidecar.turn_notes(conversation_id).items()
             if not note.forgotten
         }
-        indexes = _places(services, conversation_id) if notes else {}
-        moved = list(_moved(notes, indexes))
+        indexes = _index_turns(services, conversation_id) if notes else {}
+        moved = list(_reseat(notes, indexes))
         lost = sum(index not in indexes.get(note.turn_hash, ()) for index, note in notes.items())
         services.sidecar.note_turns(moved)
         seated += len(moved)
@@ -85,7 +85,7 @@ def _reseat_notes(services: NamespaceServices) -> Check:
     return Check("notes", ok=True, detail=detail)
 
 
-def _places(services: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
+def _index_turns(services: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
     """The indexes of turns by their hash; empty for a thread that cannot be read."""
     try:
         thread = decode(services.conversations.read_file(conversation_id)[0])
@@ -97,7 +97,7 @@ def _places(services: NamespaceServices, conversation_id: str) -> dict[str, list
     return indexes
 
 
-def _moved(
+def _reseat(
     notes: Mapping[int, TurnNote], indexes_by_hash: Mapping[str, list[int]]
 ) -> Iterator[TurnNote]:
     seated = {
@@ -124,7 +124,7 @@ def _merge_log(services: NamespaceServices) -> Check:
     return Check("truth", ok=True, detail="intact; another process is using the write-ahead log")
 
 
-def _mend_turns(services: NamespaceServices) -> Check:
+def _mend_index(services: NamespaceServices) -> Check:
     """Rebuild the index if anything is wrong with it, and embed the turns without a vector."""
     index = services.turns
     index.sync(embed="none")

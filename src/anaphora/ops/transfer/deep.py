@@ -105,7 +105,7 @@ class GapReader(BatchReader[GapRecord]):
                 current = by_id.get(record.gap.id) or (
                     open_by_key.get(key) if _is_open(record) else None
                 )
-                merged = record if current is None else _merged(current, record)
+                merged = record if current is None else _merge(current, record)
                 if merged != current:
                     put_gap(work, merged)
                     by_id[merged.gap.id] = merged
@@ -213,7 +213,7 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
         )
 
 
-def _merged(current: GapRecord, incoming: GapRecord) -> GapRecord:
+def _merge(current: GapRecord, incoming: GapRecord) -> GapRecord:
     ours, imported = current.gap, incoming.gap
     gap = replace(
         ours,

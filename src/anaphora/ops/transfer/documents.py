@@ -56,19 +56,15 @@ def document_lines(services: NamespaceServices) -> Iterator[Line]:
             ]
             yield {"kind": "document", **line}
             if document.file_kept:
-                yield from _file_lines(document.id, store.file_of(document.id))
+                content = store.file_of(document.id)
+                for position, start in enumerate(range(0, len(content), PIECE)):
+                    yield {
+                        "kind": "document_file",
+                        "document": document.id,
+                        "position": position,
+                        "data": base64.b64encode(content[start : start + PIECE]).decode("ascii"),
+                    }
         after = records[-1].seq
-
-
-def _file_lines(document_id: str, data: bytes) -> Iterator[Line]:
-    for position, start in enumerate(range(0, len(data), PIECE)):
-        piece = base64.b64encode(data[start : start + PIECE]).decode("ascii")
-        yield {
-            "kind": "document_file",
-            "document": document_id,
-            "position": position,
-            "data": piece,
-        }
 
 
 class DocumentReader(LineReader):

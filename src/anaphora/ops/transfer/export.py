@@ -73,10 +73,10 @@ def export(
     `EncryptionError`.
     """
     if not isinstance(path, (str, os.PathLike)):
-        chosen = _chosen(container, namespaces)
+        chosen = _choose(container, namespaces)
         return _write(container, chosen, path, "", clock, progress, masked=masked)
     target = staging.free_path(path)
-    chosen = _chosen(container, namespaces)
+    chosen = _choose(container, namespaces)
     with staging.staged(target) as stage:
         with staging.open_new(stage / "export.jsonl") as file:
             exported = _write(container, chosen, file, str(target), clock, progress, masked=masked)
@@ -95,7 +95,7 @@ def is_export(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _chosen(container: Container, namespaces: Iterable[str] | None) -> tuple[str, ...]:
+def _choose(container: Container, namespaces: Iterable[str] | None) -> tuple[str, ...]:
     existing = container.namespaces()
     if namespaces is None:
         return existing
@@ -110,7 +110,7 @@ def _chosen(container: Container, namespaces: Iterable[str] | None) -> tuple[str
     return chosen
 
 
-def _without(hidden: set[str], lines: Iterable[Line]) -> Iterator[Line]:
+def _leave_out(hidden: set[str], lines: Iterable[Line]) -> Iterator[Line]:
     """The lines but for those about records with these ids."""
     for line in lines:
         names = (line.get(name) for name in _RECORD_NAMES)
@@ -174,7 +174,7 @@ def _write(
                 document_lines(then),
                 gap_lines(then, clock()),
             ):
-                write_all(namespace, _without(hidden, lines))
+                write_all(namespace, _leave_out(hidden, lines))
     write({"kind": "end", "lines": counts.total()})
     return Exported(
         target,

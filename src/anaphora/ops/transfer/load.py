@@ -262,16 +262,16 @@ class _Import:
     def _reader_of(self, namespace: str, kind: str) -> LineReader:
         reader_class = _READERS[kind]
         if (namespace, reader_class) not in self._readers:
-            self._readers[namespace, reader_class] = reader_class(self._target(namespace))
+            if namespace not in self._targets:
+                services = self._container.namespace(namespace)
+                deleted = frozenset(
+                    record_id for _, record_id in services.records.tombstones_since(0)
+                )
+                self._targets[namespace] = Target(
+                    services, self._again, deleted, self._problem, self._counts
+                )
+            self._readers[namespace, reader_class] = reader_class(self._targets[namespace])
         return self._readers[namespace, reader_class]
-
-    def _target(self, namespace: str) -> Target:
-        if namespace not in self._targets:
-            services = self._container.namespace(namespace)
-            deleted = frozenset(record_id for _, record_id in services.records.tombstones_since(0))
-            target = Target(services, self._again, deleted, self._problem, self._counts)
-            self._targets[namespace] = target
-        return self._targets[namespace]
 
     def _problem(self, number: int, reason: str) -> None:
         self._problems.add(ImportProblem(str(self._path), f"line {number}", shortened(reason)))

@@ -124,7 +124,7 @@ class RecordFields(LineFields):
             raise ValueError('"created_at" is missing')
         times = {"last_reinforced": created, "valid_from": created}
         record = MemoryRecord(**{"seq": 0} | times | fields | extra)
-        events = tuple(_event_in(record.id, event) for event in list_in(line, "events"))
+        events = tuple(_read_event(record.id, event) for event in list_in(line, "events"))
         if stands_alone:
             return IncomingRecord(record, events, stands_alone=True)
         return IncomingRecord(_clean_record(record), tuple(map(_clean_event, events)))
@@ -168,7 +168,7 @@ def memory_lines(
             }
 
 
-def _event_in(record_id: str, line: Any) -> RecordEvent:
+def _read_event(record_id: str, line: Any) -> RecordEvent:
     if not isinstance(line, dict) or line.get("kind") not in get_args(EventKind):
         raise ValueError("an event has an unknown kind")
     fields = _EVENT.read(line)
@@ -318,13 +318,13 @@ class RecordMerger:
         if record_id in self.gone:
             if not self.again:
                 return "forgotten"
-            return self._under_another_id(work, incoming)
+            return self._add_under_another_id(work, incoming)
         current = work.find(record_id)
         if current is None:
             return self._add_new(work, incoming)
         if _value(current) == _value(incoming.record):
             return _unite(work, current, incoming)
-        return self._under_another_id(work, incoming)
+        return self._add_under_another_id(work, incoming)
 
     def _add_new(self, work: RecordTransaction, incoming: IncomingRecord) -> Outcome:
         record = incoming.record
@@ -335,10 +335,21 @@ class RecordMerger:
             if current:
                 self.ids[record.id] = current[-1].id
                 return _unite(work, current[-1], incoming)
-        self._add(work, incoming)
+        added = replace(
+            record,
+            parent=self.id_of(record.parent),
+            supersedes=self.id_of(record.supersedes),
+            superseded_by=self.id_of(record.superseded_by),
+            forgotten=False,
+        )
+        work.add(added, incoming.same_key)
+        for event in incoming.events:
+            work.tell(event)
+        if record.forgotten:
+            work.hide(record.id, incoming.last)
         return "added"
 
-    def _under_another_id(self, work: RecordTransaction, incoming: IncomingRecord) -> Outcome:
+    def _add_under_another_id(self, work: RecordTransaction, incoming: IncomingRecord) -> Outcome:
         # The same id however often the same memory is imported.
         content = f"{incoming.record.id}\n{_value(incoming.record)}".encode(
             "utf-8", "surrogatepass"
@@ -353,20 +364,6 @@ class RecordMerger:
         if current is not None:
             return _unite(work, current, moved)
         return self._add_new(work, moved)
-
-    def _add(self, work: RecordTransaction, incoming: IncomingRecord) -> None:
-        record = replace(
-            incoming.record,
-            parent=self.id_of(incoming.record.parent),
-            supersedes=self.id_of(incoming.record.supersedes),
-            superseded_by=self.id_of(incoming.record.superseded_by),
-            forgotten=False,
-        )
-        work.add(record, incoming.same_key)
-        for event in incoming.events:
-            work.tell(event)
-        if incoming.record.forgotten:
-            work.hide(record.id, incoming.last)
 
 
 def _value(record: MemoryRecord) -> str:
@@ -384,7 +381,7 @@ def _unite(work: RecordTransaction, current: MemoryRecord, item: IncomingRecord)
         "created_at": min(current.created_at, other.created_at),
         "last_reinforced": max(current.last_reinforced, other.last_reinforced),
         "valid_from": min(current.valid_from, other.valid_from),
-    } | _gained(current, other, events, new_events)
+    } | _gain(current, other, events, new_events)
     if current.valid_to is None and other.valid_to is not None and current.id == other.id:
         merged |= {"valid_to": other.valid_to, "superseded_by": other.superseded_by}
     changes = {name: new for name, new in merged.items() if getattr(current, name) != new}
@@ -401,7 +398,7 @@ def _unite(work: RecordTransaction, current: MemoryRecord, item: IncomingRecord)
     return "changed" if changes or new_events else "known"
 
 
-def _gained(
+def _gain(
     current: MemoryRecord,
     incoming: MemoryRecord,
     events: Sequence[RecordEvent],
@@ -415,7 +412,7 @@ def _gained(
         mentions = [event for event in new_events if event.kind in _SAID]
         missing = [name for name in _IN_PLACE if mentions and getattr(current, name) is None]
         gained = {name: getattr(incoming, name) for name in missing}
-        gained["tags"] = _joined(current.tags, *(event.tags for event in mentions))
+        gained["tags"] = _join(current.tags, *(event.tags for event in mentions))
         if mentions:
             # None is not a missing time: such a memory never expires.
             ends = current.expires_at, incoming.expires_at
@@ -423,7 +420,7 @@ def _gained(
         gained["pin"] = incoming.pin if current.pin is None else current.pin
     sources = [event.source for event in new_events if event.source is not None]
     count = current.reinforce_count + sum(event.kind in _SAID for event in new_events)
-    return gained | {"sources": _joined(current.sources, sources), "reinforce_count": count}
+    return gained | {"sources": _join(current.sources, sources), "reinforce_count": count}
 
 
 def _end_overlaps(work: RecordTransaction, path: str) -> None:
@@ -446,5 +443,5 @@ def _event_key(event: RecordEvent) -> str:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _joined(*groups: Iterable[str]) -> tuple[str, ...]:
+def _join(*groups: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for group in groups for text in group))

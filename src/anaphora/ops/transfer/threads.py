@@ -143,7 +143,16 @@ class ThreadReader(LineReader):
     def read(self, number: int, line: Line) -> None:
         """Read a thread's line, or that of its next turn. ValueError."""
         if line["kind"] == "turn":
-            self._turns.append(self._next_turn(line))
+            if self._head is None or self._head.conversation_id != string(line, "thread"):
+                raise ValueError("a turn comes before its thread")
+            if line.get("index") != len(self._turns):
+                raise ValueError(
+                    f"turn {line.get('index')!r} comes where {len(self._turns)} was expected"
+                )
+            ts_text = string(line, "ts")
+            intent = string(line, "intent_id") if "intent_id" in line else ""
+            role, text = string(line, "role"), string(line, "text")
+            self._turns.append(Turn(role, text, read_time(ts_text), ts_text, intent))
             return
         self.flush()
         conversation_id, updated = check_id(string(line, "id")), string(line, "updated")
@@ -181,18 +190,6 @@ class ThreadReader(LineReader):
         target.counts["threads"] += 1
         target.counts["turns added"] += added
         target.counts["turns known"] += len(turns) - added
-
-    def _next_turn(self, line: Line) -> Turn:
-        if self._head is None or self._head.conversation_id != string(line, "thread"):
-            raise ValueError("a turn comes before its thread")
-        if line.get("index") != len(self._turns):
-            raise ValueError(
-                f"turn {line.get('index')!r} comes where {len(self._turns)} was expected"
-            )
-        ts_text = string(line, "ts")
-        intent = string(line, "intent_id") if "intent_id" in line else ""
-        role, text = string(line, "role"), string(line, "text")
-        return Turn(role, text, read_time(ts_text), ts_text, intent)
 
     def _was_deleted(self, conversation_id: str) -> bool:
         """Whether this thread was deleted here, by its mark or by its notes."""
