@@ -61,7 +61,7 @@ def key_of(file: str) -> str:
 
 
 def clean_file(file: str, taken: Collection[str]) -> str:
-    """A name for a file whose name had a secret in it, as `redact_path` has left it."""
+    """A free name for a file from its redacted name, as `redact_path` returns it."""
     room, *parts = PurePosixPath(file.removesuffix(ENDING)).parts
     plain = "/".join([room, *map(_name, parts)])
     number = 1
@@ -77,10 +77,10 @@ def kind_of(file: str) -> PageKind:
 
 def path_of(file: str) -> str | None:
     """The path of the memory that a new file at this place is the value of."""
-    place = PurePosixPath(file)
-    if place.parts[0] != MEMORIES:
+    path = PurePosixPath(file)
+    if path.parts[0] != MEMORIES:
         return None
-    return ".".join([*place.parts[1:-1], place.name.removesuffix(ENDING)])
+    return ".".join([*path.parts[1:-1], path.name.removesuffix(ENDING)])
 
 
 def link_to(file: str) -> str:

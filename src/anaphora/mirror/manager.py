@@ -33,9 +33,9 @@ class Mirror:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
-        named = mirror_name(services.namespace)
+        file_name = mirror_name(services.namespace)
         root = services.container.home.root
-        self._ledger = LedgerFile(root / _LEDGERS / f"{named}.json")
+        self._ledger = LedgerFile(root / _LEDGERS / f"{file_name}.json")
 
     def init(self, folder: str, *, plain: bool = False) -> MirrorStatus:
         """Mirror this namespace in a folder, named by its absolute path; its parent must be there.
@@ -45,10 +45,10 @@ class Mirror:
         the files are not encrypted. Raises InvalidInput for a folder that cannot be, or where
         the namespace is mirrored already.
         """
-        place = Path(folder)
-        if not place.is_absolute():
+        path = Path(folder)
+        if not path.is_absolute():
             raise InvalidInput("folder", folder, "expected an absolute path")
-        if place.resolve().is_relative_to(self._services.container.home.root.resolve()):
+        if path.resolve().is_relative_to(self._services.container.home.root.resolve()):
             raise InvalidInput("folder", folder, "it is inside the home")
         if self._services.sealing.sealed and not plain:
             reason = "this home is encrypted, and the files would not be; allow it by `plain`"
@@ -57,10 +57,10 @@ class Mirror:
             if self._ledger.load() is not None:
                 raise InvalidInput("folder", folder, "this namespace is mirrored; leave it first")
             try:
-                place.mkdir(mode=0o700, exist_ok=True)
+                path.mkdir(mode=0o700, exist_ok=True)
             except OSError as error:
                 raise InvalidInput("folder", folder, error.strerror or str(error)) from error
-            self._ledger.save(Ledger(str(place)))
+            self._ledger.save(Ledger(str(path)))
         return self.status()
 
     def now(

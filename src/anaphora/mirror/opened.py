@@ -39,7 +39,7 @@ def is_link(status: os.stat_result) -> bool:
 
 
 class OpenedFolder:
-    """A folder whose names are used without following links. Every method raises OSError."""
+    """An open folder that follows no links in its names. Every method raises OSError."""
 
     def __init__(self, path: Path, handle: int | None) -> None:
         self._path = path
@@ -77,8 +77,8 @@ class OpenedFolder:
         listed = self._path if self._handle is None else self._handle
         with os.scandir(listed) as scanned:
             names = sorted(entry.name for entry in scanned)
-        found = ((name, self.status(name)) for name in names)
-        return [(name, status) for name, status in found if status is not None]
+        statuses = ((name, self.status(name)) for name in names)
+        return [(name, status) for name, status in statuses if status is not None]
 
     def open_file(self, name: str) -> BinaryIO:
         """A regular file, for reading."""

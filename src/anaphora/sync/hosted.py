@@ -40,12 +40,12 @@ class HostedLogs:
     def heads(self, project: str) -> dict[str, Head]:
         """The last entry of each device of a project; none for one that is not there."""
         _check("project_id", project)
-        found: dict[str, Head] = {}
+        last_entries: dict[str, Head] = {}
         for row in self._rows.find(_HOSTED, {"project": project}, only=_HEADS):
-            head = found.get(row["device"])
+            head = last_entries.get(row["device"])
             if head is None or head.number < row["number"]:
-                found[row["device"]] = Head(int(row["number"]), row["snapshot_id"])
-        return dict(sorted(found.items()))
+                last_entries[row["device"]] = Head(int(row["number"]), row["snapshot_id"])
+        return dict(sorted(last_entries.items()))
 
     def read(
         self, project: str, device: str, after: int = 0, limit: int = 1
@@ -54,15 +54,15 @@ class HostedLogs:
         _check("project_id", project)
         _check("device", device)
         numbers = range(after + 1, after + 1 + limit)
-        found = []
+        entries = []
         for number in numbers:
             rows = self._rows.find(
                 _HOSTED, {"project": project, "device": device, "number": number}
             )
             if not rows:
                 break
-            found.append(json.loads(rows[0]["body"]))
-        return found
+            entries.append(json.loads(rows[0]["body"]))
+        return entries
 
     def write(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
         """Keep entries, all or none; how many are new.
@@ -77,13 +77,13 @@ class HostedLogs:
             heads: dict[str, Head] = {}
             for entry, body in parsed:
                 device, number = entry.header.device, entry.header.number
-                place: Row = {"project": project, "device": device, "number": number}
-                known = work.find(_HOSTED, place)
-                if known and known[0]["snapshot_id"] != entry.id:
+                key: Row = {"project": project, "device": device, "number": number}
+                stored = work.find(_HOSTED, key)
+                if stored and stored[0]["snapshot_id"] != entry.id:
                     raise Diverged(project, f"entry {number} of device {device} is another one")
-                if known:
+                if stored:
                     continue
-                before = work.find(_HOSTED, place | {"number": number - 1})
+                before = work.find(_HOSTED, key | {"number": number - 1})
                 head = heads.get(device) or (
                     Head(number - 1, before[0]["snapshot_id"]) if before else Head(0, "")
                 )
@@ -92,8 +92,8 @@ class HostedLogs:
                 if (head.number + 1, head.snapshot_id) != (number, entry.header.parent):
                     reason = f"entry {number} of device {device} does not follow the last one here"
                     raise Diverged(project, reason)
-                work.replace(_HOSTED, [place | {"snapshot_id": entry.id, "body": body}])
-                work.replace(_HASH, [place | {"hash": one} for one in set(entry.header.hashes)])
+                work.replace(_HOSTED, [key | {"snapshot_id": entry.id, "body": body}])
+                work.replace(_HASH, [key | {"hash": digest} for digest in set(entry.header.hashes)])
                 heads[device] = Head(number, entry.id)
                 new += 1
         return new
@@ -109,14 +109,14 @@ class HostedLogs:
         with self._rows.change() as work:
             for entry, body in parsed:
                 header = entry.header
-                place: Row = {"project": project, "device": header.device, "number": header.number}
-                known = work.find(_HOSTED, place)
-                if entry.dropped is None or not known or known[0]["snapshot_id"] != entry.id:
+                key: Row = {"project": project, "device": header.device, "number": header.number}
+                stored = work.find(_HOSTED, key)
+                if entry.dropped is None or not stored or stored[0]["snapshot_id"] != entry.id:
                     reason = f"entry {header.number} of device {header.device} is another one"
                     raise Diverged(project, reason)
-                if known[0]["body"] != body:
-                    work.replace(_HOSTED, [place | {"snapshot_id": entry.id, "body": body}])
-                    work.drop(_HASH, place)
+                if stored[0]["body"] != body:
+                    work.replace(_HOSTED, [key | {"snapshot_id": entry.id, "body": body}])
+                    work.drop(_HASH, key)
                     count += 1
         if count:
             self._rows.truth.scrub()
@@ -130,14 +130,15 @@ class HostedLogs:
             return _shown(rows[0]) if rows else None
         _check("query_hash", query_hash)
         named = self._rows.find(_HASH, {"project": project, "hash": query_hash})
-        found = [
+        rows_named = [
             row
-            for one in named
+            for hash_row in named
             for row in self._rows.find(
-                _HOSTED, {"project": project, "device": one["device"], "number": one["number"]}
+                _HOSTED,
+                {"project": project, "device": hash_row["device"], "number": hash_row["number"]},
             )
         ]
-        return _shown(max(found, key=lambda row: int(row["seq"]))) if found else None
+        return _shown(max(rows_named, key=lambda row: int(row["seq"]))) if rows_named else None
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,19 +151,19 @@ def _check(what: str, name: str) -> None:
         raise InvalidInput(what, name, "expected 1 to 80 letters, digits, - or _")
 
 
-def _entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes]:
+def _entry(project: str, line: Mapping[str, Any], index: int) -> tuple[Entry, bytes]:
     device, number = line.get("device"), line.get("number")
-    what = f"entries[{at}]"
+    argument = f"entries[{index}]"
     if not isinstance(device, str) or not isinstance(number, int) or isinstance(number, bool):
-        raise InvalidInput(what, None, "it has no device or no number")
+        raise InvalidInput(argument, None, "it has no device or no number")
     if not NAME.fullmatch(device) or not 0 < number < 2**53:
-        raise InvalidInput(what, None, "its device or its number is none")
+        raise InvalidInput(argument, None, "its device or its number is none")
     try:
-        entry = entry_of(line, what, device, number)
+        entry = entry_of(line, argument, device, number)
     except RemoteTampered as error:
-        raise InvalidInput(what, None, error.reason) from None
+        raise InvalidInput(argument, None, error.reason) from None
     if entry.dropped is not None and not _ID.fullmatch(entry.dropped):
-        raise InvalidInput(what, None, "its id is none")
+        raise InvalidInput(argument, None, "its id is none")
     if entry.header.project != project:
-        raise InvalidInput(what, entry.header.project, "it is another project's")
+        raise InvalidInput(argument, entry.header.project, "it is another project's")
     return entry, entry.data()

@@ -29,8 +29,8 @@ class _Links(NamespaceReader):
 
     def changed_since(self, seq: int) -> list[RecordLink]:
         """Those that were written after a number."""
-        found = self._found(LINK, LINK.select() + "AND seq > :seq", seq=seq)
-        return [link for link in map(LINK_MAPPING.value, found) if link.kind in CONTRADICTION]
+        rows = self._found(LINK, LINK.select() + "AND seq > :seq", seq=seq)
+        return [link for link in map(LINK_MAPPING.value, rows) if link.kind in CONTRADICTION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,56 +47,56 @@ class LinkSync:
         for link in links.changed_since(since):
             item = _item(link)
             state = self._device.store.states([item], applied=True)[item]
-            told = [link.kind, link.strength]
-            if (state[_STATE].value if _STATE in state else None) != told:
-                yield Patch(item, self._device.clock.next(), {_STATE: told})
+            value = [link.kind, link.strength]
+            if (state[_STATE].value if _STATE in state else None) != value:
+                yield Patch(item, self._device.clock.next(), {_STATE: value})
 
     def apply(self, items: Iterable[str]) -> None:
         """Bring links in line with all changes."""
-        some = list(items)
-        if not some:
+        names = list(items)
+        if not names:
             return
         rows: dict[str, str | None] = {}
-        wanted = {ends for item in some if (ends := self._ends(item, rows)) is not None}
+        requested = {ends for item in names if (ends := self._ends(item, rows)) is not None}
         latest: dict[tuple[str, str], tuple[Stamp, list[object]]] = {}
         for item in self._device.store.names(LINK_ITEM):
             ends = self._ends(item, rows)
-            if ends in wanted and ends is not None:
+            if ends in requested and ends is not None:
                 state = self._device.store.states([item])[item]
                 if _STATE not in state:
                     continue
-                told = (state[_STATE].stamp, state[_STATE].value)
-                latest[ends] = max(latest.get(ends, told), told, key=lambda one: one[0])
-        ids = {end for one, other in latest for end in (one, other)}
+                change = (state[_STATE].stamp, state[_STATE].value)
+                latest[ends] = max(latest.get(ends, change), change, key=lambda first: first[0])
+        ids = {end for first, second in latest for end in (first, second)}
         with self._device.services.records.change() as work:
             work.load(ids=ids)
-            here = {_key(link): link for link in work.linked(ids, CONTRADICTION)}
+            present = {_key(link): link for link in work.linked(ids, CONTRADICTION)}
             for ends, (_, (kind, strength)) in latest.items():
                 link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
                     continue
-                if ends not in here:
+                if ends not in present:
                     work.join([link])
-                elif here[ends].kind != link.kind:
-                    work.turn(here[ends], link.kind)
+                elif present[ends].kind != link.kind:
+                    work.turn(present[ends], link.kind)
             work.flush()
-            self._device.store.within(work.write).clean(some)
+            self._device.store.within(work.write).clean(names)
 
     def around(self, ids: Iterable[str]) -> list[str]:
         """The links that have one of these ids at an end."""
-        wanted = set(ids)
-        names = self._device.store.names(LINK_ITEM) if wanted else []
-        return [item for item in names if wanted & set(_parts(item))]
+        requested = set(ids)
+        names = self._device.store.names(LINK_ITEM) if requested else []
+        return [item for item in names if requested & set(_parts(item))]
 
     def _ends(self, item: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
         """The rows that a link is between; `rows` are those that were looked up already."""
         for end in _parts(item):
             if end not in rows:
                 rows[end] = self._row_of(end)
-        one, other = (rows[end] for end in _parts(item))
-        if one is None or other is None or one == other:
+        first, second = (rows[end] for end in _parts(item))
+        if first is None or second is None or first == second:
             return None
-        return (one, other) if one < other else (other, one)
+        return (first, second) if first < second else (second, first)
 
 
 def _item(link: RecordLink) -> str:
@@ -104,8 +104,8 @@ def _item(link: RecordLink) -> str:
 
 
 def _parts(item: str) -> tuple[str, str]:
-    one, other = kind_and_key(item)[1].split(_SEPARATOR)
-    return one, other
+    first, second = kind_and_key(item)[1].split(_SEPARATOR)
+    return first, second
 
 
 def _key(link: RecordLink) -> tuple[str, str]:

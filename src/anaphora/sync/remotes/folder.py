@@ -47,28 +47,31 @@ class FolderRemote:
 
     def heads(self, project: str) -> Mapping[str, int]:
         """As `Remote.heads`: where entries arrive out of order, the last before a gap."""
-        found: dict[str, int] = {}
+        last_numbers: dict[str, int] = {}
         try:
             self.check()
-            place = self._place(project)
-            devices = sorted(place.iterdir()) if place.is_dir() else []
+            folder = self._place(project)
+            devices = sorted(folder.iterdir()) if folder.is_dir() else []
             for device in devices:
                 if NAME.fullmatch(device.name) and device.is_dir():
-                    found[device.name] = before_gap(
-                        {number_in(one.name) for one in device.iterdir()}
+                    last_numbers[device.name] = before_gap(
+                        {number_in(file.name) for file in device.iterdir()}
                     )
         except OSError as error:
             raise self._refused(error) from error
-        return {device: number for device, number in found.items() if number}
+        return {device: number for device, number in last_numbers.items() if number}
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
-        files = (self._file(project, device, one) for one in range(number, number + count))
+        files = (
+            self._file(project, device, entry_number)
+            for entry_number in range(number, number + count)
+        )
         try:
-            some = list(takewhile(os.path.lexists, files))
+            files_there = list(takewhile(os.path.lexists, files))
         except OSError as error:
             raise self._refused(error) from error
-        return [self._bytes_of(file, device, number_in(file.name)) for file in some]
+        return [self._bytes_of(file, device, number_in(file.name)) for file in files_there]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""

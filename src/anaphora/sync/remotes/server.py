@@ -54,11 +54,11 @@ class ServerRemote:
 
     def heads(self, project: str) -> Mapping[str, int]:
         """As `Remote.heads`."""
-        found = self._asked("GET", "/v2/agent-state", params={"project_id": project})
+        answer = self._asked("GET", "/v2/agent-state", params={"project_id": project})
         try:
             return {
                 device: _number(head["number"])
-                for device, head in found["heads"].items()
+                for device, head in answer["heads"].items()
                 if NAME.fullmatch(device)
             }
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -67,8 +67,8 @@ class ServerRemote:
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
         params = {"project_id": project, "device": device, "after": number - 1, "limit": count}
-        found = self._asked("GET", "/v2/agent-state/entries", params=params)
-        entries = found.get("entries")
+        answer = self._asked("GET", "/v2/agent-state/entries", params=params)
+        entries = answer.get("entries")
         if not isinstance(entries, list):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
         return [json.dumps(entry).encode() for entry in entries[:count]]
@@ -87,9 +87,9 @@ class ServerRemote:
         """As `Remote.close`."""
         self._client.close()
 
-    def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+    def _asked(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:
-            with self._client.stream(method, path, **given) as answer:
+            with self._client.stream(method, path, **options) as answer:
                 data = b"".join(pieces_of(answer, _PATIENCE))
         except self._failed as error:
             raise RemoteError(self.name, str(error) or type(error).__name__) from error
@@ -102,12 +102,12 @@ class ServerRemote:
             reason = _REFUSED.get(code) or f"it answered {code}: {_detail(data)}"
             raise RemoteError(self.name, reason, lasting=400 <= code < 500 and code != 429)
         try:
-            found = read_json(data)
+            body = read_json(data)
         except ValueError as error:
             raise RemoteError(self.name, "its answer is not JSON") from error
-        if not isinstance(found, dict):
+        if not isinstance(body, dict):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
-        return found
+        return body
 
 
 def _number(value: Any) -> int:
