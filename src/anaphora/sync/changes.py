@@ -1,4 +1,4 @@
-"""What devices exchange: changes of fields of items, which merge alike in whatever order they come.
+"""The data that devices exchange: changes of fields of items, which merge alike in any order.
 
 An **item** is a memory, a conversation, a link between memories or a question without an answer,
 named by its kind and id. A **change** sets a field of one, adds an element to it, or drops it. Of
@@ -68,9 +68,9 @@ class Patch:
 
     def pruned(self, state: ItemState) -> Patch:
         """What of it still counts in the state of its item."""
-        left = [change for change in self.changes() if _counts(change, state.get(change.field))]
+        current = [change for change in self.changes() if _counts(change, state.get(change.field))]
         parts: dict[str, dict[str, Any]] = {"set": {}, "add": {}, "drop": {}}
-        for change in left:
+        for change in current:
             parts[change.action][change.field] = change.value
         return Patch(self.item, self.stamp, **parts, via=self.via)
 
@@ -134,16 +134,16 @@ def _join_drops(one: Change, other: Change) -> Change:
     """What two drops leave together. `by` in what one keeps names all that was taken out."""
     if one.value is None or other.value is None:
         return min(one, other, key=lambda c: (c.value is not None, c.stamp))
-    mine, theirs = set(one.value["by"]), set(other.value["by"])
-    if mine == theirs:
+    one_names, other_names = set(one.value["by"]), set(other.value["by"])
+    if one_names == other_names:
         # Both lack all of it; one without a text was made here of two.
         return max(one, other, key=lambda c: ("text" in c.value, canonical(c.value), c.stamp))
-    if mine < theirs or theirs < mine:
+    if one_names < other_names or other_names < one_names:
         return max(one, other, key=lambda c: len(c.value["by"]))
-    left = {name: kept for name, kept in one.value.items() if name != "text"}
-    left["place"] = min(one.value["place"], other.value["place"])
-    left["by"] = sorted(mine | theirs)
-    return replace(max(one, other, key=lambda c: c.stamp), value=left)
+    common = {name: member for name, member in one.value.items() if name != "text"}
+    common["place"] = min(one.value["place"], other.value["place"])
+    common["by"] = sorted(one_names | other_names)
+    return replace(max(one, other, key=lambda c: c.stamp), value=common)
 
 
 def take(state: ItemState, changes: Iterable[Change]) -> bool:
@@ -152,12 +152,12 @@ def take(state: ItemState, changes: Iterable[Change]) -> bool:
     for change in changes:
         if is_dropped(state) and change.field != WHOLE:
             continue
-        here = state.get(change.field)
-        kept = change if here is None else join(here, change)
-        if kept != here:
-            if kept.field == WHOLE and kept.action == "drop":
+        current = state.get(change.field)
+        joined = change if current is None else join(current, change)
+        if joined != current:
+            if joined.field == WHOLE and joined.action == "drop":
                 state.clear()
-            state[kept.field] = kept
+            state[joined.field] = joined
             counted = True
     return counted
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _BLOCK: Final = 64 * 1024
 """Characters of patches in one entry, unless a single one is longer."""
 _REPLACED: Final = 50
-"""Entries whose content goes at once."""
+"""Entries to empty at once."""
 _COMPACT: Final = 1000
 """Entries with content after which a device says all of it again in few."""
 _COMPACTED: Final = "compacted"
@@ -161,7 +161,7 @@ class SyncClient:
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
-        """While it lasts nobody else syncs this namespace; what is known is read again."""
+        """While it lasts no other process syncs this namespace; the cached state is read again."""
         with self._lock(), syncing():
             self._log.reload()
             self._project.load()
@@ -236,7 +236,7 @@ class SyncClient:
                     log.spoil(row)
 
     def _repack(self) -> bool:
-        """Make entries anew from the first on whose bytes were dropped; whether there was one.
+        """Make entries anew from the first one with dropped bytes; returns whether there was one.
 
         The remote has none of them: `_note_sent` has looked.
         """
@@ -369,7 +369,7 @@ class SyncClient:
         """Name entries that are to go, and say again what of them still counts.
 
         An entry is emptied only when all that counts of it was said again by the device that
-        empties it, whoever else says it, too: so nothing gets lost where several do so at once.
+        empties it, whoever else says it, too: so nothing is lost if several do so at once.
         What names them has no patches itself, and stays: who was away for long reads it.
         """
         sent = 0

@@ -132,7 +132,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is in an entry. `dropped` names entries whose content is gone: device, number, id.
+    """The content of an entry. `dropped` names entries without content: device, number, id.
 
     `at` is when it was made, in microseconds since 1970; `begin` the device and number of the entry
     with the newest checkpoint that its device knows, and when that was made.

@@ -1,4 +1,4 @@
-"""Who the devices of a project are: their public keys, and the keys that they share.
+"""The devices of a project: their public keys, and the keys that they share.
 
 The entries of a project are sealed under a key that all its devices have; keys are numbered by
 **epochs**. Each device signs its entries (Ed25519, RFC 8032) and announces its public keys in its

@@ -38,14 +38,14 @@ _NO_EPOCH: Final = "0"
 
 
 def new_code(random: Random) -> str:
-    """A code: 20 bits that name the place, 40 that nobody can guess in one try."""
+    """A code: 20 bits that name the place, 40 that cannot be guessed in one try."""
     letters = [_LETTERS[byte % len(_LETTERS)] for byte in random(_GROUP * _GROUPS)]
     groups = ["".join(letters[at : at + _GROUP]) for at in range(0, len(letters), _GROUP)]
     return "-".join(groups)
 
 
 def read_code(text: str) -> str:
-    """The code that somebody typed, in whatever case, with or without hyphens. InvalidInput."""
+    """The typed code, in any case, with or without hyphens. InvalidInput."""
     letters = "".join(text.upper().translate(_ALIKE).replace("-", " ").split())
     if len(letters) != _GROUP * _GROUPS or set(letters) - set(_LETTERS):
         raise InvalidInput("code", "…", "expected the code that `sync pair` shows: 12 characters")
@@ -69,7 +69,7 @@ class Meeting:
         self._said = ""
 
     def is_free(self) -> bool:
-        """Whether nobody has used this place."""
+        """Whether this place is unused."""
         return not self._remote.heads(self._project)
 
     def offer(self) -> Any:
@@ -79,7 +79,7 @@ class Meeting:
         return agreement
 
     def give(self, agreement: Any, told: Mapping[str, Any], patience: float) -> None:
-        """Give the project to whoever types the code. PairingFailed: not in time, or a wrong one.
+        """Give the project to the device with the code. PairingFailed: not in time, or a wrong one.
 
         The place is cleared in any case: a code serves once.
         """
@@ -99,7 +99,7 @@ class Meeting:
             self._clear()
 
     def take(self, patience: float) -> dict[str, Any]:
-        """The project, as the device that joins. PairingFailed: nobody offers it, a wrong code."""
+        """The project, as the device that joins. PairingFailed: no offer, a wrong code."""
         if self.is_free():
             raise self._failed("nobody offers this code here; is it the same remote?")
         agreement = self._agreement("SPAKE2_B")

@@ -1,4 +1,4 @@
-"""What a device knows of its project: its own keys, the other devices, and who was removed."""
+"""The data of a device about its project: its own keys, the other devices, and the removed ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Devices:
 def told_admission(
     line: Mapping[str, Any], members: Iterable[str], epochs: Iterable[str]
 ) -> Admission:
-    """What is known of who counts; from an older version that is who was removed, and no more."""
+    """The admission as stored; an older version stored only the removed devices."""
     if line.get("admission"):
         return admission_of(line["admission"])
     removed, recipients = line["removed"], line["recipients"]
@@ -123,7 +123,7 @@ class Project:
 
     @property
     def epoch(self) -> str:
-        """The epoch under whose key it writes: one that all present devices have, and no other."""
+        """The epoch of the key for writing: one that all present devices have, and no other."""
         return max(self._usable() or [self.membership.first_epoch])
 
     @property
@@ -252,7 +252,7 @@ class Project:
     def _find_founder(self) -> None:
         members = self.devices.members.items()
         admission = self.devices.admission
-        # A device that joins is told, before it has read who the others are.
+        # A joining device receives it before it has read the list of the others.
         founders = (name for name, one in members if founds(one, self.name))
         admission = replace(admission, founder=next(founders, admission.founder))
         self.devices = replace(self.devices, admission=admission)

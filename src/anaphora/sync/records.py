@@ -102,8 +102,8 @@ def group_of(item: str, state: ItemState, secret: bytes) -> str:
     same = _same_of(kind, state)
     if path is None and not same:
         return item
-    said = f"same {same}" if path is None else f"path {composed(path)}"
-    return _digest(secret, f"{kind} {said}")
+    identity = f"same {same}" if path is None else f"path {composed(path)}"
+    return _digest(secret, f"{kind} {identity}")
 
 
 def _digest(secret: bytes, text: str) -> str:
@@ -118,9 +118,9 @@ def _same_of(kind: str, state: ItemState) -> str:
     """The identity of the record that a state says."""
     if _value(state, _ALONE):
         return STANDS_ALONE
-    given = {name: _value(state, name) for name in ("path", "payload")}
+    fields = {name: _value(state, name) for name in ("path", "payload")}
     at = datetime.min.replace(tzinfo=UTC)
-    record = MemoryRecord("", _value(state, "text"), _value(state, "type"), at, at, at, 0, **given)
+    record = MemoryRecord("", _value(state, "text"), _value(state, "type"), at, at, at, 0, **fields)
     return same_key_of(record)
 
 
@@ -156,16 +156,18 @@ class RecordSync:
             records, after = self._records(kind), since
             for ids in portions(events.told_of(kind, since), _AT_ONCE):
                 yield from self._changed(kind, records, ids)
-            while found := records.changed_since(after, _AT_ONCE):
-                yield from self._changed(kind, records, [record.id for record in found])
-                after = found[-1].seq
+            while batch := records.changed_since(after, _AT_ONCE):
+                yield from self._changed(kind, records, [record.id for record in batch])
+                after = batch[-1].seq
         yield from self.removals(since)
 
     def removals(self, since: int) -> Iterator[Patch]:
         """What was deleted for good after the number `since`."""
         for kind in RECORD_KINDS:
-            gone = [record_id for _, record_id in self._records(kind).tombstones_since(since)]
-            yield from self._gone(kind, gone)
+            forgotten_ids = [
+                record_id for _, record_id in self._records(kind).tombstones_since(since)
+            ]
+            yield from self._gone(kind, forgotten_ids)
 
     def _changed(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
         with records.change() as work:
@@ -180,72 +182,86 @@ class RecordSync:
         self, kind: str, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
     ) -> Iterator[Patch]:
         """What a record has that the known changes do not say."""
-        told = dict(self._told(events))
+        events_by_key = dict(self._told(events))
         fields = self._fields(record, events, alone=alone)
-        known = self._expected(kind, record.id)
-        if known is None:
-            said = sum(one["kind"] in ("added", "restated", "linked") for one in told.values())
-            extra = record.reinforce_count - max(0, said - 1)
+        expected = self._expected(kind, record.id)
+        if expected is None:
+            mentions = sum(
+                line["kind"] in ("added", "restated", "linked") for line in events_by_key.values()
+            )
+            extra = record.reinforce_count - max(0, mentions - 1)
             if extra:
                 fields["extra"] = extra
-            yield Patch(item_name(kind, record.id), self._device.clock.next(), fields, told)
+            yield Patch(
+                item_name(kind, record.id), self._device.clock.next(), fields, events_by_key
+            )
             return
-        fresh = {key: one for key, one in told.items() if key not in {e.key for e in known.events}}
-        moved = [event.key for event in known.events if event.key not in told]
-        updated = any(one["kind"] == "updated" for one in fresh.values())
+        new_events = {
+            key: line
+            for key, line in events_by_key.items()
+            if key not in {e.key for e in expected.events}
+        }
+        moved = [event.key for event in expected.events if event.key not in events_by_key]
+        updated = any(line["kind"] == "updated" for line in new_events.values())
         ignored = _UNCHANGING | (frozenset() if updated else _DERIVED)
-        if fields.get("forgotten_at") and known.fields.get("forgotten_at"):
+        if fields.get("forgotten_at") and expected.fields.get("forgotten_at"):
             ignored |= {"forgotten_at"}
-        names = {*fields, *known.fields} - ignored
-        changed = {n: fields.get(n) for n in names if fields.get(n) != known.fields.get(n)}
-        if not (changed or fresh or moved):
+        names = {*fields, *expected.fields} - ignored
+        changed = {n: fields.get(n) for n in names if fields.get(n) != expected.fields.get(n)}
+        if not (changed or new_events or moved):
             return
         stamp = self._device.clock.next()
-        for at, owner in enumerate(known.owners):
+        for at, owner in enumerate(expected.owners):
             first = at == 0
             dropped = dict.fromkeys(moved, None)
-            yield Patch(item_name(kind, owner), stamp, changed, fresh if first else {}, dropped)
+            yield Patch(
+                item_name(kind, owner), stamp, changed, new_events if first else {}, dropped
+            )
 
     def _gone(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
         """What forgetting these rows for good says of the items that they were made of."""
         for record_id in ids:
-            known = self._expected(kind, record_id)
-            if known is None:
+            expected = self._expected(kind, record_id)
+            if expected is None:
                 continue
             stamp = self._device.clock.next()
-            parts = self._parts(known)
-            for owner in known.owners:
+            parts = self._parts(expected)
+            for owner in expected.owners:
                 item = item_name(kind, owner)
                 state = self._device.store.states([item])[item]
-                kept = parts > 1 and any(
-                    key.startswith(EVENT) and key not in {e.key for e in known.events}
+                survives = parts > 1 and any(
+                    key.startswith(EVENT) and key not in {e.key for e in expected.events}
                     for key, change in state.items()
                     if change.action == "add"
                 )
                 dropped = (
-                    dict.fromkeys((e.key for e in known.events), None) if kept else {WHOLE: None}
+                    dict.fromkeys((e.key for e in expected.events), None)
+                    if survives
+                    else {WHOLE: None}
                 )
                 yield Patch(item, stamp, drop=dropped)
-            if known.same and kind == MEMORY:
-                item = item_name(kind, known.owners[0])
+            if expected.same and kind == MEMORY:
+                item = item_name(kind, expected.owners[0])
                 group = self._group_of(item, self._device.store.states([item], applied=True)[item])
-                yield Patch(self._killed(known.same), stamp, {_FORGOTTEN: True, _GROUP: group})
+                yield Patch(self._killed(expected.same), stamp, {_FORGOTTEN: True, _GROUP: group})
 
     def _parts(self, known: MergedRecord) -> int:
         item = item_name(known.kind, known.owners[0])
         group = self._group_of(item, self._device.store.states([item])[item])
-        return sum(set(one.owners) & set(known.owners) != set() for one in self._merged(group))
+        return sum(
+            set(record.owners) & set(known.owners) != set() for record in self._merged(group)
+        )
 
     def _told(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each event as JSON, under a digest of what it tells."""
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for event in events:
-            told = from_line(to_line(_EVENT.write(event)))
-            text = canonical(told | {"kind": "said" if event.kind == "restated" else told["kind"]})
-            told |= self._turn(event.conversation_id, event.turn_index)
-            digest = hashlib.sha256(f"{seen[text]} {text}".encode()).hexdigest()[:32]
-            seen[text] += 1
-            yield EVENT + digest, told
+            line = from_line(to_line(_EVENT.write(event)))
+            text = canonical(line | {"kind": "said" if event.kind == "restated" else line["kind"]})
+            line |= self._turn(event.conversation_id, event.turn_index)
+            digest = hashlib.sha256(f"{counts[text]} {text}".encode()).hexdigest()[:32]
+            counts[text] += 1
+            yield EVENT + digest, line
 
     def _fields(
         self, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
@@ -273,10 +289,10 @@ class RecordSync:
         item = item_name(MEMORY, record_id)
         state = self._device.store.states([item])[item]
         if not state or is_dropped(state):
-            known = self._expected(MEMORY, record_id)
-            return None if known is None else known.id
+            expected = self._expected(MEMORY, record_id)
+            return None if expected is None else expected.id
         merged = self._merged(self._group_of(item, state))
-        return next((one.id for one in merged if record_id in one.owners), None)
+        return next((record.id for record in merged if record_id in record.owners), None)
 
     def _killed(self, same: str) -> str:
         return item_name(KILLED, _digest(self._device.secret, same))
@@ -290,7 +306,7 @@ class RecordSync:
         if not state:
             return None
         merged = self._merged(self._group_of(item, state), applied=True)
-        return next((one for one in merged if one.id == record_id), None)
+        return next((record for record in merged if record.id == record_id), None)
 
     def _cut_from(self, kind: str, record_id: str) -> tuple[str, ItemState]:
         """The item of a version that was said again later, by the id of that part of it."""
@@ -313,16 +329,16 @@ class RecordSync:
     def _items(self, group: str, *, applied: bool) -> Iterator[RecordItem]:
         for name, state, same, killed in self._living(group, applied=applied):
             kind, key = kind_and_key(name)
-            made = item_of(key, kind, same, state, killed)
-            if made is not None:
-                yield made
+            item = item_of(key, kind, same, state, killed)
+            if item is not None:
+                yield item
 
     def _living(
         self, group: str, *, applied: bool
     ) -> Iterator[tuple[str, ItemState, str, Stamp | None]]:
         """The records of a group that were not dropped: names, states, identities.
 
-        And when what a memory says was forgotten for good, on whatever device.
+        And when the content of a memory was forgotten for good, on any device.
         """
         store = self._device.store
         for name, state in store.states(store.group(group), applied=applied).items():
@@ -333,8 +349,8 @@ class RecordSync:
             killed: Stamp | None = None
             if same and kind == MEMORY:
                 mark = self._killed(same)
-                said = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
-                killed = said.stamp if said is not None else None
+                change = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
+                killed = change.stamp if change is not None else None
             yield name, state, same, killed
 
     def _killed_in(self, group: str) -> Iterator[Patch]:
@@ -358,20 +374,22 @@ class RecordSync:
 
     def about(self, conversations: Collection[str]) -> list[str]:
         """The records that name turns of these conversations."""
-        found = []
+        names = []
         for kind in RECORD_KINDS:
             for item, state in self._device.store.states(self._device.store.names(kind)).items():
-                told = (change.value for change in state.values() if isinstance(change.value, dict))
-                named = [one.get("conversation_id") for one in told]
+                events = (
+                    change.value for change in state.values() if isinstance(change.value, dict)
+                )
+                named = [event.get("conversation_id") for event in events]
                 named += [source for source, _ in _value(state, ORIGINS) or ()]
                 if {_value(state, "conversation_id"), *named} & set(conversations):
-                    found.append(item)
-        return found
+                    names.append(item)
+        return names
 
     def apply(self, items: Iterable[str], captured: int) -> list[str]:
         """Bring rows in line with all changes; the ids of rows that came or went.
 
-        A row that somebody has changed after the number `captured`, up to which changes were looked
+        A row that was changed after the number `captured`, up to which changes were looked
         at, waits with those it belongs to.
         """
         by_kind: dict[str, dict[str, list[str]]] = {kind: {} for kind in RECORD_KINDS}
@@ -385,8 +403,10 @@ class RecordSync:
             by_kind[kind].setdefault(self._group_of(item, state), []).append(item)
         changed: list[str] = []
         for kind, groups in by_kind.items():
-            for some in portions(groups, _GROUPS):
-                changed += self._apply_groups(kind, {one: groups[one] for one in some}, captured)
+            for portion in portions(groups, _GROUPS):
+                changed += self._apply_groups(
+                    kind, {name: groups[name] for name in portion}, captured
+                )
         return changed
 
     def _apply_groups(
@@ -397,14 +417,14 @@ class RecordSync:
         changed: list[str] = []
         erased = False
         with records.change() as work:
-            buried = {one for _, one in records.tombstones_since(captured)}
+            buried = {record_id for _, record_id in records.tombstones_since(captured)}
             sync = self._device.store.within(work.write)
-            for group, some in groups.items():
-                done = self._apply_group(work, kind, group, some, captured, buried)
+            for group, items in groups.items():
+                done = self._apply_group(work, kind, group, items, captured, buried)
                 if done is None:
                     continue
-                members, more, lost = done
-                changed += more
+                members, moved_ids, lost = done
+                changed += moved_ids
                 if lost.ids and kind == MEMORY:
                     self._device.services.deep_forgetting.memories_gone(work, lost, False)
                 erased |= bool(lost.ids)
@@ -422,32 +442,32 @@ class RecordSync:
         work: RecordTransaction,
         kind: str,
         group: str,
-        some: Sequence[str],
+        items: Sequence[str],
         captured: int,
         buried: Collection[str],
     ) -> tuple[list[str], list[str], ForgottenRecords] | None:
         """Its items, the ids of rows that came or went, and what was forgotten; None: it waits."""
-        members = sorted({*some, *self._device.store.group(group)})
-        wanted = self._merged(group)
+        members = sorted({*items, *self._device.store.group(group)})
+        merged = self._merged(group)
         before = self._merged(group, applied=True)
         ids = [kind_and_key(item)[1] for item in members]
-        ids += [one.id for one in (*before, *wanted)]
+        ids += [record.id for record in (*before, *merged)]
         work.load(ids=ids)
-        here = {one: found for one in ids if (found := work.find(one)) is not None}
-        if set(buried) & set(ids) or any(record.seq > captured for record in here.values()):
+        present = {row_id: row for row_id in ids if (row := work.find(row_id)) is not None}
+        if set(buried) & set(ids) or any(row.seq > captured for row in present.values()):
             return None
-        owners = {owner for one in wanted for owner in one.owners}
-        for one in wanted:
-            self._write(work, one, here.get(one.id))
-        gone = [one for one in here if one not in {merged.id for merged in wanted}]
-        forgotten = [one for one in gone if one not in owners and not self._is_tail(one, owners)]
-        lost = describe_forgotten(work, {one: here[one] for one in forgotten})
-        by_owner = {owner: one.id for one in wanted for owner in one.owners}
-        work.note_merged({one: by_owner[one] for one in gone if one in by_owner})
-        work.erase(gone)
-        came = [one.id for one in wanted if one.id not in here]
-        moved = [owner for one in wanted for owner in one.owners if came or gone]
-        return members, [*gone, *came, *moved], lost
+        owners = {owner for record in merged for owner in record.owners}
+        for record in merged:
+            self._write(work, record, present.get(record.id))
+        removed = [row_id for row_id in present if row_id not in {r.id for r in merged}]
+        forgotten = [i for i in removed if i not in owners and not self._is_tail(i, owners)]
+        lost = describe_forgotten(work, {row_id: present[row_id] for row_id in forgotten})
+        by_owner = {owner: record.id for record in merged for owner in record.owners}
+        work.note_merged({row_id: by_owner[row_id] for row_id in removed if row_id in by_owner})
+        work.erase(removed)
+        came = [record.id for record in merged if record.id not in present]
+        moved = [owner for record in merged for owner in record.owners if came or removed]
+        return members, [*removed, *came, *moved], lost
 
     @staticmethod
     def _is_tail(record_id: str, owners: Iterable[str]) -> bool:
@@ -461,10 +481,10 @@ class RecordSync:
         same = merged.same
         if merged.kind == TOOL_CALL:
             same = session_key(record.conversation_id or "")
-        told = {event.key: event.told for event in merged.events}
+        line = {event.key: event.told for event in merged.events}
         if here is None:
             work.add(record, same)
-            known: dict[str, RecordEvent] = {}
+            expected: dict[str, RecordEvent] = {}
         else:
             names = MemoryRecord.__dataclass_fields__.keys() - {"id", "seq", "forgotten"}
             changed = {
@@ -473,10 +493,10 @@ class RecordSync:
             if changed or work.same_key(here.id) != same:
                 work.change(here.id, same_key=same, **changed)
             events = work.events(here.id)
-            known = {key: one for (key, _), one in zip(self._told(events), events, strict=True)}
-        work.untell(event for key, event in known.items() if key not in told)
-        for key, one in told.items():
-            if key not in known:
+            expected = {key: one for (key, _), one in zip(self._told(events), events, strict=True)}
+        work.untell(event for key, event in expected.items() if key not in line)
+        for key, one in line.items():
+            if key not in expected:
                 work.tell(self._event_of(merged.id, one))
         if merged.kind == MEMORY:
             self._origins.write(work, merged.id, merged.fields.get(ORIGINS) or ())
@@ -488,10 +508,10 @@ class RecordSync:
 
     def _record_of(self, merged: MergedRecord) -> MemoryRecord:
         line = {name: value for name, value in merged.fields.items() if value is not None}
-        given = _FIELDS.read(line)
+        fields = _FIELDS.read(line)
         index = self._index(line)
         count = merged.fields["reinforce_count"]
-        return MemoryRecord(id=merged.id, seq=0, turn_index=index, reinforce_count=count, **given)
+        return MemoryRecord(id=merged.id, seq=0, turn_index=index, reinforce_count=count, **fields)
 
     def _event_of(self, record_id: str, told: Mapping[str, Any]) -> RecordEvent:
         return RecordEvent(record_id, turn_index=self._index(told), **_EVENT.read(told))

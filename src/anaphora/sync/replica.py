@@ -88,7 +88,7 @@ class Replica:
             dirty = self.store.dirty()
             if not dirty:
                 return
-            # What somebody wrote meanwhile is looked at before it is compared.
+            # A concurrent write is captured before it is compared.
             self.capture()
             moved = self._threads.apply(_of(dirty, (THREAD,)))
             if moved:

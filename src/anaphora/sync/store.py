@@ -85,7 +85,7 @@ class SyncStore:
             yield SyncTransaction(work, self._group_of)
 
     def within(self, write: Write) -> SyncTransaction:
-        """The same, in a write of this namespace that somebody else has begun."""
+        """The same, in a write of this namespace that the caller has begun."""
         return SyncTransaction(self._rows.within(write), self._group_of)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -94,18 +94,18 @@ class SyncStore:
 
     def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
         """What is known of these items; with `applied`, what the rest of the home has of it."""
-        found = {}
+        states = {}
         for item in items:
             rows = self._rows.find(_PATCH, {"item_key": _item_key(item)})
-            found[item] = _folded(
+            states[item] = _folded(
                 row for row in rows if (row["applied"] if applied else _is_known(row))
             )
-        return found
+        return states
 
     def group(self, group: str) -> list[str]:
         """The items of a group, in order of their names."""
-        found = self._rows.find(_ITEM, {"group_key": _group_key(group)})
-        return sorted(row["name"] for row in found)
+        rows = self._rows.find(_ITEM, {"group_key": _group_key(group)})
+        return sorted(row["name"] for row in rows)
 
     def names(self, kind: str) -> list[str]:
         """The items of a kind that are known."""
@@ -164,9 +164,11 @@ class SyncTransaction:
 
     def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
         """Take in what was noticed here, each with the state in which its item was looked at."""
-        for patch, seen in patches:
+        for patch, seen_state in patches:
             self._take(
-                patch.item, [_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)], seen=seen
+                patch.item,
+                [_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)],
+                seen=seen_state,
             )
 
     def receive(self, patches: Iterable[Patch], device: str, entry: int) -> None:
@@ -200,9 +202,11 @@ class SyncTransaction:
 
     def dropped(self, entries: Iterable[tuple[str, int]]) -> None:
         """Note that the remote has dropped what was in these entries."""
-        gone = set(entries)
-        left = [one for one in self.get(TO_DROP, []) if (one[0], one[1]) not in gone]
-        self.put(TO_DROP, left)
+        dropped_entries = set(entries)
+        remaining = [
+            entry for entry in self.get(TO_DROP, []) if (entry[0], entry[1]) not in dropped_entries
+        ]
+        self.put(TO_DROP, remaining)
 
     def mark(self, items: Iterable[str]) -> None:
         """Note that the rest of the home has these items otherwise."""
@@ -210,8 +214,8 @@ class SyncTransaction:
 
     def clean(self, items: Iterable[str], seen: str | None = None) -> None:
         """Note that the rest of the home has all of these items; what is void goes."""
-        some = list(items)
-        for item in some:
+        names = list(items)
+        for item in names:
             rows = self._patches(item)
             for row in (row for row in rows if not _is_known(row)):
                 self._drop_patch(row)
@@ -219,7 +223,7 @@ class SyncTransaction:
             self._prune(rows, _folded(rows))
             if not rows:
                 self._work.drop(_ITEM, {"item_key": _item_key(item)})
-        self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
+        self._set(names, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def unpack(self, device: str, entries: Collection[int]) -> None:
         """Let what these entries of this device carry wait to be packed once more."""
@@ -256,21 +260,21 @@ class SyncTransaction:
             rows = [row for row in self._patches(patch.item) if row["applied"] and _is_known(row)]
             state, stamps = _folded(rows), {row["stamp"] for row in rows}
             items = self._work.find(_ITEM, {"item_key": _item_key(patch.item)})
-            seen = str(items[0]["seen"]) if items else ""
+            seen_state = str(items[0]["seen"]) if items else ""
             for name in patch.set:
-                kept = state.get(name)
-                if kept is None or kept.action != "set" or is_dropped(state):
+                current = state.get(name)
+                if current is None or current.action != "set" or is_dropped(state):
                     continue
-                stamp = Stamp(kept.stamp.time, kept.stamp.number + 1, device)
+                stamp = Stamp(current.stamp.time, current.stamp.number + 1, device)
                 while stamp_text(stamp) in stamps:
                     stamp = stamp._replace(number=stamp.number + 1)
                 stamps.add(stamp_text(stamp))
-                self.note([(Patch(patch.item, stamp, set={name: kept.value}), seen)])
+                self.note([(Patch(patch.item, stamp, set={name: current.value}), seen_state)])
 
     def void(self, counts: Counts) -> list[Patch]:
         """The patches that others said again, and that came by entries which do not count."""
         patches = [_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
-        return [one for one in patches if not all(counts(*entry) for entry in one.via)]
+        return [patch for patch in patches if not all(counts(*entry) for entry in patch.via)]
 
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
         """Say in full again what an entry said, where later changes had made it void."""
@@ -278,15 +282,15 @@ class SyncTransaction:
         for patch in patches:
             by_item[patch.item].append(_row(patch, device, entry, applied=False))
         for item, fresh in by_item.items():
-            known = {row["stamp"]: row for row in self._patches(item)}
-            again = [(known[row["stamp"]], row) for row in fresh if row["stamp"] in known]
-            for old, row in again:
+            known_rows = {row["stamp"]: row for row in self._patches(item)}
+            pairs = [(known_rows[row["stamp"]], row) for row in fresh if row["stamp"] in known_rows]
+            for old, row in pairs:
                 carrier = row if not _is_known(old) else old
                 applied = {"applied": int(bool(old["applied"]))}
-                kept = {name: carrier[name] for name in ("device", "entry")}
-                # Who said it again may have left out what does count.
+                carried = {name: carrier[name] for name in ("device", "entry")}
+                # The device that said it again may have left out changes that count.
                 body = to_line(_patch(old).united(_patch(row)).line()).decode()
-                self._work.replace(_PATCH, [row | kept | applied | {"body": body}])
+                self._work.replace(_PATCH, [row | carried | applied | {"body": body}])
             self._take(item, fresh)
             self.mark([item])
 
@@ -310,9 +314,9 @@ class SyncTransaction:
 
     def _take(self, item: str, fresh: Sequence[Row], *, seen: str | None = None) -> None:
         rows = [row for row in self._patches(item) if _is_known(row)]
-        known = {row["stamp"] for row in rows}
+        known_stamps = {row["stamp"] for row in rows}
         before = _folded(rows)
-        news = [row for row in fresh if row["stamp"] not in known and _patch(row)]
+        news = [row for row in fresh if row["stamp"] not in known_stamps and _patch(row)]
         state = _folded([*rows, *news])
         local = seen is not None
         waits = any(not row["applied"] for row in rows)
@@ -360,8 +364,8 @@ class SyncTransaction:
 
     def _is_gone(self, carrier: Row) -> bool:
         """Whether an entry has no content any more."""
-        found = {"device": carrier["device"], "number": carrier["entry"]}
-        return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, found))
+        key = {"device": carrier["device"], "number": carrier["entry"]}
+        return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, key))
 
     def _drop_patch(self, row: Row) -> None:
         key = {name: row[name] for name in _KEY}
@@ -382,10 +386,10 @@ class SyncTransaction:
         self._dirty_group(self._group_of(name, _folded(taken)))
 
     def _to_drop(self, found: Sequence[list[Any]]) -> None:
-        known = self.get(TO_DROP, []) if found else []
-        fresh = {tuple(one): one for one in found if one not in known}
-        if fresh:
-            self.put(TO_DROP, [*known, *fresh.values()])
+        listed = self.get(TO_DROP, []) if found else []
+        new_entries = {tuple(entry): entry for entry in found if entry not in listed}
+        if new_entries:
+            self.put(TO_DROP, [*listed, *new_entries.values()])
 
     def _members(self, group: str) -> list[Row]:
         return self._work.find(_ITEM, {"group_key": _group_key(group)})
@@ -409,37 +413,37 @@ class SyncTransaction:
         to_drop = []
         for row in rows:
             patch = _patch(row)
-            left = patch.pruned(state)
+            remaining = patch.pruned(state)
             key = {name: row[name] for name in _KEY}
-            if left != patch:
+            if remaining != patch:
                 carriers = [row, *self._work.find(_COPY, key)]
                 to_drop += [
-                    [one["device"], one["entry"], drop.stamp.device]
+                    [carrier["device"], carrier["entry"], drop.stamp.device]
                     for change in patch.changes()
                     if (drop := _drop_of(change, state)) is not None
-                    for one in carriers
-                    if one["entry"] != _NO_ENTRY
+                    for carrier in carriers
+                    if carrier["entry"] != _NO_ENTRY
                 ]
-            if not left:
+            if not remaining:
                 self._drop_patch(row)
-            elif left != patch or not row["applied"]:
-                body = row["body"] if left == patch else to_line(left.line()).decode()
+            elif remaining != patch or not row["applied"]:
+                body = row["body"] if remaining == patch else to_line(remaining.line()).decode()
                 self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
         self._to_drop(to_drop)
 
 
 def _drop_of(change: Change, state: ItemState) -> Change | None:
     """The drop that took this change's words away; None where they stay, or went otherwise."""
-    kept = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
-    if kept is None or kept == change:
+    current = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
+    if current is None or current == change:
         return None
-    if kept.action == "set":
+    if current.action == "set":
         # A conversation was deleted, and its title with it.
         is_thread = kind_and_key(change.item)[0] == THREAD
-        return kept if is_thread and kept.value is None and change.value is not None else None
-    if kept.action != "drop":
+        return current if is_thread and current.value is None and change.value is not None else None
+    if current.action != "drop":
         return None
-    return None if change.action == "drop" and change.value is None else kept
+    return None if change.action == "drop" and change.value is None else current
 
 
 def _is_known(row: Mapping[str, Any]) -> bool:

@@ -160,7 +160,7 @@ class ThreadSync:
         last: MergedTurn | None = None
         for old, turn in _aligned(turns_of(base), here):
             if turn is None:
-                # Only what somebody deleted is gone; what is missing otherwise comes back.
+                # Only a deleted conversation is gone; one that is missing otherwise comes back.
                 if gone and old is not None:
                     news.drop |= {TURN + old.id: None, NOTE + old.id: None}
                 else:
@@ -269,7 +269,7 @@ class ThreadSync:
             now = {turn.id: (at, turn.text) for at, turn in enumerate(wanted)}
             moves = {at: now[one.id] for at, one in enumerate(before) if one.id in now}
             if self._state_of(conversation_id) != self._device.store.seen_last(item):
-                # Somebody wrote meanwhile: that is looked at first.
+                # A concurrent write is captured first.
                 continue
             follow = partial(self.origins.follow, conversation_id, moves)
             store = self._device.services.conversations

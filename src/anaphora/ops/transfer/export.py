@@ -42,7 +42,7 @@ _RECORD_NAMES: Final = ("id", "document", "memory", "from_memory")
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The contents of an export. `problems` are thread files that could not be read."""
+    """What an export holds. `problems` are thread files that could not be read."""
 
     path: str
     namespaces: tuple[str, ...]

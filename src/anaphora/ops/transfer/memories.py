@@ -373,26 +373,26 @@ def _value(record: MemoryRecord) -> str:
 
 def _unite(work: RecordTransaction, current: MemoryRecord, item: IncomingRecord) -> Outcome:
     """Unite one memory at two moments, or from two homes."""
-    other = item.record
+    imported = item.record
     events = work.events(current.id)
     known_keys = {_event_key(event) for event in events}
     new_events = [event for event in item.events if _event_key(event) not in known_keys]
     merged = {
-        "created_at": min(current.created_at, other.created_at),
-        "last_reinforced": max(current.last_reinforced, other.last_reinforced),
-        "valid_from": min(current.valid_from, other.valid_from),
-    } | _gain(current, other, events, new_events)
-    if current.valid_to is None and other.valid_to is not None and current.id == other.id:
-        merged |= {"valid_to": other.valid_to, "superseded_by": other.superseded_by}
+        "created_at": min(current.created_at, imported.created_at),
+        "last_reinforced": max(current.last_reinforced, imported.last_reinforced),
+        "valid_from": min(current.valid_from, imported.valid_from),
+    } | _gain(current, imported, events, new_events)
+    if current.valid_to is None and imported.valid_to is not None and current.id == imported.id:
+        merged |= {"valid_to": imported.valid_to, "superseded_by": imported.superseded_by}
     changes = {name: new for name, new in merged.items() if getattr(current, name) != new}
     if "type" in changes and work.same_key(current.id) != STANDS_ALONE:
-        changes["same_key"] = same_key_of(replace(current, type=other.type))
+        changes["same_key"] = same_key_of(replace(current, type=imported.type))
     if changes:
         work.change(current.id, **changes)
     for event in new_events:
         kind = "restated" if event.kind == "added" else event.kind
         work.tell(replace(event, record_id=current.id, kind=kind))
-    if other.forgotten and not current.forgotten:
+    if imported.forgotten and not current.forgotten:
         work.hide(current.id, item.last)
         return "changed"
     return "changed" if changes or new_events else "known"

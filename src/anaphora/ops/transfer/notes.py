@@ -120,7 +120,10 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
     ) -> tuple[IncomingRecord, bool]:
         """The note under its project here; whether the present note was moved there as well."""
         record, projects = incoming.record, self._projects
-        project = self._project_here((record.payload or {}).get("project"), project_name)
+        project = (record.payload or {}).get("project")
+        if project is not None and project not in projects:
+            matches = [known_id for known_id, name in projects.items() if name == project_name]
+            project = matches[0] if len(matches) == 1 else project
         present = work.find(record.id)
         if present is None or _apart(present) != _apart(record):
             return _under(incoming, project), False
@@ -133,16 +136,6 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
             present.id, payload=payload, same_key=same_key_of(replace(present, payload=payload))
         )
         return moved, True
-
-    def _project_here(self, project: str | None, name: str | None) -> str | None:
-        if project is None or project in self._projects:
-            return project
-        matches = [
-            project_id
-            for project_id, project_name in self._projects.items()
-            if project_name == name
-        ]
-        return matches[0] if len(matches) == 1 else project
 
     @cached_property
     def _projects(self) -> Mapping[str, str]:

@@ -260,15 +260,11 @@ def _write_rows(store: SqlConversationStore, conversation_id: str, thread: Threa
 
 def _news(ours: Sequence[Turn], theirs: Sequence[Turn]) -> Sequence[Turn] | None:
     """The turns after the end of `ours`; None if the two are not the same thread."""
-    if not all(map(_is_same, ours, theirs)):
-        return None
+    for own, other in zip(ours, theirs, strict=False):
+        same_text = own.text == other.text or REDACTED in own.text
+        if own.role != other.role or own.ts != other.ts or not same_text:
+            return None
     return theirs[len(ours) :]
-
-
-def _is_same(ours: Turn, theirs: Turn) -> bool:
-    if ours.role != theirs.role or ours.ts != theirs.ts:
-        return False
-    return ours.text == theirs.text or REDACTED in ours.text
 
 
 def _derive_id(thread: Thread) -> str:

@@ -3,7 +3,7 @@
     <folder>/<project>/<device>/00000001.entry
 
 Each device writes files of its own, each whole under another name first, and none twice: no locks
-are needed, and whatever carries the files may do so in any order.
+are needed, and the files may arrive in any order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FolderRemote:
 
     @property
     def in_order(self) -> bool:
-        """As `Remote.in_order`: whatever carries the files may bring the last one first."""
+        """As `Remote.in_order`: the last file may arrive first."""
         return False
 
     def check(self) -> None:

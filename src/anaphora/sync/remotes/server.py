@@ -21,7 +21,7 @@ _REFUSED: Final = {
 
 
 class ServerRemote:
-    """The server at `url`, for whom `token` opens the namespace that keeps the logs."""
+    """The server at `url`, with the `token` of the namespace that stores the logs."""
 
     def __init__(self, url: str, token: str | None) -> None:
         try:
