@@ -260,9 +260,9 @@ def _write_rows(store: SqlConversationStore, conversation_id: str, thread: Threa
 
 def _news(ours: Sequence[Turn], theirs: Sequence[Turn]) -> Sequence[Turn] | None:
     """The turns after the end of `ours`; None if the two are not the same thread."""
-    for own, other in zip(ours, theirs, strict=False):
-        same_text = own.text == other.text or REDACTED in own.text
-        if own.role != other.role or own.ts != other.ts or not same_text:
+    for our_turn, their_turn in zip(ours, theirs, strict=False):
+        same_text = our_turn.text == their_turn.text or REDACTED in our_turn.text
+        if our_turn.role != their_turn.role or our_turn.ts != their_turn.ts or not same_text:
             return None
     return theirs[len(ours) :]
 
