@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from anaphora import Memory
 from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.questions import asks_about_the_whole
-from anaphora.deep.evidence.sources import MEMORY, TURNS, of_hit
+from anaphora.deep.evidence.sources import MEMORY, TURNS, hit_to_source
 from anaphora.deep.recall import NEEDED, SURE, best_evidence
 from anaphora.rank.confidence import (
     REACH,
@@ -116,7 +116,7 @@ def _ask(
         placed = tuple(TurnMatch(h.score, name, h.index, len(texts)) for h in hits)
         right = tuple(any(abs(p.index - at) <= REACH for at in gold) for p in placed)
         chances = zip(hits, turn_confidence(placed), strict=True)
-        sure = [of_hit(hit) for hit, chance in chances if chance >= SURE]
+        sure = [hit_to_source(hit) for hit, chance in chances if chance >= SURE]
         given = best_evidence(scoped, sure, question.text) if len(sure) >= NEEDED else ()
         told, told_right = _told(facts, question.text, {texts[at] for at in gold})
         yield Asked(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from anaphora import Memory
 from anaphora.core.analyser import query_terms
 from anaphora.deep.evidence.questions import first_hits, seed_queries
-from anaphora.deep.evidence.scope import ScopedEvidence, moment
-from anaphora.deep.evidence.sources import one_list, shown, turn_id
+from anaphora.deep.evidence.scope import ScopedEvidence, parse_moment
+from anaphora.deep.evidence.sources import format_time, merge_sources, turn_id
 from anaphora.errors import InvalidInput
 from anaphora.values.conversations import NewTurn
 from anaphora.values.deep import DeepSource
@@ -49,7 +49,7 @@ def test_filters_agree_with_plain_python(
     speaker: str | None,
 ) -> None:
     """A search with times and a speaker finds such turns only, and all that have the word."""
-    start, end = moment("since", since, ASKED), moment("until", until, ASKED, end=True)
+    start, end = parse_moment("since", since, ASKED), parse_moment("until", until, ASKED, end=True)
     wanted = set()
     for summary in ferrywell.conversations.list():
         thread = ferrywell.conversations.get(summary.conversation_id)
@@ -78,13 +78,13 @@ def test_one_list_has_one_order(turns: list[float], memories: list[float], limit
     """Scores never rise along the list, each kind keeps its order, and no chance is made up."""
     said = [DeepSource("turn", f"t#{n}", score=one) for n, one in enumerate(turns)]
     kept = [DeepSource("memory", f"m{n}", score=one) for n, one in enumerate(memories)]
-    whole = one_list(said, kept, len(said) + len(kept))
+    whole = merge_sources(said, kept, len(said) + len(kept))
     scores = [one.score or 0.0 for one in whole]
     assert scores == sorted(scores, reverse=True)
     assert [one.id for one in whole if one.kind == "turn"] == [one.id for one in said]
     assert [one.id for one in whole if one.kind == "memory"] == [one.id for one in kept]
     assert sum(scores) == pytest.approx(sum(turns) + sum(memories))
-    assert one_list(said, kept, limit) == whole[:limit]
+    assert merge_sources(said, kept, limit) == whole[:limit]
 
 
 @pytest.mark.promise("deep.score")
@@ -256,16 +256,16 @@ def test_first_hits_come_from_every_query(everything: ScopedEvidence) -> None:
 def test_times_read_back(when: datetime) -> None:
     """A time in ISO form is read as it stands, with or without a zone."""
     aware = when.replace(tzinfo=UTC)
-    assert moment("since", when.isoformat(), ASKED) == aware
-    assert moment("since", aware.isoformat(), ASKED) == aware
-    assert moment("until", when.strftime("%Y-%m-%d"), ASKED, end=True) == datetime(
+    assert parse_moment("since", when.isoformat(), ASKED) == aware
+    assert parse_moment("since", aware.isoformat(), ASKED) == aware
+    assert parse_moment("until", when.strftime("%Y-%m-%d"), ASKED, end=True) == datetime(
         when.year, when.month, when.day, tzinfo=UTC
     ) + timedelta(days=1)
-    assert shown(aware) == aware.strftime("%Y-%m-%d %H:%M")
+    assert format_time(aware) == aware.strftime("%Y-%m-%d %H:%M")
 
 
 @pytest.mark.parametrize("text", ["soon", "2026-13-01", "monday and tuesday", "12"])
 def test_times_that_cannot_be_read(text: str) -> None:
     """A time that is none, or two, names its argument."""
     with pytest.raises(InvalidInput, match="since"):
-        moment("since", text, ASKED)
+        parse_moment("since", text, ASKED)

@@ -73,7 +73,7 @@ def test_words_of_a_history_stay_data(ferrywell: Memory) -> None:
             history=(1, 1),
             iterations=5,
         )[1].text,
-        prompts.after_run(step, 2),
+        prompts.describe_run(step, 2),
         prompts.extraction_prompt("Who?", ASKED, seeds, [step])[1].text,
         fact_prompt([(1, turn)], 5)[1].text,
         rewording_prompt(ORDER)[1].text,
@@ -103,7 +103,7 @@ def test_words_of_a_history_stay_data(ferrywell: Memory) -> None:
 )
 def test_code_of_a_reply(reply: str, thought: str, code: str) -> None:
     """Blocks of Python are code, in order; the words around them are the thought."""
-    assert prompts.code_of(reply) == (thought, code)
+    assert prompts.split_code(reply) == (thought, code)
 
 
 @pytest.mark.promise("deep.extraction")

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.deep.sandbox.base import HostRefusal
-from anaphora.deep.sandbox.crossing import MAX_DEPTH, Oversized, clean, plain, read_call, shorten
+from anaphora.deep.sandbox.crossing import (
+    MAX_DEPTH,
+    Oversized,
+    copy_plain,
+    read_call,
+    replace_surrogates,
+    shorten,
+)
 
 pytestmark = pytest.mark.internal
 
@@ -25,7 +32,7 @@ values = st.recursive(
 @given(values)
 def test_plain_data_is_copied_as_it_is(value: object) -> None:
     """Plain data comes out equal, and none of its containers is the caller's own."""
-    copied = plain([value], 100_000)
+    copied = copy_plain([value], 100_000)
     assert copied == [value]
     if isinstance(value, list | dict):
         assert isinstance(copied, list)
@@ -44,7 +51,7 @@ def test_text_never_exceeds_its_bound(value: object, chars: int) -> None:
         return sum(map(text_in, part)) if isinstance(part, list) else 0
 
     try:
-        assert text_in(plain(value, chars)) <= chars
+        assert text_in(copy_plain(value, chars)) <= chars
     except Oversized:
         assert text_in(value) > chars
 
@@ -98,17 +105,17 @@ def test_shared_parts_are_counted_every_time() -> None:
     for _ in range(15):
         value = [value] * 10
     with pytest.raises(Oversized, match=r"too many values|too much text"):
-        plain(value, 10**9)
+        copy_plain(value, 10**9)
     endless: list[object] = []
     endless.append(endless)
     with pytest.raises(Oversized, match="nested deeper"):
-        plain(endless, 100)
+        copy_plain(endless, 100)
 
 
 @given(st.text(st.characters(), max_size=50))
 def test_cleaned_text_can_always_be_encoded(text: str) -> None:
     """Valid text stays as it is; lone surrogates become the replacement character."""
-    cleaned = clean(text)
+    cleaned = replace_surrogates(text)
     cleaned.encode()
     if not any("\ud800" <= c <= "\udfff" for c in text):
         assert cleaned == text
@@ -116,9 +123,9 @@ def test_cleaned_text_can_always_be_encoded(text: str) -> None:
 
 def test_surrogates_become_replacement_characters() -> None:
     """A lone surrogate is one replacement character; the text around it stays."""
-    assert clean("a\ud800b") == "a\ufffdb"
-    assert clean("\udc00") == "\ufffd"
-    assert plain({"k\udfff": "v\ud83d"}, 10) == {"k\ufffd": "v\ufffd"}
+    assert replace_surrogates("a\ud800b") == "a\ufffdb"
+    assert replace_surrogates("\udc00") == "\ufffd"
+    assert copy_plain({"k\udfff": "v\ud83d"}, 10) == {"k\ufffd": "v\ufffd"}
 
 
 @given(st.text(max_size=30), st.integers(0, 40))

@@ -460,10 +460,10 @@ def test_a_folder_that_starts_no_programs_is_passed_over(monkeypatch: pytest.Mon
         return place == "/dev/shm"
 
     monkeypatch.setattr(walls, "_starts_programs", starts)
-    walls.place_for_programs.cache_clear()
-    assert walls.place_for_programs() == "/dev/shm"
+    walls.find_program_folder.cache_clear()
+    assert walls.find_program_folder() == "/dev/shm"
     assert len(tried) == 2
-    walls.place_for_programs.cache_clear()
+    walls.find_program_folder.cache_clear()
 
 
 FAKE_SEATBELT = """#!/bin/sh

@@ -14,7 +14,7 @@ from tests.deep.asking import Script, opening, submits
 from anaphora import Memory
 from anaphora.deep.evidence.questions import (
     asks_about_the_whole,
-    folded,
+    fold_for_erasure,
     question_form,
     says_nothing,
 )
@@ -184,7 +184,7 @@ def test_an_answer_that_says_nothing_is_none(answer: str, nothing: bool) -> None
 def test_folding_twice_changes_nothing(question: str) -> None:
     """A form is its own form already, so that equal keys stay equal, and found words found."""
     assert question_form(question_form(question)) == question_form(question)
-    assert folded(folded(question)) == folded(question)
+    assert fold_for_erasure(fold_for_erasure(question)) == fold_for_erasure(question)
 
 
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=20).map(

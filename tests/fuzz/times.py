@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.core.caller import CallOrigin
-from anaphora.deep.evidence.scope import moment
+from anaphora.deep.evidence.scope import parse_moment
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.recall.narrowing import asks_for_a_time_alone
 from anaphora.recall.times.reading import read_times
@@ -223,7 +223,7 @@ class _Asker:
     def scope(self, place: _Place, query: str, options: Ask) -> None:
         """The bounds of a deep question."""
         end = bool(options.get("top_k"))
-        at = moment("since", options.get("since", query), place.clock(), end=end)
+        at = parse_moment("since", options.get("since", query), place.clock(), end=end)
         expect(at is None or at.astimezone(UTC).year > 0, at)
 
     def tool(self, place: _Place, query: str, options: Ask) -> None:

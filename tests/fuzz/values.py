@@ -21,7 +21,7 @@ import pytest
 from anaphora import Memory
 from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.deep.sandbox.base import HostRefusal, Limits
-from anaphora.deep.sandbox.crossing import HostCalls, Oversized, plain
+from anaphora.deep.sandbox.crossing import HostCalls, Oversized, copy_plain
 from anaphora.deep.sandbox.monty import MESSAGE_CHARS, Output, error_text, limit_of
 from anaphora.errors import FilterError, InvalidId, InvalidInput
 from anaphora.ingest.importers.base import Malformed
@@ -248,7 +248,7 @@ def sandbox(folder: Path, shared: Path | None) -> Iterator[Room]:
         except (ValueError, RecursionError):
             return
         try:
-            copied = plain(value, 10_000)
+            copied = copy_plain(value, 10_000)
         except Oversized:
             return
         json.dumps(copied, ensure_ascii=False).encode()

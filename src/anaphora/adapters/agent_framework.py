@@ -71,11 +71,15 @@ class AnaphoraContextProvider(ContextProvider):
         state: dict[str, Any],
     ) -> None:
         """Put in what bears on the messages of this run, if anything does."""
-        asked = "\n".join(one.text for one in context.input_messages if one.role == "user")
+        question = "\n".join(
+            message.text for message in context.input_messages if message.role == "user"
+        )
         block = await recalled_block(
             self._scope(session),
-            asked,
-            exclude=[one.text for one in context.get_messages(include_input=True) if one.text],
+            question,
+            exclude=[
+                message.text for message in context.get_messages(include_input=True) if message.text
+            ],
             budget=self._budget,
             top_k=self._top_k,
             unasked=self._unasked,
@@ -91,7 +95,7 @@ class AnaphoraContextProvider(ContextProvider):
         context: SessionContext,
         state: dict[str, Any],
     ) -> None:
-        """Keep what was said in this run: all of it, or none."""
+        """Keep the turns of this run: all of them, or none."""
         answered = context.response.messages if context.response is not None else []
         turns = _turns([*context.input_messages, *answered])
         if self._keep and turns:
@@ -105,10 +109,10 @@ class AnaphoraContextProvider(ContextProvider):
 
 
 def _turns(messages: Iterable[Message]) -> list[NewTurn]:
-    """What users and agents said, without tools and recalled blocks."""
+    """The texts of users and agents, without tools and recalled blocks."""
     texts = [
-        (str(one.role), one.author_name, strip_recalled(one.text or "").strip())
-        for one in messages
-        if one.role in _SAID
+        (str(message.role), message.author_name, strip_recalled(message.text or "").strip())
+        for message in messages
+        if message.role in _SAID
     ]
-    return [NewTurn(role, text, speaker=who or None) for role, who, text in texts if text]
+    return [NewTurn(role, text, speaker=name or None) for role, name, text in texts if text]

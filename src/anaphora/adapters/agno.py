@@ -82,8 +82,8 @@ class AnaphoraTools(Toolkit):
         Args:
             question (str): What you want to know, as a full question with the names that matter.
         """
-        found = self._of(run_context).search(question, top_k=self._top_k, budget=self._budget)
-        return render_hits(found.hits, budget=self._budget) or "No results."
+        answer = self._of(run_context).search(question, top_k=self._top_k, budget=self._budget)
+        return render_hits(answer.hits, budget=self._budget) or "No results."
 
     def remember(self, run_context: RunContext, fact: str, path: str | None = None) -> str:
         """Keep a fact, decision or preference that should outlive this conversation.
@@ -93,10 +93,10 @@ class AnaphoraTools(Toolkit):
             path (str): Key (e.g. `user.editor`). A new value replaces the old one.
         """
         try:
-            done = self._of(run_context).remember(fact, path=path, source="agent")
+            remembered = self._of(run_context).remember(fact, path=path, source="agent")
         except InvalidInput as refused:
             return f"Not kept: {refused}"
-        return f"{done.action}: id {done.id}"
+        return f"{remembered.action}: id {remembered.id}"
 
     def forget(self, run_context: RunContext, id: str) -> str:  # noqa: A002 - what the model calls it
         """Forget a memory that is wrong or unwanted. It can be brought back for a day.
@@ -105,10 +105,10 @@ class AnaphoraTools(Toolkit):
             id (str): The id that `remember` told.
         """
         try:
-            done = self._of(run_context).forget(id, undoable=True)
+            forgotten = self._of(run_context).forget(id, undoable=True)
         except NotFound as missing:
             return str(missing)
-        return f"forgotten: {done.count}"
+        return f"forgotten: {forgotten.count}"
 
     async def arecall(self, run_context: RunContext, question: str) -> str:
         """Look up what was said in earlier conversations, and what is remembered.
@@ -149,12 +149,12 @@ def keep_run(
 
     def keep(run_output: RunOutput, run_context: RunContext) -> None:
         """Called by `run`, at its end."""
-        given = run_output.input.input_content_string() if run_output.input is not None else ""
+        prompt = run_output.input.input_content_string() if run_output.input is not None else ""
         answer = run_output.content if isinstance(run_output.content, str) else ""
         turns = [
             NewTurn(role, text)
-            for role, said in (("user", given), ("assistant", answer))
-            if (text := strip_recalled(said).strip())
+            for role, content in (("user", prompt), ("assistant", answer))
+            if (text := strip_recalled(content).strip())
         ]
         if turns:
             scope = memory.scoped(namespace_of(run_context.user_id))

@@ -50,7 +50,7 @@ class _Answers:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._begun: set[str] = set()
-        # What nobody waits for elsewhere is part of the call here: a program may end right after.
+        # Background work is part of the call here: a program may end right after.
         self._hooks = SessionHooks(
             memory,
             user=Path.home(),
@@ -60,29 +60,29 @@ class _Answers:
         )
 
     async def __call__(
-        self, told: dict[str, Any], tool_use_id: str | None, context: object
+        self, event_data: dict[str, Any], tool_use_id: str | None, context: object
     ) -> dict[str, Any]:
-        return await asyncio.to_thread(self._answer, told)
+        return await asyncio.to_thread(self._answer, event_data)
 
-    def _answer(self, told: dict[str, Any]) -> dict[str, Any]:
-        event = str(told.get("hook_event_name", ""))
+    def _answer(self, event_data: dict[str, Any]) -> dict[str, Any]:
+        event = str(event_data.get("hook_event_name", ""))
         texts: list[str] = []
-        session = str(told.get("session_id", ""))
+        session = str(event_data.get("session_id", ""))
         if event == "UserPromptSubmit" and session and session not in self._begun:
-            # The SDK tells of no start: a session begins with its first prompt here.
+            # The SDK has no event for a start: a session begins with its first prompt here.
             self._begun.add(session)
-            texts.append(self._text({**told, "hook_event_name": "SessionStart"}))
-        texts.append(self._text(told))
-        text = "\n".join(one for one in texts if one)
+            texts.append(self._text({**event_data, "hook_event_name": "SessionStart"}))
+        texts.append(self._text(event_data))
+        text = "\n".join(part for part in texts if part)
         if not text:
             return {}
         return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
-    def _text(self, told: dict[str, Any]) -> str:
-        said = _log_failure(lambda: self._hooks.answer(CLIENT, told))
-        if not said:
+    def _text(self, event_data: dict[str, Any]) -> str:
+        reply = _log_failure(lambda: self._hooks.answer(CLIENT, event_data))
+        if not reply:
             return ""
-        return str(json.loads(said)["hookSpecificOutput"]["additionalContext"])
+        return str(json.loads(reply)["hookSpecificOutput"]["additionalContext"])
 
 
 def _log_failure(work: Callable[[], Any]) -> Any:

@@ -84,9 +84,9 @@ class AnaphoraMemoryService(BaseMemoryService):
         """Keep some events, behind those of their session that are known."""
         scope, session = self._scope(app_name, user_id), session_id or _UNKNOWN
         thread = await scope.conversations.get(safe_id(SOURCE, session))
-        known = [turn.intent_id for turn in thread.turns] if thread is not None else []
-        fresh = [event for event in events if event.id not in known]
-        await _keep(scope, session, list(_turns(fresh, known[-1] if known else None)))
+        known_ids = [turn.intent_id for turn in thread.turns] if thread is not None else []
+        new_events = [event for event in events if event.id not in known_ids]
+        await _keep(scope, session, list(_turns(new_events, known_ids[-1] if known_ids else None)))
 
     async def add_memory(
         self,
@@ -97,7 +97,7 @@ class AnaphoraMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Remember facts. One that is known is reinforced; secrets are taken out."""
-        texts = [strip_recalled(_text(one.content)).strip() for one in memories]
+        texts = [strip_recalled(_text(entry.content)).strip() for entry in memories]
         await self._scope(app_name, user_id).remember_many([text for text in texts if text])
 
     async def search_memory(
@@ -107,10 +107,10 @@ class AnaphoraMemoryService(BaseMemoryService):
         question = strip_recalled(query).strip()
         if not question:
             return SearchMemoryResponse()
-        found = await self._scope(app_name, user_id).search(
+        answer = await self._scope(app_name, user_id).search(
             question, kinds=("memory", "note", "turn"), top_k=self._top_k, budget=self._budget
         )
-        return SearchMemoryResponse(memories=[_entry(hit) for hit in found.hits])
+        return SearchMemoryResponse(memories=[_entry(hit) for hit in answer.hits])
 
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
@@ -155,7 +155,7 @@ def _turns(events: Sequence[Event], parent: str | None) -> Iterator[ImportedTurn
             text=text,
             ts=datetime.fromtimestamp(event.timestamp, UTC),
             speaker=None if is_user else event.author,
-            # By this the last one that is known is found again.
+            # Identifies the last known event.
             intent_id=event.id,
         )
         parent = event.id

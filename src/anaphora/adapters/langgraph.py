@@ -47,9 +47,9 @@ _PREFIX = "langgraph:"
 _UNSEARCHED = "unsearched"
 _TTL = "ttl_minutes="
 _PAGE = 500
-# Candidates for each hit that is wanted: recall orders by age too, a store by closeness alone.
+# Candidates for each hit: recall orders by age too, a store by closeness alone.
 _WIDER = 4
-# Each searched field is embedded for itself, and the best of them is the item's score.
+# Each searched field is embedded separately, and the best of them is the item's score.
 _APART = f"\n{PAGE}\n"
 _StoredItem = MemoryRecord | MemoryHit
 _ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -120,16 +120,16 @@ class AnaphoraStore(BaseStore):
     def sweep_ttl(self) -> int:
         """Delete what has expired, for good; how many items went."""
         now = self._clock().isoformat()
-        gone = self._memory.forget(
+        forgotten = self._memory.forget(
             filters={"AND": [{"category": CATEGORY}, {"expires_at": {"lte": now}}]}
         )
-        return gone.count
+        return forgotten.count
 
     # Reading.
 
     def _get(self, op: GetOp) -> Item | None:
-        found = self._current({"path": _path(op.namespace, op.key)})
-        record = next(iter(found), None)
+        records = self._current({"path": _path(op.namespace, op.key)})
+        record = next(iter(records), None)
         if record is None:
             return None
         self._refresh([record], op.refresh_ttl)
@@ -144,14 +144,14 @@ class AnaphoraStore(BaseStore):
             # As a dictionary would: the oldest first.
             records = sorted(self._matching(within, op.filter), key=lambda r: (r.created_at, r.id))
             scores = {}
-        shown = records[op.offset : upto]
-        self._refresh(shown, op.refresh_ttl)
-        return [SearchItem(**_fields_of(r), score=scores.get(r.id)) for r in shown]
+        page = records[op.offset : upto]
+        self._refresh(page, op.refresh_ttl)
+        return [SearchItem(**_fields_of(r), score=scores.get(r.id)) for r in page]
 
     def _closest(
         self, query: str, upto: int, within: Mapping[str, Any], keep: Mapping[str, Any] | None
     ) -> tuple[list[_StoredItem], dict[str, float]]:
-        """Items by closeness, those without a score behind them where there is room."""
+        """Items by closeness, then those without a score if there is room."""
         if upto < 1:
             return [], {}
         passing = [record.id for record in self._matching(within, keep)] if keep else []
@@ -164,22 +164,24 @@ class AnaphoraStore(BaseStore):
             top_k=_WIDER * upto,
             filters={"AND": [{"category": CATEGORY}, {"NOT": unsearched}, narrowed]},
         )
-        found: list[_StoredItem] = [*sorted(hits, key=lambda hit: (-hit.similarity, hit.id))]
+        items: list[_StoredItem] = [*sorted(hits, key=lambda hit: (-hit.similarity, hit.id))]
         scores = {hit.id: hit.similarity for hit in hits}
-        if len(found) < upto:
-            found += [one for one in self._matching(within, keep) if one.id not in scores]
-        return found, scores
+        if len(items) < upto:
+            items += [item for item in self._matching(within, keep) if item.id not in scores]
+        return items, scores
 
     def _matching(
         self, within: Mapping[str, Any], keep: Mapping[str, Any] | None
     ) -> Iterator[MemoryRecord]:
         for record in self._current(within):
-            value = record.payload or {}
-            if not keep or all(matches(value.get(name), it) for name, it in keep.items()):
+            members = record.payload or {}
+            if not keep or all(
+                matches(members.get(name), condition) for name, condition in keep.items()
+            ):
                 yield record
 
     def _current(self, within: Mapping[str, Any]) -> Iterator[MemoryRecord]:
-        """Items that stand now, expired ones left out."""
+        """Current items, without expired ones."""
         now, cursor = self._clock(), None
         filters = {"AND": [{"category": CATEGORY}, dict(within)]}
         while True:
@@ -192,12 +194,16 @@ class AnaphoraStore(BaseStore):
                 return
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        found = {_place(record)[0] for record in self._current({"path": {"startswith": _PREFIX}})}
+        namespaces = {
+            _place(record)[0] for record in self._current({"path": {"startswith": _PREFIX}})
+        }
         for condition in op.match_conditions or ():
-            found = {one for one in found if namespace_matches(condition, one)}
+            namespaces = {
+                namespace for namespace in namespaces if namespace_matches(condition, namespace)
+            }
         if op.max_depth is not None:
-            found = {one[: op.max_depth] for one in found}
-        return sorted(found)[op.offset : op.offset + op.limit]
+            namespaces = {namespace[: op.max_depth] for namespace in namespaces}
+        return sorted(namespaces)[op.offset : op.offset + op.limit]
 
     # Writing.
 
@@ -212,11 +218,11 @@ class AnaphoraStore(BaseStore):
 
     def _new(self, op: PutOp) -> NewMemory:
         try:
-            # A copy of its own, and the same that will come back: JSON knows no tuples.
-            value = json.loads(json.dumps(dict(cast("Mapping[str, Any]", op.value))))
+            # A copy, equal to the value that will be returned: JSON has no tuples.
+            payload = json.loads(json.dumps(dict(cast("Mapping[str, Any]", op.value))))
         except (TypeError, ValueError) as error:
             raise InvalidInput("value", op.value, f"must be a JSON object: {error}") from error
-        searched = [] if op.index is False else self._texts(value, op.index)
+        searched = [] if op.index is False else self._texts(payload, op.index)
         tags: list[str] = [] if searched else [_UNSEARCHED]
         expires = None
         if op.ttl is not None:
@@ -225,7 +231,7 @@ class AnaphoraStore(BaseStore):
         return NewMemory(
             text=_APART.join(searched) or op.key or "(no key)",
             path=_path(op.namespace, op.key),
-            payload=value,
+            payload=payload,
             category=CATEGORY,
             tags=tuple(tags),
             expires_at=expires,
@@ -234,17 +240,17 @@ class AnaphoraStore(BaseStore):
         )
 
     def _texts(self, value: dict[str, Any], index: Sequence[str] | None) -> list[str]:
-        found: list[str] = []
+        texts: list[str] = []
         for field in index or self._fields:
             if field == "$":
-                found += ["\n".join(_lines(value))]
+                texts += ["\n".join(_lines(value))]
             else:
-                found += get_text_at_path(value, tokenize_path(field))
-        return [text for text in found if text.strip()]
+                texts += get_text_at_path(value, tokenize_path(field))
+        return [text for text in texts if text.strip()]
 
-    def _refresh(self, records: Iterable[_StoredItem], wanted: bool) -> None:
-        """Whoever is read lives on: LangGraph's rule for items with a time to live."""
-        if not wanted:
+    def _refresh(self, records: Iterable[_StoredItem], refresh: bool) -> None:
+        """Extend the life of read items: LangGraph's rule for items with a time to live."""
+        if not refresh:
             return
         now = self._clock()
         for record in records:
@@ -258,7 +264,7 @@ def _path(namespace: Sequence[str], key: str) -> str:
 
 
 def _prefix(namespace: Sequence[str]) -> str:
-    """What the paths of all items under a namespace begin with; a label ends with its quote."""
+    """The prefix of the paths of all items under a namespace; a label ends with its quote."""
     labels = json.dumps(list(namespace), ensure_ascii=False, separators=(",", ":"))[:-1]
     return _PREFIX + labels + ("," if namespace else "")
 
@@ -280,7 +286,7 @@ def _fields_of(record: _StoredItem) -> dict[str, Any]:
 
 
 def _lines(value: Any, name: str = "") -> Iterator[str]:
-    """The texts in a value, each behind the name of its field: how a person would write it down."""
+    """The texts in a value, each after the name of its field, as in a written note."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _lines(inner, str(key))
@@ -299,24 +305,26 @@ def _after(now: datetime, minutes: float) -> datetime:
         raise InvalidInput("ttl", minutes, "must end before the year 10000") from None
 
 
-def matches(value: Any, wanted: Any) -> bool:
+def matches(value: Any, condition: Any) -> bool:
     """Whether a member of an item passes what the filter says of it. `FilterError` for a bad one.
 
     A value that has no order (None, a word) passes no comparison.
     """
-    if isinstance(wanted, Mapping):
-        if any(str(name).startswith("$") for name in wanted):
-            return all(_holds(value, str(name), other) for name, other in wanted.items())
+    if isinstance(condition, Mapping):
+        if any(str(name).startswith("$") for name in condition):
+            return all(_holds(value, str(name), expected) for name, expected in condition.items())
         if not isinstance(value, Mapping):
             return False
-        return all(matches(value.get(name), other) for name, other in wanted.items())
-    if isinstance(wanted, (list, tuple)):
+        return all(matches(value.get(name), expected) for name, expected in condition.items())
+    if isinstance(condition, (list, tuple)):
         return (
             isinstance(value, (list, tuple))
-            and len(value) == len(wanted)
-            and all(matches(one, other) for one, other in zip(value, wanted, strict=True))
+            and len(value) == len(condition)
+            and all(
+                matches(member, expected) for member, expected in zip(value, condition, strict=True)
+            )
         )
-    return bool(value == wanted)
+    return bool(value == condition)
 
 
 def namespace_matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
@@ -330,18 +338,18 @@ def namespace_matches(condition: MatchCondition, namespace: tuple[str, ...]) -> 
         compared = namespace[len(namespace) - len(path) :]
     else:
         raise FilterError("match_type", condition.match_type, "expected 'prefix' or 'suffix'")
-    return all(label in {"*", own} for own, label in zip(compared, path, strict=True))
+    return all(pattern in {"*", label} for label, pattern in zip(compared, path, strict=True))
 
 
-def _holds(value: Any, name: str, other: Any) -> bool:
+def _holds(value: Any, name: str, operand: Any) -> bool:
     if name == "$eq":
-        return bool(value == other)
+        return bool(value == operand)
     if name == "$ne":
-        return bool(value != other)
+        return bool(value != operand)
     compare = _ORDER.get(name)
     if compare is None:
         raise FilterError("filter", name, f"expected one of $eq, $ne, {', '.join(_ORDER)}")
     try:
-        return compare(float(value), float(other))
+        return compare(float(value), float(operand))
     except (TypeError, ValueError):
         return False

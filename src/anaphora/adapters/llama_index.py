@@ -51,14 +51,16 @@ class AnaphoraMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         """What bears on the user's last message; "" where nothing does."""
-        given = messages or []
-        asked = next((one for one in reversed(given) if one.role == MessageRole.USER), None)
-        if asked is None:
+        chat = messages or []
+        question = next(
+            (message for message in reversed(chat) if message.role == MessageRole.USER), None
+        )
+        if question is None:
             return ""
         return await recalled_block(
             self.memory,
-            asked.content or "",
-            exclude=[one.content for one in given if one.content],
+            question.content or "",
+            exclude=[message.content for message in chat if message.content],
             budget=self.budget,
             top_k=self.top_k,
             unasked=self.unasked,

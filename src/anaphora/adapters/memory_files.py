@@ -43,13 +43,13 @@ MOST_SHOWN: Final = 100_000
 MOST_LISTED: Final = 1_000
 """Lines of a listing."""
 
-# A file up to this many characters is one memory; a longer one is found by sections of about this.
+# A file up to this many characters is one memory; a longer one has sections of about this size.
 SECTION = 400
 _LEVELS = 2
 _NEAR = 2
 _PAGE = 500
 _CONTENT = "file_text"
-# Between a place and a section's number. No path of a file has it: empty names are left out.
+# Between a file's path and a section's number. No path of a file has it: empty names are left out.
 _MARK = "#//"
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _HEADING = re.compile(r"#{1,6} +\S")
@@ -82,45 +82,49 @@ class MemoryFiles:
             return str(refused)
 
     def run(self, command: Mapping[str, Any]) -> str:
-        """The same; `CommandRefused` with the error's text, for who marks errors as such."""
-        name, given = command.get("command"), dict(command)
-        given.pop("command", None)
+        """The same; `CommandRefused` with the error's text, for callers that mark errors."""
+        name, arguments = command.get("command"), dict(command)
+        arguments.pop("command", None)
         expected = _COMMANDS.get(name) if isinstance(name, str) else None
         if expected is None:
-            known = ", ".join(_COMMANDS)
-            raise CommandRefused(f"Error: Unknown command {name!r}. It should be one of {known}.")
+            names = ", ".join(_COMMANDS)
+            raise CommandRefused(f"Error: Unknown command {name!r}. It should be one of {names}.")
         for field in expected:
-            field.check(str(name), given)
-        wanted = {one.name: given[one.name] for one in expected if given.get(one.name) is not None}
-        answer: str = getattr(self, str(name))(**wanted)
+            field.check(str(name), arguments)
+        values = {
+            spec.name: arguments[spec.name]
+            for spec in expected
+            if arguments.get(spec.name) is not None
+        }
+        answer: str = getattr(self, str(name))(**values)
         return answer
 
     # The commands.
 
     def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """A directory's files, two levels deep with their sizes, or a file's lines, numbered."""
-        place = _checked_path(path)
-        file = self._file(place)
+        normal = _normalise_path(path)
+        file = self._file(normal)
         if file is not None:
-            return _shown(path, _content(file), view_range)
-        under = self._under(place)
-        if not under and place != ROOT:
+            return _show_lines(path, _content(file), view_range)
+        files = self._under(normal)
+        if not files and normal != ROOT:
             raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
-        return _listed(path, place, under)
+        return _list_folder(path, normal, files)
 
     def create(self, path: str, file_text: str) -> str:
         """A new file. One that is there is never overwritten."""
-        place = _checked_path(path)
-        taken = CommandRefused(f"Error: File {path} already exists")
-        if place == ROOT or self._file(place) or self._under(place, 1):
-            raise taken
-        self._refuse_file_above(place)
+        normal = _normalise_path(path)
+        exists = CommandRefused(f"Error: File {path} already exists")
+        if normal == ROOT or self._file(normal) or self._under(normal, 1):
+            raise exists
+        self._refuse_file_above(normal)
         try:
-            _, told = self._write(path, [_version(None, place, file_text)])
+            _, note = self._write(path, [_version(None, normal, file_text)])
         except Conflict:
-            raise taken from None
-        self._renew_sections(place)
-        return f"File created successfully at: {path}{told}"
+            raise exists from None
+        self._renew_sections(normal)
+        return f"File created successfully at: {path}{note}"
 
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
         """Put one text, which the file must have exactly once, in the place of another."""
@@ -143,13 +147,13 @@ class MemoryFiles:
                     f" in lines: {where}. Please ensure it is unique"
                 )
 
-        before, after, told = self._edit(path, missing, check, replaced)
+        before, after, note = self._edit(path, missing, check, replaced)
         line = before[: before.find(old_str)].count("\n")
         lines = after.split("\n")
         first, last = max(0, line - _NEAR), line + new_str.count("\n") + _NEAR + 1
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line"
-            f" numbers):\n{_numbered(lines[first:last], first + 1)}{told}"
+            f" numbers):\n{_numbered(lines[first:last], first + 1)}{note}"
         )
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
@@ -168,21 +172,21 @@ class MemoryFiles:
             lines.insert(insert_line, insert_text.removesuffix("\n"))
             return "\n".join(lines) + "\n"
 
-        _, _, told = self._edit(path, f"Error: The path {path} does not exist", check, inserted)
-        return f"The file {path} has been edited.{told}"
+        _, _, note = self._edit(path, f"Error: The path {path} does not exist", check, inserted)
+        return f"The file {path} has been edited.{note}"
 
     def delete(self, path: str) -> str:
         """Delete a file, or a directory and all in it, as `on_delete` says."""
-        place = _checked_path(path)
-        if place == ROOT:
+        normal = _normalise_path(path)
+        if normal == ROOT:
             raise CommandRefused(f"Error: Cannot delete the {ROOT} directory itself")
-        if not self._delete(place):
+        if not self._delete(normal):
             raise CommandRefused(f"Error: The path {path} does not exist")
         return f"Successfully deleted {path}"
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Give a file or a directory another path: all of it or nothing. Nothing is overwritten."""
-        old, new = _checked_path(old_path), _checked_path(new_path)
+        old, new = _normalise_path(old_path), _normalise_path(new_path)
         if old == ROOT:
             raise CommandRefused(f"Error: Cannot rename the {ROOT} directory itself")
         while True:
@@ -199,18 +203,19 @@ class MemoryFiles:
                     f"Error: {old_path} has more than {BATCH} files: rename its directories apart"
                 )
             news = [
-                _version(one, new + (one.path or "")[len(old) :], _content(one)) for one in moved
+                _version(file, new + (file.path or "")[len(old) :], _content(file))
+                for file in moved
             ]
             # Not only files: a memory of another kind keeps its path as well.
-            if self._memory.list({"path": {"in": [one.path for one in news]}}, limit=1):
+            if self._memory.list({"path": {"in": [file.path for file in news]}}, limit=1):
                 raise CommandRefused(f"Error: The destination {new_path} already exists")
             try:
                 self._write(new_path, news)
             except (Conflict, NotFound):
                 continue  # A file changed meanwhile: look again.
-            for one, moved_to in zip(moved, news, strict=True):
+            for file, moved_to in zip(moved, news, strict=True):
                 self._renew_sections(moved_to.path or "")
-                self._renew_sections(one.path or "")
+                self._renew_sections(file.path or "")
             return f"Successfully renamed {old_path} to {new_path}"
 
     def clear(self) -> str:
@@ -223,12 +228,12 @@ class MemoryFiles:
 
         A file that is there stays as it is.
         """
-        place = _checked_path(path)
-        versions = self._memory.history(place)
-        if self._file(place) is not None or not versions or not versions[-1].forgotten:
+        normal = _normalise_path(path)
+        versions = self._memory.history(normal)
+        if self._file(normal) is not None or not versions or not versions[-1].forgotten:
             return False
         self._memory.undo_forget(versions[-1].id)
-        self._renew_sections(place)
+        self._renew_sections(normal)
         return True
 
     # How files are kept.
@@ -245,102 +250,109 @@ class MemoryFiles:
         A writer that comes between makes it read again: no edit is ever lost. Every try that fails
         is another's edit that succeeded.
         """
-        place = _checked_path(path)
+        normal = _normalise_path(path)
         while True:
-            file = self._file(place)
+            file = self._file(normal)
             if file is None:
                 raise CommandRefused(missing)
             content = _content(file)
             check(content)
             try:
-                kept, told = self._write(path, [_version(file, place, change(content))])
+                content_after, note = self._write(path, [_version(file, normal, change(content))])
             except (Conflict, NotFound):
                 continue
-            self._renew_sections(place)
-            return content, kept, told
+            self._renew_sections(normal)
+            return content, content_after, note
 
     def _write(self, path: str, news: Sequence[NewMemory]) -> tuple[str, str]:
-        """Keep versions, all or none; the first one's content, and what to tell of secrets."""
+        """Store versions, all or none; the first one's content, and a note about secrets."""
         most = max((len(_given(new)) for new in news), default=0)
         if most > MOST_FILE:
             raise CommandRefused(
                 f"Error: {path} would have {most:,} characters; a file has at most {MOST_FILE:,}"
             )
         done = self._memory.remember_many(news)
-        kinds = dict.fromkeys(kind for one in done for kind in one.redacted)
+        kinds = dict.fromkeys(kind for remembered in done for kind in remembered.redacted)
         if not kinds:
             return _given(news[0]), ""
-        kept = _content(self._memory.get(done[0].id))
-        return kept, f"\nNot kept: secrets in the text ({', '.join(kinds)}). Marks stand for them."
+        content = _content(self._memory.get(done[0].id))
+        return (
+            content,
+            f"\nNot kept: secrets in the text ({', '.join(kinds)}). Marks stand for them.",
+        )
 
-    def _renew_sections(self, place: str) -> None:
-        """Let the sections of a place be those of the file there; what stays the same is kept.
+    def _renew_sections(self, file_path: str) -> None:
+        """Update the sections of a path to those of the file there; unchanged ones are kept.
 
-        It ends only when the file is still what it was at the beginning: of two writers the later
-        one's content is what is found.
+        It repeats until the file is the same as at the beginning: with two writers the later
+        content is searched.
         """
         while True:
-            file = self._file(place)
-            wanted = [] if file is None else _sections(_content(file))
-            numbered = self._numbered(place)
-            there = {one.text: one for one in numbered.values() if one.category == SECTION_CATEGORY}
-            fresh = [text for text in wanted if text not in there]
-            gone = [one for text, one in there.items() if text not in set(wanted)]
+            file = self._file(file_path)
+            texts = [] if file is None else _sections(_content(file))
+            numbered = self._numbered(file_path)
+            current = {
+                section.text: section
+                for section in numbered.values()
+                if section.category == SECTION_CATEGORY
+            }
+            new_texts = [text for text in texts if text not in current]
+            stale = [section for text, section in current.items() if text not in set(texts)]
             free = (number for number in count(1) if number not in numbered)
-            news = [
+            new_sections = [
                 NewMemory(
                     text=text,
-                    path=f"{place}{_MARK}{next(free)}" if old is None else old.path,
+                    path=f"{file_path}{_MARK}{next(free)}" if old is None else old.path,
                     parent="" if file is None else file.id,
                     category=SECTION_CATEGORY,
                     supersedes=None if old is None else old.id,
                     dedupe=False,
                     guarded=True,
                 )
-                for text, old in zip(fresh, [*gone, *[None] * len(fresh)], strict=False)
+                for text, old in zip(new_texts, [*stale, *[None] * len(new_texts)], strict=False)
             ]
             try:
-                self._memory.remember_many(news)
+                self._memory.remember_many(new_sections)
             except (Conflict, NotFound):
                 continue
-            if surplus := [one.id for one in gone[len(fresh) :]]:
+            if surplus := [section.id for section in stale[len(new_texts) :]]:
                 within = [{"category": SECTION_CATEGORY}, {"id": {"in": surplus}}]
                 self._memory.forget(filters={"AND": within})
-            now = self._file(place)
+            now = self._file(file_path)
             if (now and now.id) == (file and file.id):
                 return
 
-    def _numbered(self, place: str) -> dict[int, MemoryRecord]:
-        """Every memory at the path of a section of a place, by its number, whatever its category.
+    def _numbered(self, file_path: str) -> dict[int, MemoryRecord]:
+        """Every memory at the path of a section of a file, by its number, in any category.
 
-        A path is taken by any memory that stands there, not by sections alone.
+        Any memory may occupy such a path, not only a section.
         """
-        start = place + _MARK
+        start = file_path + _MARK
         within = self._all({"path": {"startswith": start}})
         suffixes = ((record, (record.path or "")[len(start) :]) for record in within)
         return {int(suffix): record for record, suffix in suffixes if _NUMBER.fullmatch(suffix)}
 
-    def _delete(self, place: str) -> bool:
-        """Delete what is there; whether there was anything."""
-        found = self._tree(place)
-        any_there = bool(found)
-        while found:
-            wanted = {"id": {"in": [one.id for one in found]}}
+    def _delete(self, file_path: str) -> bool:
+        """Delete all files at and under a path; whether there were any."""
+        files = self._tree(file_path)
+        any_there = bool(files)
+        while files:
+            ids = {"id": {"in": [file.id for file in files]}}
             self._memory.forget(
-                filters={"AND": [{"category": CATEGORY}, wanted]},
+                filters={"AND": [{"category": CATEGORY}, ids]},
                 soft=self._on_delete == "soft",
                 undoable=self._on_delete == "undoable",
             )
-            # An edit that came between has made a version that was not meant yet.
-            found = self._tree(place)
+            # A concurrent edit has made a new version, to be deleted too.
+            files = self._tree(file_path)
         return any_there
 
-    def _file(self, place: str) -> MemoryRecord | None:
-        return next(iter(self._memory.list(_files({"path": place}), limit=1)), None)
+    def _file(self, file_path: str) -> MemoryRecord | None:
+        return next(iter(self._memory.list(_files({"path": file_path}), limit=1)), None)
 
-    def _under(self, place: str, most: int | None = None) -> list[MemoryRecord]:
+    def _under(self, folder: str, most: int | None = None) -> list[MemoryRecord]:
         """The files below a directory, at most so many."""
-        return list(islice(self._all(_files({"path": {"startswith": f"{place}/"}}), most), most))
+        return list(islice(self._all(_files({"path": {"startswith": f"{folder}/"}}), most), most))
 
     def _all(self, filters: Mapping[str, Any], most: int | None = None) -> Iterator[MemoryRecord]:
         cursor = None
@@ -351,15 +363,17 @@ class MemoryFiles:
             if cursor is None:
                 return
 
-    def _tree(self, place: str) -> list[MemoryRecord]:
-        file = self._file(place)
-        return [*([] if file is None else [file]), *self._under(place)]
+    def _tree(self, file_path: str) -> list[MemoryRecord]:
+        file = self._file(file_path)
+        return [*([] if file is None else [file]), *self._under(file_path)]
 
-    def _refuse_file_above(self, place: str) -> None:
-        names = place.split("/")
-        above = ["/".join(names[:n]) for n in range(3, len(names))]
-        if above and (found := self._memory.list(_files({"path": {"in": above}}), limit=1)):
-            raise CommandRefused(f"Error: {found.items[0].path} is a file, not a directory")
+    def _refuse_file_above(self, file_path: str) -> None:
+        names = file_path.split("/")
+        ancestors = ["/".join(names[:n]) for n in range(3, len(names))]
+        if ancestors and (
+            parents := self._memory.list(_files({"path": {"in": ancestors}}), limit=1)
+        ):
+            raise CommandRefused(f"Error: {parents.items[0].path} is a file, not a directory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,13 +384,13 @@ class _Field:
     kind: type
     required: bool = True
 
-    def check(self, command: str, given: Mapping[str, Any]) -> None:
-        value = given.get(self.name)
-        if value is None:
+    def check(self, command: str, arguments: Mapping[str, Any]) -> None:
+        argument = arguments.get(self.name)
+        if argument is None:
             if self.required:
                 raise CommandRefused(f"Error: `{command}` needs `{self.name}`")
             return
-        if not isinstance(value, self.kind) or isinstance(value, bool):
+        if not isinstance(argument, self.kind) or isinstance(argument, bool):
             raise CommandRefused(
                 f"Error: `{self.name}` of `{command}` should be of type {self.kind.__name__}"
             )
@@ -393,31 +407,31 @@ _COMMANDS: Final[Mapping[str, tuple[_Field, ...]]] = {
 }
 
 
-def _checked_path(path: str) -> str:
-    """The one path that stands for this place. `CommandRefused` for one that could lead outside."""
+def _normalise_path(path: str) -> str:
+    """The normal form of a path. `CommandRefused` for one that could lead outside."""
     if len(path) > _MOST_WRITTEN:
         raise _invalid_path(path)
     plain = path
     while (decoded := unquote(plain)) != plain:
         plain = decoded
-    # What is written in another way than it reads is an attempt, or about to be misread.
+    # An encoded path is an attack, or likely to be misread: both forms must be valid.
     for text in (path, plain):
         if not text.startswith(ROOT) or text[len(ROOT) : len(ROOT) + 1] not in {"", "/"}:
             raise CommandRefused(f"Error: Path must start with {ROOT}, got: {path}")
         if "\\" in text or {".", ".."} & set(text.split("/")):
             raise CommandRefused(f"Error: Path {path} would escape {ROOT} directory")
     names = [name for name in unicodedata.normalize("NFC", path).split("/") if name]
-    place = "/" + "/".join(names)
+    normal = "/" + "/".join(names)
     unusable = not plain.isprintable() or any(name != name.strip() for name in names)
-    if unusable or len(place) > MOST_PATH or redact_path(place).text != place:
+    if unusable or len(normal) > MOST_PATH or redact_path(normal).text != normal:
         raise _invalid_path(path)
-    return place
+    return normal
 
 
 def _invalid_path(path: str) -> CommandRefused:
-    shown = repr(path[:MOST_PATH]) + ("…" if len(path) > MOST_PATH else "")
+    excerpt = repr(path[:MOST_PATH]) + ("…" if len(path) > MOST_PATH else "")
     return CommandRefused(
-        f"Error: Invalid path {shown}: printable names without a secret, at most {MOST_PATH}"
+        f"Error: Invalid path {excerpt}: printable names without a secret, at most {MOST_PATH}"
         " characters"
     )
 
@@ -431,16 +445,16 @@ def _files(more: Mapping[str, Any]) -> dict[str, Any]:
     return {"AND": [{"category": CATEGORY}, dict(more)]}
 
 
-def _version(old: MemoryRecord | None, place: str, content: str) -> NewMemory:
-    """What keeps a content at a place, instead of `old`.
+def _version(old: MemoryRecord | None, file_path: str, content: str) -> NewMemory:
+    """The memory that stores a content at a path, instead of `old`.
 
-    A short one is the memory's text. Of others, and of what has no words, the text is a label.
+    A short content is the memory's text. For a longer or a blank one the text is a label.
     """
     short = len(content) <= SECTION and bool(content.strip())
     new = NewMemory(
-        text=content if short else _label(place, content),
+        text=content if short else _label(file_path, content),
         payload=None if short else {_CONTENT: content},
-        path=place,
+        path=file_path,
         category=CATEGORY,
         dedupe=False,
         guarded=True,
@@ -450,10 +464,10 @@ def _version(old: MemoryRecord | None, place: str, content: str) -> NewMemory:
     return replace(new, supersedes=old.id, type=old.type, tags=old.tags, expires_at=old.expires_at)
 
 
-def _label(place: str, content: str) -> str:
-    """What a file is about, as far as its name and its headings tell."""
+def _label(file_path: str, content: str) -> str:
+    """The topic of a file, from its name and its headings."""
     headings = [line.lstrip("#").strip() for line in content.split("\n") if _HEADING.match(line)]
-    return "\n".join([place, *headings])[:SECTION]
+    return "\n".join([file_path, *headings])[:SECTION]
 
 
 def _content(file: MemoryRecord) -> str:
@@ -465,24 +479,24 @@ def _given(new: NewMemory) -> str:
 
 
 def _sections(content: str) -> list[str]:
-    """A long content in pieces that can be found, each behind its heading, in order, each once.
+    """A long content in searchable pieces, each after its heading, in order, each once.
 
-    A piece ends before a heading, at a blank line once it has a third of its size, and where it is
+    A piece ends before a heading, at a blank line once it has a third of its size, and when it is
     full. A line is never cut.
     """
     if len(content) <= SECTION:
         return []
-    found: list[str] = []
+    sections: list[str] = []
     heading, piece = "", list[str]()
 
     def end() -> None:
         text = "\n".join(piece).strip("\n")
         if text.strip() and text != heading:
-            found.append(text)
+            sections.append(text)
         piece[:] = [heading] if heading else []
 
     for line in content.split("\n"):
-        size = sum(len(one) + 1 for one in piece)
+        size = sum(len(part) + 1 for part in piece)
         if _HEADING.match(line):
             end()
             heading, piece[:] = line, [line]
@@ -492,7 +506,7 @@ def _sections(content: str) -> list[str]:
         else:
             piece.append(line)
     end()
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(sections))
 
 
 def _lines(content: str) -> list[str]:
@@ -501,43 +515,43 @@ def _lines(content: str) -> list[str]:
     return lines[:-1] if not lines[-1] else lines
 
 
-def _lines_with(content: str, wanted: str) -> list[int]:
-    """The line, from 1, of each place where a text begins, overlapping ones too."""
-    found: list[int] = []
-    at = content.find(wanted) if wanted else -1
-    while at >= 0:
-        found.append(content.count("\n", 0, at) + 1)
-        at = content.find(wanted, at + 1)
-    return found
+def _lines_with(content: str, text: str) -> list[int]:
+    """The line, from 1, of each occurrence of a text, overlapping ones too."""
+    line_numbers: list[int] = []
+    start = content.find(text) if text else -1
+    while start >= 0:
+        line_numbers.append(content.count("\n", 0, start) + 1)
+        start = content.find(text, start + 1)
+    return line_numbers
 
 
 def _numbered(lines: Iterable[str], first: int) -> str:
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
 
 
-def _shown(path: str, content: str, view_range: Sequence[int] | None) -> str:
+def _show_lines(path: str, content: str, view_range: Sequence[int] | None) -> str:
     lines = content.split("\n")
     if len(lines) > MOST_LINES:
         raise CommandRefused(f"File {path} exceeds maximum line limit of 999,999 lines.")
     first, last = _range(view_range, len(lines))
-    shown: list[str] = []
-    left = MOST_SHOWN
+    shown_lines: list[str] = []
+    room = MOST_SHOWN
     for line in lines[first - 1 : last]:
-        left -= len(line) + 1
-        if left < 0 and shown:
+        room -= len(line) + 1
+        if room < 0 and shown_lines:
             break
-        shown.append(line[:MOST_SHOWN])
-    told = ""
-    if len(shown) < last - first + 1:
-        upto = first + len(shown) - 1
-        told = f"\n(Lines {upto + 1} to {last} are not shown: use view_range [{upto + 1}, {last}].)"
-    return f"Here's the content of {path} with line numbers:\n{_numbered(shown, first)}{told}"
+        shown_lines.append(line[:MOST_SHOWN])
+    note = ""
+    if len(shown_lines) < last - first + 1:
+        upto = first + len(shown_lines) - 1
+        note = f"\n(Lines {upto + 1} to {last} are not shown: use view_range [{upto + 1}, {last}].)"
+    return f"Here's the content of {path} with line numbers:\n{_numbered(shown_lines, first)}{note}"
 
 
 def _range(view_range: Sequence[int] | None, most: int) -> tuple[int, int]:
     if not view_range:
         return 1, most
-    if len(view_range) == 2 and all(type(one) is int for one in view_range):
+    if len(view_range) == 2 and all(type(number) is int for number in view_range):
         first = max(1, view_range[0])
         last = most if view_range[1] == -1 else min(most, view_range[1])
         if first <= last:
@@ -548,13 +562,13 @@ def _range(view_range: Sequence[int] | None, most: int) -> tuple[int, int]:
     )
 
 
-def _listed(path: str, place: str, files: Iterable[MemoryRecord]) -> str:
+def _list_folder(path: str, folder: str, files: Iterable[MemoryRecord]) -> str:
     """The listing of a directory: itself, then what is in it, each directory before its content."""
     sizes: dict[tuple[str, ...], int] = {}
     folders: set[tuple[str, ...]] = set()
     total = 0
     for file in files:
-        names = tuple((file.path or "")[len(place) + 1 :].split("/"))
+        names = tuple((file.path or "")[len(folder) + 1 :].split("/"))
         if any(name.startswith(".") or name == "node_modules" for name in names):
             continue
         size = len(_content(file).encode("utf-8", "surrogatepass"))
@@ -578,7 +592,7 @@ def _listed(path: str, place: str, files: Iterable[MemoryRecord]) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes as people write them: 512B, 5.5K, 1.2M."""
+    """Bytes in readable units: 512B, 5.5K, 1.2M."""
     size, unit = float(count), "B"
     for larger in "KMG":
         if size < 1024:

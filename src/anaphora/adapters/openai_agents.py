@@ -1,4 +1,4 @@
-"""A session of OpenAI Agents whose history is a thread of Anaphora.
+"""A session of OpenAI Agents with its history in a thread of Anaphora.
 
 In: the items that a runner adds. Out: the same items, exactly, in their order, after any restart;
 and turns that `recall_conversation` finds by their words. An item's words are the turn's text, the
@@ -35,7 +35,7 @@ ResultT = TypeVar("ResultT")
 _PLAIN: Final = "openai-agents"
 _TEMPLATE: Final = _PLAIN + ":"
 _TAKEN_BACK: Final = _PLAIN + "/taken-back"
-# Where the words stand in the rest of an item. A dictionary, which no item has in a text's place.
+# Marks the position of the text in the rest of an item. No item has a dictionary in its place.
 _WORDS: Final[Mapping[str, bool]] = {"anaphora_words": True}
 
 
@@ -56,7 +56,7 @@ class AnaphoraSession(SessionABC):
         session_settings: SessionSettings | Mapping[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = _settings(session_settings)
+        self.session_settings = _read_settings(session_settings)
         self._memory = memory
         self._writer = _writer_of(memory, session_id)
         self._closed = False
@@ -76,7 +76,7 @@ class AnaphoraSession(SessionABC):
 
         Raises `InvalidInput` for one that is no JSON object, `StoreError` when it cannot be kept.
         """
-        turns = [_turn_of(cast("Mapping[str, Any]", item)) for item in items]
+        turns = [_turn_of(cast("Mapping[str, Any]", message)) for message in items]
         await self._write(lambda: self._append(turns))
 
     async def pop_item(self) -> TResponseInputItem | None:
@@ -97,13 +97,13 @@ class AnaphoraSession(SessionABC):
 
     async def _write(self, call: Callable[[], ResultT]) -> ResultT:
         self._check_open()
-        # No lock of asyncio: that belongs to one event loop, and the writer to none.
+        # No lock of asyncio: it belongs to one event loop, and the writer to none.
         written = self._writer.submit(copy_context().run, call)
         done = asyncio.wrap_future(written)
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
-            # What was begun is done all the same, and whoever cancelled may count on it.
+            # A write that was begun is completed, so that the order of writes is known.
             await asyncio.wait({done})
             raise
 
@@ -115,30 +115,30 @@ class AnaphoraSession(SessionABC):
         items = self._items()
         if not items:
             return None
-        said = "(The item before was taken back.)"
-        self._append([NewTurn("system", said, intent_id=_TAKEN_BACK)])
+        text = "(The item before was taken back.)"
+        self._append([NewTurn("system", text, intent_id=_TAKEN_BACK)])
         return items[-1]
 
     def _items(self) -> list[TResponseInputItem]:
         thread = self._memory.conversations.get(self.session_id)
-        found: list[TResponseInputItem] = []
+        items: list[TResponseInputItem] = []
         for turn in thread.turns if thread is not None else ():
             if turn.intent_id != _TAKEN_BACK:
-                found.append(cast("TResponseInputItem", _item_of(turn)))
-            elif found:
-                found.pop()
-        return found
+                items.append(cast("TResponseInputItem", _item_of(turn)))
+            elif items:
+                items.pop()
+        return items
 
 
-def _settings(given: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
-    if isinstance(given, SessionSettings):
-        return given
-    known = {field.name for field in fields(SessionSettings)}
-    unknown = sorted(str(name) for name in given or () if name not in known)
+def _read_settings(settings: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
+    if isinstance(settings, SessionSettings):
+        return settings
+    field_names = {field.name for field in fields(SessionSettings)}
+    unknown = sorted(str(name) for name in settings or () if name not in field_names)
     if unknown:
         # In the framework's own words and type.
         raise TypeError(f"Unknown session settings: {', '.join(unknown)}")
-    return SessionSettings(**(given or {}))
+    return SessionSettings(**(settings or {}))
 
 
 _writers: WeakKeyDictionary[Memory, WeakValueDictionary[str, ThreadPoolExecutor]] = (
@@ -150,59 +150,59 @@ _choosing = threading.Lock()
 def _writer_of(memory: Memory, session_id: str) -> ThreadPoolExecutor:
     """The one thread that writes a history, shared by all sessions that have it open."""
     with _choosing:
-        known = _writers.setdefault(memory, WeakValueDictionary())
-        writer = known.get(session_id)
+        writers = _writers.setdefault(memory, WeakValueDictionary())
+        writer = writers.get(session_id)
         if writer is None:
             writer = ThreadPoolExecutor(1, thread_name_prefix="anaphora-session")
-            known[session_id] = writer
+            writers[session_id] = writer
         return writer
 
 
 def _turn_of(item: Mapping[str, Any]) -> NewTurn:
-    """The turn that stands for an item, so that `_item_of` makes the item again."""
+    """The turn for an item, from which `_item_of` restores the item."""
     role = next((str(item[k]) for k in ("role", "type") if _is_name(item.get(k))), "item")
-    if set(item) == {"role", "content"} and role == item["role"] and _is_said(item["content"]):
+    if set(item) == {"role", "content"} and role == item["role"] and _is_text(item["content"]):
         return NewTurn(role, item["content"], intent_id=_PLAIN)
-    text, rest = _taken_out(item)
+    text, remainder = _split_text(item)
     try:
-        whole = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+        encoded = json.dumps(remainder, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise InvalidInput("items", item, f"must be a JSON object: {error}") from error
     if text is None:
-        # Nothing was said: the item itself is what can be found (a call, its arguments, a result).
-        return NewTurn(role, whole, intent_id=_TEMPLATE)
-    return NewTurn(role, text, intent_id=_TEMPLATE + whole)
+        # No text: the item itself can be searched (a call, its arguments, a result).
+        return NewTurn(role, encoded, intent_id=_TEMPLATE)
+    return NewTurn(role, text, intent_id=_TEMPLATE + encoded)
 
 
 def _item_of(turn: Turn) -> dict[str, Any]:
     if not turn.intent_id.startswith(_TEMPLATE):
         # Also the turns of a thread that came from elsewhere.
         return {"role": turn.role, "content": turn.text}
-    rest = turn.intent_id[len(_TEMPLATE) :]
-    item: dict[str, Any] = json.loads(rest or turn.text)
-    content = item.get("content")
+    remainder = turn.intent_id[len(_TEMPLATE) :]
+    message: dict[str, Any] = json.loads(remainder or turn.text)
+    content = message.get("content")
     if content == _WORDS:
-        item["content"] = turn.text
+        message["content"] = turn.text
     elif isinstance(content, list):
         for part in content:
             if isinstance(part, dict) and part.get("text") == _WORDS:
                 part["text"] = turn.text
-    return item
+    return message
 
 
-def _taken_out(item: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """The words of an item that has exactly one text, and the item with a mark in their place."""
+def _split_text(item: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The text of an item with exactly one text, and the item with a mark in its place."""
     content = item.get("content")
-    if _is_said(content):
+    if _is_text(content):
         return content, {**item, "content": dict(_WORDS)}
     if not isinstance(content, list):
         return None, dict(item)
-    said = [i for i, part in enumerate(content) if isinstance(part, dict) and "text" in part]
-    if len(said) != 1 or not _is_said(content[said[0]]["text"]):
+    positions = [i for i, part in enumerate(content) if isinstance(part, dict) and "text" in part]
+    if len(positions) != 1 or not _is_text(content[positions[0]]["text"]):
         return None, dict(item)
     parts = [dict(p) if isinstance(p, dict) else p for p in content]
-    text = parts[said[0]]["text"]
-    parts[said[0]]["text"] = dict(_WORDS)
+    text = parts[positions[0]]["text"]
+    parts[positions[0]]["text"] = dict(_WORDS)
     return text, {**item, "content": parts}
 
 
@@ -211,6 +211,6 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
-def _is_said(value: object) -> bool:
-    # A store of conversations ignores blank texts, and a session must give back what it was given.
+def _is_text(value: object) -> bool:
+    # A store of conversations ignores blank texts, and a session must return its items unchanged.
     return isinstance(value, str) and bool(value.strip())

@@ -36,7 +36,7 @@ async def recalled_block(
     if not question:
         return ""
     live = [question, *exclude]
-    found = await memory.search(
+    answer = await memory.search(
         question,
         kinds=_LANES,
         top_k=3 * top_k if unasked else top_k,
@@ -44,7 +44,7 @@ async def recalled_block(
         budget=1 << 30,
         exclude=live,
     )
-    hits = worth_showing(question, found.hits) if unasked else list(found.hits)
+    hits = worth_showing(question, answer.hits) if unasked else list(answer.hits)
     return render_hits(hits[:top_k], budget=budget)
 
 

@@ -57,8 +57,8 @@ def memory_toolset(
             ctx: The run.
             question: What you want to know, as a full question with the names that matter.
         """
-        found = await _of(memory, ctx, namespace_of).search(question, top_k=top_k, budget=budget)
-        return render_hits(found.hits, budget=budget) or "No results."
+        answer = await _of(memory, ctx, namespace_of).search(question, top_k=top_k, budget=budget)
+        return render_hits(answer.hits, budget=budget) or "No results."
 
     async def remember(ctx: RunContext[Any], fact: str, path: str | None = None) -> str:
         """Keep a fact, decision or preference that should outlive this conversation.
@@ -69,10 +69,12 @@ def memory_toolset(
             path: Key (e.g. `user.editor`). A new value replaces the old one.
         """
         try:
-            done = await _of(memory, ctx, namespace_of).remember(fact, path=path, source="agent")
+            remembered = await _of(memory, ctx, namespace_of).remember(
+                fact, path=path, source="agent"
+            )
         except InvalidInput as refused:
             return f"Not kept: {refused}"
-        return f"{done.action}: id {done.id}"
+        return f"{remembered.action}: id {remembered.id}"
 
     async def forget(ctx: RunContext[Any], id: str) -> str:  # noqa: A002 - what the model calls it
         """Forget a memory that is wrong or unwanted. It can be brought back for a day.
@@ -82,10 +84,10 @@ def memory_toolset(
             id: The id that `remember` told.
         """
         try:
-            done = await _of(memory, ctx, namespace_of).forget(id, undoable=True)
+            forgotten = await _of(memory, ctx, namespace_of).forget(id, undoable=True)
         except NotFound as missing:
             return str(missing)
-        return f"forgotten: {done.count}"
+        return f"forgotten: {forgotten.count}"
 
     for tool in (recall, remember, forget):
         toolset.add_function(tool)
@@ -106,20 +108,21 @@ def recall_history(
     """
 
     async def process(ctx: RunContext[Any], messages: list[ModelMessage]) -> list[ModelMessage]:
-        at = _last_prompt(messages)
-        if at is None:
+        position = _last_prompt(messages)
+        if position is None:
             return messages
-        found: list[ModelMessage] = [
-            message if n == at else _without_blocks(message) for n, message in enumerate(messages)
+        cleaned: list[ModelMessage] = [
+            message if n == position else _without_blocks(message)
+            for n, message in enumerate(messages)
         ]
-        request = messages[at]
+        request = messages[position]
         assert isinstance(request, ModelRequest)
         if any(_is_block(part) for part in request.parts):
-            return found  # A later step of the same run.
+            return cleaned  # A later step of the same run.
         block = await recalled_block(
             _of(memory, ctx, namespace_of),
             "\n".join(_texts(request)),
-            exclude=[text for message in found for text in _texts(message)],
+            exclude=[text for message in cleaned for text in _texts(message)],
             budget=budget,
             top_k=top_k,
         )
@@ -127,8 +130,8 @@ def recall_history(
             first = next(n for n, p in enumerate(request.parts) if isinstance(p, UserPromptPart))
             parts = list(request.parts)
             parts.insert(first, UserPromptPart(block))
-            found[at] = replace(request, parts=parts)
-        return found
+            cleaned[position] = replace(request, parts=parts)
+        return cleaned
 
     return process
 
@@ -167,23 +170,23 @@ def _of(memory: AsyncMemory, ctx: RunContext[Any], namespace_of: NamespaceOf | N
 
 def _last_prompt(messages: Sequence[ModelMessage]) -> int | None:
     """The last request in which the user says something."""
-    for at in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[at], ModelRequest) and _texts(messages[at]):
-            return at
+    for index in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[index], ModelRequest) and _texts(messages[index]):
+            return index
     return None
 
 
 def _texts(message: ModelMessage) -> list[str]:
-    """What was said in a message, recalled blocks left out."""
+    """The texts of a message, without recalled blocks."""
     if isinstance(message, ModelResponse):
         return [part.content for part in message.parts if isinstance(part, TextPart)]
-    found: list[str] = []
+    texts: list[str] = []
     for part in message.parts:
         if isinstance(part, UserPromptPart) and not _is_block(part):
-            given = [part.content] if isinstance(part.content, str) else part.content
-            texts = (one.content if isinstance(one, TextContent) else one for one in given)
-            found += (text for text in texts if isinstance(text, str))
-    return found
+            contents = [part.content] if isinstance(part.content, str) else part.content
+            pieces = (c.content if isinstance(c, TextContent) else c for c in contents)
+            texts += (piece for piece in pieces if isinstance(piece, str))
+    return texts
 
 
 def _is_block(part: object) -> bool:
@@ -196,6 +199,6 @@ def _is_block(part: object) -> bool:
 
 
 def _without_blocks(message: ModelMessage) -> ModelMessage:
-    if not isinstance(message, ModelRequest) or not any(_is_block(one) for one in message.parts):
+    if not isinstance(message, ModelRequest) or not any(map(_is_block, message.parts)):
         return message
     return replace(message, parts=[part for part in message.parts if not _is_block(part)])

@@ -1,10 +1,10 @@
-"""The way to a server: requests with a token and a namespace, time-outs, and what is asked again.
+"""The connection to a server: requests with a token and a namespace, time-outs, and retries.
 
-Asked again is what was refused before it began (429, and 503 with "busy"), and what may be done
-twice: reading, and what adds nothing the second time. A server that answered before and now refuses
-connections is being started again, for an upgrade: it is waited for. A change that may have been
-done is not asked again: its error says so (`ServerUnreachable.sent`). It is the only module here
-that knows of HTTP.
+Retried are requests that were refused before they began (429, and 503 with "busy"), and repeatable
+ones: reads, and writes that add nothing the second time. A server that answered before and now
+refuses connections is being restarted, for an upgrade: the client waits. A change that may have
+been made is not retried: its error says so (`ServerUnreachable.sent`). It is the only module here
+with HTTP.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _EVENTS: Final = "text/event-stream"
 _RECALLS: Final = frozenset(
     ("/v1/recall", "/v1/search", "/v1/conversations/recall", "/v1/context/recall")
 )
-"""Requests that a `Cancellation` may give up: whether they end changes nothing."""
+"""Requests that a `Cancellation` may abandon: they change nothing."""
 _AWAY: Final = frozenset((502, 503, 504))
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
 _RESTART_PAUSE: Final = 1.0
 _PIECE: Final = 1 << 18
 _TRANSFER: Final = 60.0
-"""Seconds for an answer to come, beside those in which it must begin."""
+"""Seconds for an answer to arrive, in addition to those in which it must begin."""
 _log = logging.getLogger("anaphora")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. `repeatable`: may be done twice. `long`: may take minutes.
+    """A request. `repeatable`: may be done twice. `long`: may take minutes.
 
-    `also` is another status whose answer is a good one. `verbatim`: secrets in turns unmasked.
+    `also` is another status of a good answer. `verbatim`: secrets in turns unmasked.
     """
 
     method: str
@@ -72,9 +72,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long is waited: `quick` and `long` seconds for an answer, `retries` more attempts.
+    """The time limits: `quick` and `long` seconds for an answer, `retries` more attempts.
 
-    `restart` seconds are given to a server that has answered before to listen again; with no
+    `restart` are the seconds to wait for a server that has answered before to listen again; with no
     `retries`, none.
     """
 
@@ -99,15 +99,15 @@ class Connection:
             import httpx
         except ModuleNotFoundError as error:
             raise MissingExtra("client", "httpx") from error
-        self.url = _checked_url(url)
+        self.url = _check_url(url)
         self.handlers: dict[str, list[Callable[[Any], None]]] = {"remember": [], "recall": []}
         self._calls = Calls()
         self._patience = patience
-        self._token = _checked_token(token)
+        self._token = _check_token(token)
         self._http = httpx
         self._own = http_client is None
         self._has_answered = False
-        # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
+        # Proxies of the environment are the user's choice; redirects could lead elsewhere.
         self._client = http_client or httpx.Client(follow_redirects=False)
 
     def ask(self, namespace: str, request: Request) -> Any:
@@ -119,14 +119,14 @@ class Connection:
     def events(self, namespace: str, request: Request, on_event: Callable[[str, Any], None]) -> Any:
         """The data of the last event; `on_event` is told the name and data of those before it."""
         with self._call(), self._stream(namespace, request, accept=_EVENTS) as answer:
-            for name, data in _read_events(_lines(self._pieces(answer, request))):
-                found = self._json(answer, data.encode())
+            for name, text in _read_events(_lines(self._pieces(answer, request))):
+                payload = self._json(answer, text.encode())
                 if name == "answer":
-                    return found
+                    return payload
                 if name == "problem":
-                    status = found.get("status") if isinstance(found, dict) else None
-                    raise error_of(self.url, int(status or 500), found)
-                on_event(name, found)
+                    status = payload.get("status") if isinstance(payload, dict) else None
+                    raise error_of(self.url, int(status or 500), payload)
+                on_event(name, payload)
         raise ServerUnreachable(self.url, "its answer ended before its end", sent=True)
 
     def download(self, namespace: str, request: Request, file: BinaryIO) -> Mapping[str, str]:
@@ -141,7 +141,7 @@ class Connection:
         for handler in list(self.handlers[event]):
             try:
                 handler(value)
-            except Exception:  # noqa: BLE001 - whatever a listener raises is its own trouble
+            except Exception:  # noqa: BLE001 - an error of a listener must not fail the call
                 _log.exception("a listener to %r failed: %r", event, handler)
 
     def close(self, timeout: float | None) -> None:
@@ -159,37 +159,37 @@ class Connection:
 
     def _answer(self, namespace: str, request: Request) -> httpx.Response:
         """The answer of the last attempt, which is a good one."""
-        left, pause = self._patience.retries, _FIRST_PAUSE
-        restart = self._patience.restart if left else 0.0
+        retries, pause = self._patience.retries, _FIRST_PAUSE
+        restart = self._patience.restart if retries else 0.0
         start = request.file.tell() if request.file is not None else 0
         while True:
             try:
-                answer = self._once(namespace, request)
+                answer = self._send_once(namespace, request)
                 self._has_answered = True
                 if answer.is_success or answer.status_code == request.also:
                     return answer
-                failed, again = self._refused(answer, request)
+                failed, retryable = self._read_refusal(answer, request)
             except ServerUnreachable as error:
                 answer, failed = None, error
-                again = request.repeatable or not error.sent
+                retryable = request.repeatable or not error.sent
                 if not error.sent and self._has_answered and restart > 0:
-                    # Nothing was asked: this is none of the attempts.
+                    # Nothing was sent: this does not count as an attempt.
                     restart -= _RESTART_PAUSE
                     self._patience.sleep(_RESTART_PAUSE)
                     continue
-            if not again or left <= 0:
+            if not retryable or retries <= 0:
                 raise failed
-            left -= 1
+            retries -= 1
             self._patience.sleep(_pause(answer, pause))
             pause = min(_LONGEST_PAUSE, pause * 4)
             if request.file is not None:
                 request.file.seek(start)
 
     def _read_whole(self, built: httpx.Request, request: Request) -> httpx.Response:
-        return self._whole(self._client.send(built, stream=True), request)
+        return self._read_pieces(self._client.send(built, stream=True), request)
 
-    def _once(self, namespace: str, request: Request) -> httpx.Response:
-        built = self._built(namespace, request, _JSON)
+    def _send_once(self, namespace: str, request: Request) -> httpx.Response:
+        built = self._build(namespace, request, _JSON)
         try:
             if request.path not in _RECALLS:
                 return self._read_whole(built, request)
@@ -198,19 +198,19 @@ class Connection:
         except self._http.HTTPError as error:
             raise self._unreachable(error) from error
 
-    def _whole(self, answer: httpx.Response, request: Request) -> httpx.Response:
-        """The same answer, read; its headers say nothing of how it was packed any more."""
+    def _read_pieces(self, answer: httpx.Response, request: Request) -> httpx.Response:
+        """The same answer, read, without the headers about its encoding."""
         try:
-            data = b"".join(self._pieces(answer, request))
+            content = b"".join(self._pieces(answer, request))
         finally:
             answer.close()
-        told = [
-            (name, value)
-            for name, value in answer.headers.multi_items()
+        headers = [
+            (name, header)
+            for name, header in answer.headers.multi_items()
             if name not in ("content-encoding", "content-length", "transfer-encoding")
         ]
         return self._http.Response(
-            answer.status_code, headers=told, content=data, request=answer.request
+            answer.status_code, headers=headers, content=content, request=answer.request
         )
 
     def _pieces(self, answer: httpx.Response, request: Request) -> Iterator[bytes]:
@@ -228,35 +228,38 @@ class Connection:
     @contextmanager
     def _stream(self, namespace: str, request: Request, *, accept: str) -> Iterator[httpx.Response]:
         try:
-            answer = self._client.send(self._built(namespace, request, accept), stream=True)
+            answer = self._client.send(self._build(namespace, request, accept), stream=True)
             try:
                 if not answer.is_success:
-                    raise self._refused(self._whole(answer, request), request)[0]
+                    raise self._read_refusal(self._read_pieces(answer, request), request)[0]
                 yield answer
             finally:
                 answer.close()
         except self._http.HTTPError as error:
             raise self._unreachable(error) from error
 
-    def _built(self, namespace: str, request: Request, accept: str) -> httpx.Request:
+    def _build(self, namespace: str, request: Request, accept: str) -> httpx.Request:
         seconds = self._patience.long if request.long else self._patience.quick
         # A server's header may hold any characters, sent as UTF-8.
         headers = {b"Accept": accept.encode(), b"Accept-Encoding": b"gzip"}
         headers |= {b"Anaphora-Namespace": namespace.encode()}
-        # Heeded for this user's own token alone: another one reads secrets in turns masked.
+        # Only effective for the user's own token: with others, secrets in turns are masked.
         headers[b"Anaphora-Verbatim"] = b"true" if request.verbatim else b"false"
         if self._token is not None:
             headers[b"Authorization"] = b"Bearer " + self._token.encode()
         content: Any = request.file
         if request.body is not None:
             headers[b"Content-Type"] = _JSON.encode()
-            content = _encoded(request.body)
+            content = _encode(request.body)
         elif content is not None:
             headers[b"Content-Type"] = b"application/octet-stream"
         return self._client.build_request(
             request.method,
             self.url + request.path,
-            params={name: _parameter(value) for name, value in request.query.items()},
+            params={
+                name: str(parameter).lower() if isinstance(parameter, bool) else parameter
+                for name, parameter in request.query.items()
+            },
             headers=headers,
             content=content,
             timeout=self._http.Timeout(seconds, connect=min(10.0, seconds)),
@@ -271,23 +274,23 @@ class Connection:
             self.url, f"it did not answer in time ({words})" if late else words, sent=sent
         )
 
-    def _refused(self, answer: httpx.Response, request: Request) -> tuple[AnaphoraError, bool]:
+    def _read_refusal(self, answer: httpx.Response, request: Request) -> tuple[AnaphoraError, bool]:
         """The error of a refusal, and whether asking again may help."""
         status = answer.status_code
         if answer.is_redirect:
-            # Who is sent on would send the token on.
+            # To follow it would send the token to another server.
             to = answer.headers.get("location", "")
             return ServerError(self.url, f"it redirects to {to}: use that address", status), False
         try:
-            said = read_json(answer.content)
+            problem = read_json(answer.content)
         except ValueError:
-            said = None
-        name = said.get("type", "") if isinstance(said, dict) else ""
+            problem = None
+        name = problem.get("type", "") if isinstance(problem, dict) else ""
         never_begun = status == 429 or str(name).endswith(":busy")
         # An error of the memory itself is the same the next time.
-        away = status in _AWAY and not (isinstance(said, dict) and said.get("error"))
-        again = never_begun or (request.repeatable and away)
-        return error_of(self.url, status, said), again
+        away = status in _AWAY and not (isinstance(problem, dict) and problem.get("error"))
+        retryable = never_begun or (request.repeatable and away)
+        return error_of(self.url, status, problem), retryable
 
     def _json(self, answer: httpx.Response, content: bytes) -> Any:
         try:
@@ -301,34 +304,34 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
     """The lines of a text that comes in pieces."""
     waiting: list[bytes] = []
     for piece in pieces:
-        *whole, rest = piece.split(b"\n")
-        for line in whole:
+        *complete, remainder = piece.split(b"\n")
+        for line in complete:
             yield b"".join([*waiting, line]).removesuffix(b"\r").decode(errors="replace")
             waiting = []
-        waiting.append(rest)
+        waiting.append(remainder)
     yield b"".join(waiting).decode(errors="replace")
 
 
 def _read_events(lines: Iterator[str]) -> Iterator[tuple[str, str]]:
     """The name and data of each server-sent event; a comment is none."""
-    name, data = "", list[str]()
+    name, data_lines = "", list[str]()
     for line in lines:
         if line.startswith("event:"):
             name = line[6:].strip()
         elif line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
-        elif not line and data:
-            yield name, "\n".join(data)
-            name, data = "", []
+            data_lines.append(line[5:].removeprefix(" "))
+        elif not line and data_lines:
+            yield name, "\n".join(data_lines)
+            name, data_lines = "", []
 
 
 def _pause(answer: httpx.Response | None, otherwise: float) -> float:
-    """Seconds to wait: what the server asks for, within limits."""
-    asked = answer.headers.get("retry-after", "") if answer is not None else ""
-    return min(_LONGEST_PAUSE, float(asked)) if asked.isdecimal() else otherwise
+    """Seconds to wait: the server's `retry-after`, within limits."""
+    retry_after = answer.headers.get("retry-after", "") if answer is not None else ""
+    return min(_LONGEST_PAUSE, float(retry_after)) if retry_after.isdecimal() else otherwise
 
 
-def _encoded(body: Any) -> bytes:
+def _encode(body: Any) -> bytes:
     try:
         # Characters beyond ASCII are escaped: a lone surrogate is one that the server can refuse.
         return json.dumps(body, allow_nan=False).encode()
@@ -336,11 +339,7 @@ def _encoded(body: Any) -> bytes:
         raise InvalidInput("payload", None, f"expected what JSON can hold ({error})") from None
 
 
-def _parameter(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def _checked_url(url: str) -> str:
+def _check_url(url: str) -> str:
     reason = "expected the address of a server, as https://memory.example.org"
     try:
         parts = urlsplit(url)
@@ -355,7 +354,7 @@ def _checked_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def _checked_token(token: str | None) -> str | None:
+def _check_token(token: str | None) -> str | None:
     if token is not None and (not token or not token.isascii() or not token.isprintable()):
         # Never shown: it may be nearly the right one.
         raise InvalidInput("token", None, "expected what `anaphora token create` shows")

@@ -17,7 +17,7 @@ from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, Thread
 Ask = Callable[..., Any]
 """Asks the server: (request, path parameters, query or body) → JSON."""
 _SPEAKERS: Final[Any] = object()
-# What a server keeps beside the turns is not for a client to say.
+# Fields of a turn that only the server sets.
 _NOT_TAKEN: Final = ("source", "source_key", "message_key")
 
 
@@ -25,16 +25,16 @@ class RemoteConversations(Conversations):
     """The threads of a namespace on a server. A turn that was not kept raises."""
 
     def __init__(self, ask: Ask, read: Callable[..., Any]) -> None:
-        # Who speaks is kept by the server, which has a place for it.
+        # The server stores the speakers.
         super().__init__(None, _SPEAKERS, None)
         self._ask = ask
         self._made_of = read
 
     def list(self) -> tuple[ThreadSummary, ...]:
         """Every conversation that can be read, newest first."""
-        found = self._ask("GET /conversations")
+        answer = self._ask("GET /conversations")
         kind = tuple[ThreadSummary, ...]
-        return self._made_of(kind, found, "items")  # type: ignore[no-any-return]
+        return self._made_of(kind, answer, "items")  # type: ignore[no-any-return]
 
     def problems(self) -> tuple[ThreadProblem, ...]:
         """Not offered by a server."""
@@ -59,28 +59,28 @@ class RemoteConversations(Conversations):
     def _extend(
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
     ) -> range:
-        body: dict[str, Any] = {"turns": [_sent(place, new) for place, new in enumerate(news)]}
+        body: dict[str, Any] = {"turns": [_to_body(index, new) for index, new in enumerate(news)]}
         if title:
             body["title"] = title
-        found = self._ask(
+        answer = self._ask(
             "POST /v1/conversations/{conversation_id}/turns",
             {"conversation_id": conversation_id},
             body,
         )
-        places = self._made_of(tuple[int, ...], found, "indexes")
-        return range(places[0], places[-1] + 1) if places else range(0)
+        indexes = self._made_of(tuple[int, ...], answer, "indexes")
+        return range(indexes[0], indexes[-1] + 1) if indexes else range(0)
 
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
         query = {} if last is None else {"last": min(last, 2**31 - 1)}
         try:
-            found = self._ask(
+            answer = self._ask(
                 "GET /v1/conversations/{conversation_id}",
                 {"conversation_id": conversation_id},
                 query,
             )
         except NotFound:
             return None
-        return self._made_of(_thread, found)  # type: ignore[no-any-return]
+        return self._made_of(_thread, answer)  # type: ignore[no-any-return]
 
     def _delete(self, conversation_id: str) -> bool:
         return self._changed("DELETE /v1/conversations/{conversation_id}", conversation_id)
@@ -109,7 +109,7 @@ class RemoteConversations(Conversations):
         body: Mapping[str, Any] | None = None,
         **more: str,
     ) -> bool:
-        """Whether it was there to be changed."""
+        """Change a conversation; False if it does not exist."""
         try:
             self._ask(request, {"conversation_id": conversation_id, **more}, body or {})
         except NotFound:
@@ -122,35 +122,35 @@ def _refuse(name: str) -> NoReturn:
     raise NotOffered(f"conversations.{name}", reason)
 
 
-def _sent(place: int, new: NewTurn) -> builtins.dict[str, Any]:
+def _to_body(index: int, new: NewTurn) -> builtins.dict[str, Any]:
     for name in _NOT_TAKEN:
         if getattr(new, name) is not None:
             reason = "an import gives turns their identity; use `import_`"
-            raise NotOffered(f"turns[{place}].{name}", reason)
-    given = {"role": new.role, "text": new.text, "intent_id": new.intent_id}
+            raise NotOffered(f"turns[{index}].{name}", reason)
+    members = {"role": new.role, "text": new.text, "intent_id": new.intent_id}
     # The server's clock gives the time of a turn without one.
     more = {"ts": iso_time(new.ts), "speaker": new.speaker}
-    return given | {name: value for name, value in more.items() if value is not None}
+    return members | {name: member for name, member in more.items() if member is not None}
 
 
-def _thread(found: Mapping[str, Any]) -> Thread:
-    """A conversation; its times are kept to the letter."""
-    return Thread(
-        found["conversation_id"],
-        tuple(_turn(one) for one in found["turns"]),
-        read_time(found["updated"]),
-        found["updated"],
-        found.get("title", ""),
+def _thread(record: Mapping[str, Any]) -> Thread:
+    """A conversation; its times are kept verbatim."""
+    turns = tuple(
+        Turn(
+            role=turn["role"],
+            text=turn.get("text", ""),
+            ts=read_time(turn["ts"]),
+            ts_text=turn["ts"],
+            intent_id=turn.get("intent_id", ""),
+            speaker=turn.get("speaker"),
+            source=turn.get("source"),
+        )
+        for turn in record["turns"]
     )
-
-
-def _turn(found: Mapping[str, Any]) -> Turn:
-    return Turn(
-        role=found["role"],
-        text=found.get("text", ""),
-        ts=read_time(found["ts"]),
-        ts_text=found["ts"],
-        intent_id=found.get("intent_id", ""),
-        speaker=found.get("speaker"),
-        source=found.get("source"),
+    return Thread(
+        record["conversation_id"],
+        turns,
+        read_time(record["updated"]),
+        record["updated"],
+        record.get("title", ""),
     )

@@ -107,13 +107,13 @@ class RemoteMemory(Memory):
         `sleep` waits between attempts. Raises `InvalidInput`, and `MissingExtra` without the extra
         `client`.
         """
-        for name, value in (("timeout", timeout), ("long_timeout", long_timeout)):
-            if value <= 0:
-                raise InvalidInput(name, value, "expected a number of seconds above 0")
+        for name, seconds in (("timeout", timeout), ("long_timeout", long_timeout)):
+            if seconds <= 0:
+                raise InvalidInput(name, seconds, "expected a number of seconds above 0")
         if retries < 0:
             raise InvalidInput("retries", retries, "expected 0 or more")
         patience = Patience(timeout, max(timeout, long_timeout), retries, sleep or time.sleep)
-        return cls(Connection(url, token, patience, http_client), _checked(namespace))
+        return cls(Connection(url, token, patience, http_client), _check_namespace(namespace))
 
     @property
     def url(self) -> str:
@@ -122,12 +122,12 @@ class RemoteMemory(Memory):
 
     def scoped(self, namespace: str) -> RemoteMemory:
         """A cheap view on the same server in another namespace. Closing either closes both."""
-        return RemoteMemory(self._connection, _checked(namespace))
+        return RemoteMemory(self._connection, _check_namespace(namespace))
 
     @property
     def conversations(self) -> RemoteConversations:
         """The threads of this namespace. Strict: a turn that was not kept raises."""
-        return RemoteConversations(self._asked_by_path, self._read)
+        return RemoteConversations(self._ask_by_path, self._read)
 
     def remember_many(
         self,
@@ -135,14 +135,14 @@ class RemoteMemory(Memory):
         progress: Progress | None = None,
     ) -> list[Remembered]:
         """As `Memory.remember_many`, at most 10,000 in a call."""
-        given = [_item(place, item) for place, item in enumerate(items)]
-        if not given:
+        bodies = [_item(index, item) for index, item in enumerate(items)]
+        if not bodies:
             return []
-        found = self._ask(Request("POST", "/v1/memories/many", body={"items": given}))
-        done = self._read(tuple[Remembered, ...], found)
-        for one in done:
-            self._connection.tell("remember", one)
-        _told(progress, "remembering", len(done))
+        answer = self._ask(Request("POST", "/v1/memories/many", body={"items": bodies}))
+        done = self._read(tuple[Remembered, ...], answer)
+        for memory in done:
+            self._connection.tell("remember", memory)
+        _report_done(progress, "remembering", len(done))
         return list(done)
 
     def recall_conversation(
@@ -185,14 +185,14 @@ class RemoteMemory(Memory):
         }
         request = Request("POST", "/v1/conversations/recall", body=_plain(body), repeatable=True)
         try:
-            found = self._read(Recall[TurnHit], self._ask(request))
+            recall = self._read(Recall[TurnHit], self._ask(request))
         except NotFound as error:
             if error.kind != "conversation":
                 raise
             # One that has not begun has no turns yet.
-            found = Recall()
-        self._connection.tell("recall", found)
-        return found  # type: ignore[no-any-return]
+            recall = Recall()
+        self._connection.tell("recall", recall)
+        return recall  # type: ignore[no-any-return]
 
     def import_(
         self,
@@ -210,7 +210,7 @@ class RemoteMemory(Memory):
         conversations that were read already, are `NotOffered`.
         """
         several = [source] if isinstance(source, str | os.PathLike) else source
-        files = [_file(item) for item in several]
+        files = [_file(path_or_file) for path_or_file in several]
         reports = []
         for number, path in enumerate(files, 1):
             query = {"again": again, "name": name or path.name}
@@ -241,18 +241,18 @@ class RemoteMemory(Memory):
             headers = self._connection.download(self.namespace, request, path)
             target = ""
         else:
-            place = staging.free_path(path)
-            with staging.staged(place) as stage:
+            target_path = staging.free_path(path)
+            with staging.staged(target_path) as stage:
                 with staging.open_new(stage / "export.jsonl") as file:
                     headers = self._connection.download(self.namespace, request, file)
-                staging.put_file(stage / "export.jsonl", place)
-            target = str(place)
+                staging.put_file(stage / "export.jsonl", target_path)
+            target = str(target_path)
         try:
-            found: Exported = from_plain(Exported, json.loads(headers[_EXPORTED]))
+            exported: Exported = from_plain(Exported, json.loads(headers[_EXPORTED]))
         except (KeyError, ValueError, TypeError) as error:
             raise ServerError(self.url, "it does not say what it exported") from error
-        _told(progress, "threads", found.threads)
-        return replace(found, path=target)
+        _report_done(progress, "threads", exported.threads)
+        return replace(exported, path=target)
 
     def add_document(
         self,
@@ -273,8 +273,8 @@ class RemoteMemory(Memory):
         """
         from anaphora.ingest.documents.writing import document_in
 
-        data, called = document_in(source, name)
-        given = {
+        content, called = document_in(source, name)
+        parameters = {
             "name": called,
             "title": title,
             "date": _plain(date),
@@ -282,19 +282,19 @@ class RemoteMemory(Memory):
             "tag": list(tags),
             "keep_file": keep_file,
         }
-        query = {name: value for name, value in given.items() if value is not None}
+        query = {name: argument for name, argument in parameters.items() if argument is not None}
         request = Request(
-            "POST", "/v1/documents", query, file=BytesIO(data), repeatable=True, long=True
+            "POST", "/v1/documents", query, file=BytesIO(content), repeatable=True, long=True
         )
-        found = self._read(AddedDocument, self._ask(request))
-        _told(progress, "adding", 1)
-        return found  # type: ignore[no-any-return]
+        added = self._read(AddedDocument, self._ask(request))
+        _report_done(progress, "adding", 1)
+        return added  # type: ignore[no-any-return]
 
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """As `Memory.document_file`."""
-        which = self._document(id)
-        _refuse_impossible("document_file", "document_id", which)
-        path = f"/v1/documents/{quote(which, safe='', errors='surrogatepass')}/file"
+        document_id = self._document(id)
+        _refuse_impossible("document_file", "document_id", document_id)
+        path = f"/v1/documents/{quote(document_id, safe='', errors='surrogatepass')}/file"
         into = BytesIO()
         self._connection.download(self.namespace, Request("GET", path), into)
         return into.getvalue()
@@ -325,8 +325,8 @@ class RemoteMemory(Memory):
         def step(_: str, data: Any) -> None:
             tell(self._read(DeepStep, data))
 
-        found = self._connection.events(self.namespace, request, step)
-        return self._read(DeepAnswer, found)  # type: ignore[no-any-return]
+        answer = self._connection.events(self.namespace, request, step)
+        return self._read(DeepAnswer, answer)  # type: ignore[no-any-return]
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """As `Memory.gaps`."""
@@ -337,8 +337,8 @@ class RemoteMemory(Memory):
         """As `Memory.ready`."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
-            left = _WAIT if end is None else min(_WAIT, max(0.0, end - time.monotonic()))
-            request = Request("GET", "/v1/ready", {"timeout": left}, repeatable=True)
+            seconds = _WAIT if end is None else min(_WAIT, max(0.0, end - time.monotonic()))
+            request = Request("GET", "/v1/ready", {"timeout": seconds}, repeatable=True)
             if self._read(bool, self._ask(request), "ready"):
                 return True
             if end is not None and time.monotonic() >= end:
@@ -347,8 +347,8 @@ class RemoteMemory(Memory):
     def health(self) -> Health:
         """As `Memory.health`; a server that cannot be reached is not well."""
         try:
-            found = self._ask(Request("GET", "/health", repeatable=True, also=503))
-            return self._read(Health, found)  # type: ignore[no-any-return]
+            answer = self._ask(Request("GET", "/health", repeatable=True, also=503))
+            return self._read(Health, answer)  # type: ignore[no-any-return]
         except ServerError as error:
             return Health(False, (Check("server", False, str(error)),))
 
@@ -357,10 +357,10 @@ class RemoteMemory(Memory):
 
         The other events of `Memory.on` happen on the server, and are `NotOffered`.
         """
-        known = self._connection.handlers
-        if event not in known:
-            raise NotOffered(f"on({event!r})", f"expected one of {', '.join(known)}")
-        known[event].append(handler)
+        handlers = self._connection.handlers
+        if event not in handlers:
+            raise NotOffered(f"on({event!r})", f"expected one of {', '.join(handlers)}")
+        handlers[event].append(handler)
 
     def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """Wait for the calls under way, then let go of the server. Others get `Closed` from now on.
@@ -372,7 +372,7 @@ class RemoteMemory(Memory):
     def __enter__(self) -> RemoteMemory:
         return self
 
-    # What a method of the facade would work with that nobody has written out here.
+    # The internals of a local memory, for methods of the facade without a remote version.
 
     @property
     def _container(self) -> Container:  # type: ignore[override]
@@ -384,83 +384,90 @@ class RemoteMemory(Memory):
     def _ask(self, request: Request) -> Any:
         return self._connection.ask(self.namespace, request)
 
-    def _asked_by_path(
+    def _ask_by_path(
         self,
         request: str,
         in_path: Mapping[str, str] | None = None,
-        given: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, Any] | None = None,
     ) -> Any:
         method, _, path = request.partition(" ")
-        return self._ask(_request(Route(request, None), method, path, in_path or {}, given or {}))
+        return self._ask(
+            _request(Route(request, None), method, path, in_path or {}, arguments or {})
+        )
 
-    def _by_route(self, name: str, route: Route, given: dict[str, Any]) -> Any:
+    def _ask_by_route(self, name: str, route: Route, arguments: dict[str, Any]) -> Any:
         for parameter, reason in NOT_TAKEN.items():
-            if parameter[0] == name and given.get(parameter[1]) is not None:
+            if parameter[0] == name and arguments.get(parameter[1]) is not None:
                 raise NotOffered(f"{name}({parameter[1]}=…)", reason)
-        given = {RENAMED.get((name, one), one): value for one, value in given.items()}
-        in_path = {one: given.pop(one) for one in _IN_PATH.findall(route.path)}
+        arguments = {RENAMED.get((name, n), n): argument for n, argument in arguments.items()}
+        in_path = {n: arguments.pop(n) for n in _IN_PATH.findall(route.path)}
         if "project" in in_path:
             in_path["project"] = self._project(in_path["project"])
         if "document_id" in in_path:
             in_path["document_id"] = self._document(in_path["document_id"])
-        for one, which in in_path.items():
-            _refuse_impossible(name, one, which)
-        sent = {one: value for one, value in given.items() if one not in HERE}
+        for path_name, path_value in in_path.items():
+            _refuse_impossible(name, path_name, path_value)
+        sent = {n: argument for n, argument in arguments.items() if n not in HERE}
         if isinstance(sent.get("exclude"), str):
             sent["exclude"] = [sent["exclude"]]
-        found = self._ask(_request(route, route.method, route.path, in_path, sent))
-        value = self._read(route.gives, found, route.part)
+        answer = self._ask(_request(route, route.method, route.path, in_path, sent))
+        outcome = self._read(route.gives, answer, route.part)
         if route.event:
-            self._connection.tell(route.event, value)
-        _told(given.get("progress"), name, 1)
-        return value
+            self._connection.tell(route.event, outcome)
+        _report_done(arguments.get("progress"), name, 1)
+        return outcome
 
-    def _project(self, which: str) -> str:
+    def _project(self, named: str) -> str:
         """The id of a project that is named by its folder, which a path cannot hold."""
-        if "/" not in which and "\\" not in which:
-            return which
-        known = self.projects()
-        return next((one.id for one in known if Path(one.root) == Path(which)), which)
+        if "/" not in named and "\\" not in named:
+            return named
+        projects = self.projects()
+        return next(
+            (project.id for project in projects if Path(project.root) == Path(named)), named
+        )
 
-    def _document(self, which: str) -> str:
+    def _document(self, named: str) -> str:
         """The id of a document that is named by a path, which a path cannot hold."""
-        if "/" not in which:
-            return which
-        versions = self.document_history(which)
-        return versions[-1].id if versions else which
+        if "/" not in named:
+            return named
+        versions = self.document_history(named)
+        return versions[-1].id if versions else named
 
     def _read(self, kind: Any, found: Any, part: str = "") -> Any:
         """The value that an answer stands for, or that a member of it does."""
         try:
-            value = (
+            outcome = (
                 kind(found)
                 if inspect.isfunction(kind)
                 else from_plain(kind, found[part] if part else found)
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ServerError(self.url, "its answer is none of an Anaphora server") from error
-        if isinstance(value, Recall) and value.rejected:
+        if isinstance(outcome, Recall) and outcome.rejected:
             hits = tuple(
-                Rejected(from_plain(MemoryHit, one["hit"]), one["reason"]) for one in value.rejected
+                Rejected(from_plain(MemoryHit, rejection["hit"]), rejection["reason"])
+                for rejection in outcome.rejected
             )
-            return replace(value, rejected=hits)
-        return value
+            return replace(outcome, rejected=hits)
+        return outcome
 
 
 def _request(
-    route: Route, method: str, path: str, in_path: Mapping[str, str], given: Mapping[str, Any]
+    route: Route, method: str, path: str, in_path: Mapping[str, str], arguments: Mapping[str, Any]
 ) -> Request:
     """The request for these parameters: in the path, the query or the body."""
-    for name, value in in_path.items():
-        path = path.replace("{" + name + "}", quote(value, safe="", errors="surrogatepass"))
+    for name, argument in in_path.items():
+        path = path.replace("{" + name + "}", quote(argument, safe="", errors="surrogatepass"))
     if method in {"GET", "DELETE"}:
-        query = {name: _in_query(value) for name, value in given.items() if value is not None}
+        query = {
+            name: json.dumps(_plain(argument)) if isinstance(argument, Mapping) else argument
+            for name, argument in arguments.items()
+            if argument is not None
+        }
         return Request(method, path, query, repeatable=method == "GET", long=route.long)
-    return Request(method, path, body=_plain(given), repeatable=route.repeatable, long=route.long)
-
-
-def _in_query(value: Any) -> Any:
-    return json.dumps(_plain(value)) if isinstance(value, Mapping) else value
+    return Request(
+        method, path, body=_plain(arguments), repeatable=route.repeatable, long=route.long
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -469,22 +476,24 @@ def _plain(value: Any) -> Any:
     Of a frozen value its fields come, of a path its text.
     """
     return plain(
-        value, lambda one: os.fspath(one) if isinstance(one, os.PathLike) else iso_time(one)
+        value, lambda leaf: os.fspath(leaf) if isinstance(leaf, os.PathLike) else iso_time(leaf)
     )
 
 
-def _item(place: int, item: NewMemory | str | Mapping[str, Any]) -> dict[str, Any]:
+def _item(index: int, item: NewMemory | str | Mapping[str, Any]) -> dict[str, Any]:
     """A memory to be remembered, as a body has it: what is as always is left out."""
     if isinstance(item, str):
         return {"text": item}
     if not isinstance(item, NewMemory | Mapping):
-        raise InvalidInput(f"items[{place}]", item, "expected a text, a mapping or a NewMemory")
+        raise InvalidInput(f"items[{index}]", item, "expected a text, a mapping or a NewMemory")
     if isinstance(item, Mapping):
-        given = dict(item)
+        members = dict(item)
     else:
-        usual = {one.name: one.default for one in fields(NewMemory)}
-        given = {name: getattr(item, name) for name in usual if getattr(item, name) != usual[name]}
-    return _plain(given)  # type: ignore[no-any-return]
+        usual = {spec.name: spec.default for spec in fields(NewMemory)}
+        members = {
+            name: getattr(item, name) for name in usual if getattr(item, name) != usual[name]
+        }
+    return _plain(members)  # type: ignore[no-any-return]
 
 
 def _file(source: Source) -> Path:
@@ -498,21 +507,21 @@ def _file(source: Source) -> Path:
     return path
 
 
-def _told(progress: Progress | None, label: str, done: int) -> None:
-    """A server tells of nothing before the end."""
+def _report_done(progress: Progress | None, label: str, done: int) -> None:
+    """Report progress at the end: a server reports nothing before."""
     if progress is not None:
         progress(label, done, done)
 
 
-def _refuse_impossible(call: str, name: str, which: str) -> None:
-    """Refuse an id that none can have, and that no path can hold."""
+def _refuse_impossible(call: str, name: str, path_value: str) -> None:
+    """Refuse an invalid id, which a request path cannot contain."""
     if name == "conversation_id":
-        check_id(which)
-    elif which in _NO_ID or "/" in which or not which.strip():
-        raise NotFound(KINDS.get(name) or ID_OF[call], which)
+        check_id(path_value)
+    elif path_value in _NO_ID or "/" in path_value or not path_value.strip():
+        raise NotFound(KINDS.get(name) or ID_OF[call], path_value)
 
 
-def _checked(namespace: str) -> str:
+def _check_namespace(namespace: str) -> str:
     try:
         return check_id(namespace)
     except InvalidInput as error:
@@ -523,24 +532,29 @@ def _refuse(what: str, reason: str) -> NoReturn:
     raise NotOffered(what, reason)
 
 
-def _made(name: str, route: Route, original: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of the facade as a request, with its signature and words."""
+def _make_method(name: str, route: Route, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of the facade as a request, with its signature and docstring."""
     signature = inspect.signature(original)
     several = next(
-        (one.name for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), None
+        (
+            parameter.name
+            for parameter in signature.parameters.values()
+            if parameter.kind is parameter.VAR_KEYWORD
+        ),
+        None,
     )
 
     def call(self: RemoteMemory, *args: Any, **named: Any) -> Any:
-        given = dict(signature.bind(self, *args, **named).arguments)
-        given.pop("self")
-        given |= given.pop(several, {}) if several else {}
-        return self._by_route(name, route, given)
+        arguments = dict(signature.bind(self, *args, **named).arguments)
+        arguments.pop("self")
+        arguments |= arguments.pop(several, {}) if several else {}
+        return self._ask_by_route(name, route, arguments)
 
     functools.update_wrapper(call, original)
     return checked(call)
 
 
-def _refusing(name: str, member: Any) -> Any:
+def _make_refusal(name: str, member: Any) -> Any:
     reason = NOT_OFFERED[name]
     if isinstance(member, property):
         return property(lambda _: _refuse(name, reason), doc=member.__doc__)
@@ -554,6 +568,6 @@ def _refusing(name: str, member: Any) -> Any:
 
 for _name, _member in public_members(Memory):
     if _name in ROUTES:
-        setattr(RemoteMemory, _name, _made(_name, ROUTES[_name], _member))
+        setattr(RemoteMemory, _name, _make_method(_name, ROUTES[_name], _member))
     elif _name in NOT_OFFERED:
-        setattr(RemoteMemory, _name, _refusing(_name, _member))
+        setattr(RemoteMemory, _name, _make_refusal(_name, _member))

@@ -1,6 +1,6 @@
-"""A server's refusals as the errors of the facade: the same kinds, with the same data on them.
+"""A server's refusals as the errors of the facade: the same kinds, with the same data.
 
-What a server does not tell (where it keeps things, what was sent to it) is its address, or empty.
+Data that a server does not send (its paths, the refused values) is its address, or empty.
 """
 
 from __future__ import annotations
@@ -32,45 +32,45 @@ _NUMBER: Final = re.compile(r"\.(\d+)(?=\.|$)")
 
 
 def error_of(url: str, status: int, problem: Any) -> AnaphoraError:
-    """The error that a refusal stands for; `problem` is its body, whatever that is."""
-    said = problem if isinstance(problem, Mapping) else {}
-    detail = str(said.get("detail") or f"it answered {status}")[:_LONGEST]
-    kind = _KINDS.get(str(said.get("error")))
+    """The error for a refusal; `problem` is its parsed body, of any type."""
+    body = problem if isinstance(problem, Mapping) else {}
+    detail = str(body.get("detail") or f"it answered {status}")[:_LONGEST]
+    kind = _KINDS.get(str(body.get("error")))
     if kind is not None:
-        return _same(kind, url, str(said.get("detail")), said.get("data"))
+        return _rebuild(kind, url, str(body.get("detail")), body.get("data"))
     if status in _DENIED:
         return AccessDenied(url, detail, status)
-    if status in _UNUSABLE and said:
-        return _unusable(said, detail)
+    if status in _UNUSABLE and body:
+        return _unusable(body, detail)
     return ServerError(url, detail, status)
 
 
-def _same(kind: type[AnaphoraError], url: str, detail: str, data: Any) -> AnaphoraError:
+def _rebuild(kind: type[AnaphoraError], url: str, detail: str, data: Any) -> AnaphoraError:
     """An error of this kind with this data, as the one that the server caught."""
-    # Not by its constructor: each has another one, and the words are there already.
-    made = kind.__new__(kind)
-    Exception.__init__(made, detail)
-    if isinstance(made, StoreError):
-        made.path = url
-    if isinstance(made, InvalidInput):
-        made.value = ""
-    if isinstance(made, EncryptionError):
-        made.what, made.reason = url, detail
-    for name, value in (data if isinstance(data, Mapping) else {}).items():
+    # Without its constructor: each has its own parameters, and the message exists already.
+    error = kind.__new__(kind)
+    Exception.__init__(error, detail)
+    if isinstance(error, StoreError):
+        error.path = url
+    if isinstance(error, InvalidInput):
+        error.value = ""
+    if isinstance(error, EncryptionError):
+        error.what, error.reason = url, detail
+    for name, attribute in (data if isinstance(data, Mapping) else {}).items():
         if isinstance(name, str) and name.isidentifier() and not name.startswith("_"):
-            setattr(made, name, value)
-    return made
+            setattr(error, name, attribute)
+    return error
 
 
-def _unusable(said: Mapping[str, Any], detail: str) -> AnaphoraError:
-    """What the server refused before it asked its memory: the first thing that it names."""
-    found = said.get("errors")
-    first = found[0] if isinstance(found, list) and found else None
+def _unusable(body: Mapping[str, Any], detail: str) -> AnaphoraError:
+    """A request that the server refused before it called its memory: the first error named."""
+    reasons = body.get("errors")
+    first = reasons[0] if isinstance(reasons, list) and reasons else None
     if not isinstance(first, Mapping):
         return InvalidInput("request", None, detail)
     where = str(first.get("at"))
-    for place in _PLACES:
-        where = where.removeprefix(place)
-    # As the facade names a place: items[3].tags.
+    for prefix in _PLACES:
+        where = where.removeprefix(prefix)
+    # In the notation of the facade: items[3].tags.
     where = _NUMBER.sub(r"[\1]", where)
     return InvalidInput(where, None, str(first.get("reason")))

@@ -1,8 +1,8 @@
-"""What a deep question may be and may spend, and what it has spent.
+"""The budget of a deep question: its limits, and what it has spent.
 
-Each call is claimed before it is made, with the tokens and seconds it may take; what would break a
-limit is refused before it is paid for (`OverBudget`), by an estimate of the prompt and the most
-that the answer may hold.
+Each call is claimed before it is made, with the tokens and seconds it may take; a call that would
+break a limit is refused before it is paid for (`OverBudget`), by an estimate of the prompt and the
+largest answer allowed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ QUESTION_CHARS: Final = 4_000
 Role = Literal["code", "sub"]
 
 RESERVE: Final = 0.1
-"""The share of tokens, seconds and dollars that is kept for the last step: the answer from what
-was seen. Without it a limit would take the answer along with the search."""
+"""The share of tokens, seconds and dollars reserved for the last step: the answer from what was
+seen. Without it a limit would take the answer along with the search."""
 
 LEAST_OUTPUT: Final = 64
 """Tokens: an answer that may hold fewer is not worth asking for."""
@@ -33,7 +33,7 @@ LEAST_SECONDS: Final = 0.1
 
 
 class OverBudget(Exception):
-    """The next call would break this limit. `detail` says it in words, for a model to read."""
+    """The next call would break this limit. `detail` describes it, for a model to read."""
 
     def __init__(self, limit: str, detail: str) -> None:
         self.limit = limit
@@ -43,7 +43,7 @@ class OverBudget(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Leave for one call: at most `max_output` tokens of answer within `seconds`."""
+    """Permission for one call: at most `max_output` tokens of answer within `seconds`."""
 
     role: Role
     max_output: int
@@ -72,25 +72,27 @@ class Meter:
         self._began = self.timer()
 
     def begin_iteration(self) -> int:
-        """Count one more iteration; how many are left after it."""
+        """Count one more iteration; returns how many are left after it."""
         self.iterations += 1
         return self.budget.iterations - self.iterations
 
     def seconds_left(self, *, to_the_end: bool = False) -> float:
-        """Seconds until the limit; those kept for the last step only count with `to_the_end`."""
+        """Seconds until the limit; the reserve for the last step counts only with `to_the_end`."""
         share = 1.0 if to_the_end else 1.0 - RESERVE
         return self.budget.seconds * share - (self.timer() - self._began)
 
-    def over_time(self) -> OverBudget:
-        """The word that time is up, for a call that took all that it was given."""
-        return self._over("seconds", f"the {self.budget.seconds:g} seconds are used up")
+    def refuse_for_time(self) -> OverBudget:
+        """The error for a call that used all the time it had."""
+        return self._refuse("seconds", f"the {self.budget.seconds:g} seconds are used up")
 
     def need_sub_calls(self, count: int) -> None:
-        """Raise `OverBudget` unless so many more sub-calls may be made."""
-        left = self.budget.sub_calls - self._sub_calls
-        if count > left:
-            detail = f"the limit of {self.budget.sub_calls} sub-calls is reached: {left} are left"
-            raise self._over("sub_calls", detail)
+        """Raise `OverBudget` unless `count` more sub-calls may be made."""
+        remaining = self.budget.sub_calls - self._sub_calls
+        if count > remaining:
+            detail = (
+                f"the limit of {self.budget.sub_calls} sub-calls is reached: {remaining} are left"
+            )
+            raise self._refuse("sub_calls", detail)
 
     def claim(
         self,
@@ -102,22 +104,22 @@ class Meter:
         seconds: float = math.inf,
         last: bool = False,
     ) -> Claim:
-        """Leave for a call, to be given back by `settle` or `release`. Raises `OverBudget`.
+        """Permission for a call, ended by `settle` or `release`. Raises `OverBudget`.
 
-        `seconds` is what the caller has left for its own reasons; `last` lets the call use what is
-        kept for the last step. The answer is shortened to what fits, if that is worth asking for.
+        `seconds` is the caller's own time limit; `last` lets the call use the reserve for the last
+        step. The answer is shortened to what fits, if that is worth asking for.
         """
         with self._lock:
             if role == "sub":
                 self.need_sub_calls(1)
             share = 1.0 if last else 1.0 - RESERVE
-            left = self.seconds_left(to_the_end=last)
-            if left < LEAST_SECONDS:
-                raise self.over_time()
+            seconds_left = self.seconds_left(to_the_end=last)
+            if seconds_left < LEAST_SECONDS:
+                raise self.refuse_for_time()
             tokens_in = prompt_tokens(messages)
-            output = self._output_within(share, tokens_in, max_output)
-            output, dollars = self._affordable(share, model, tokens_in, output)
-            claim = Claim(role, output, min(left, seconds), tokens_in + output, dollars)
+            output = self._limit_output(share, tokens_in, max_output)
+            output, dollars = self._limit_price(share, model, tokens_in, output)
+            claim = Claim(role, output, min(seconds_left, seconds), tokens_in + output, dollars)
             self._open.append(claim)
             self._spent[role] += TokenCount(calls=1)
             self._sub_calls += role == "sub"
@@ -132,16 +134,16 @@ class Meter:
         *,
         last: bool = False,
     ) -> Reply:
-        """Claim a call, make it, and count it. Raises `OverBudget`, and what the model raises."""
+        """Claim a call, make it, and count it. Raises `OverBudget` and the model's errors."""
         claim = self.claim(role, model, messages, max_output, last=last)
         return self.call(claim, model, messages, claim.seconds)
 
     def call(
         self, claim: Claim, model: ModelRole, messages: Sequence[Message], seconds: float
     ) -> Reply:
-        """Make a claimed call within `seconds`, and count it. Raises what the model raises.
+        """Make a claimed call within `seconds`, and count it. Raises the model's errors.
 
-        Turns are stored word for word; the secrets in them do not go to a model.
+        Turns are stored verbatim; the secrets in them do not go to a model.
         """
         try:
             safe = [replace(message, text=mask_text(message.text)) for message in messages]
@@ -153,20 +155,21 @@ class Meter:
         return reply
 
     def settle(self, claim: Claim, reply: Reply) -> None:
-        """The call was answered: count what it really took."""
+        """The call was answered: count its real usage."""
         with self._lock:
             self._open.remove(claim)
-            # One call whose price is not known makes the whole unknown.
-            taken = TokenCount(reply.input_tokens, reply.output_tokens, 0, reply.dollars)
-            self._spent[claim.role] += taken
+            # One call of unknown price makes the total unknown.
+            self._spent[claim.role] += TokenCount(
+                reply.input_tokens, reply.output_tokens, 0, reply.dollars
+            )
 
     def release(self, claim: Claim) -> None:
-        """The call failed: nothing was reported that could be counted."""
+        """The call failed: no usage was reported."""
         with self._lock:
             self._open.remove(claim)
 
     def withdraw(self, claim: Claim) -> None:
-        """The call was never made: it counts for nothing."""
+        """The call was never made: it is not counted."""
         with self._lock:
             self._open.remove(claim)
             self._spent[claim.role] += TokenCount(calls=-1)
@@ -176,11 +179,11 @@ class Meter:
         """What was spent so far."""
         with self._lock:
             code, sub = self._spent["code"], self._spent["sub"]
-            both = code + sub
+            total = code + sub
             return CostSnapshot(
-                input_tokens=both.input,
-                output_tokens=both.output,
-                estimated_dollars=both.dollars,
+                input_tokens=total.input,
+                output_tokens=total.output,
+                estimated_dollars=total.dollars,
                 iterations=self.iterations,
                 sub_calls=self._sub_calls,
                 seconds=self.timer() - self._began,
@@ -188,39 +191,39 @@ class Meter:
                 sub=sub,
             )
 
-    def _output_within(self, share: float, tokens_in: int, wanted: int) -> int:
-        spent = sum(one.input + one.output for one in self._spent.values())
+    def _limit_output(self, share: float, tokens_in: int, max_output: int) -> int:
+        spent = sum(count.input + count.output for count in self._spent.values())
         promised = sum(claim.tokens for claim in self._open)
-        left = int(self.budget.tokens * share) - spent - promised - tokens_in
-        if left < min(LEAST_OUTPUT, wanted):
+        remaining = int(self.budget.tokens * share) - spent - promised - tokens_in
+        if remaining < min(LEAST_OUTPUT, max_output):
             detail = f"the limit of {self.budget.tokens} tokens is reached: {spent} are used"
-            raise self._over("tokens", detail)
-        return min(wanted, left)
+            raise self._refuse("tokens", detail)
+        return min(max_output, remaining)
 
-    def _affordable(
+    def _limit_price(
         self, share: float, model: ModelRole, tokens_in: int, output: int
     ) -> tuple[int, float | None]:
-        """Halve the answer until it can be paid; a price that is not known sets no limit."""
+        """Halve the answer until the dollars suffice; an unknown price sets no limit."""
         if self.budget.dollars is None:
             return output, None
-        spent = sum(one.dollars or 0.0 for one in self._spent.values())
+        spent = sum(count.dollars or 0.0 for count in self._spent.values())
         promised = sum(claim.dollars or 0.0 for claim in self._open)
-        left = self.budget.dollars * share - spent - promised
+        remaining = self.budget.dollars * share - spent - promised
         least = min(LEAST_OUTPUT, output)
-        while (dollars := model.price(tokens_in, output)) is not None and dollars > left:
+        while (dollars := model.price(tokens_in, output)) is not None and dollars > remaining:
             output //= 2
             if output < least:
                 detail = f"the limit of ${self.budget.dollars:g} is reached: ${spent:.4f} are spent"
-                raise self._over("dollars", detail)
+                raise self._refuse("dollars", detail)
         return output, dollars
 
-    def _over(self, limit: str, detail: str) -> OverBudget:
+    def _refuse(self, limit: str, detail: str) -> OverBudget:
         self.refused.append(limit)
         return OverBudget(limit, detail)
 
 
-def checked_question(question: str) -> str:
-    """The question without outer space. Raises `InvalidInput` for one that cannot be asked."""
+def check_question(question: str) -> str:
+    """The question, stripped. Raises `InvalidInput` for an empty or an over-long one."""
     if not question.strip():
         raise InvalidInput("question", question, "expected a non-empty string")
     if len(question) > QUESTION_CHARS:

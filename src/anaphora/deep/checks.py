@@ -1,6 +1,6 @@
-"""What `doctor` says of deep recall: which models are configured, which walls stand.
+"""The checks of `doctor` for deep recall: which models are configured, which walls are active.
 
-A sandbox is started and ended (some hundredth of a second); no model is asked, and no key is ever
+A sandbox is started and ended (a few hundredths of a second); no model is asked, and no key is ever
 part of a finding.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from anaphora.deep.sandbox.base import Wall
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.errors import AnaphoraError, MissingExtra, SandboxError
 from anaphora.values.conversations import Check
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def deep_checks(tools: DeepTools | None) -> tuple[Check, ...]:
-    """The models by name, then the sandbox. Nothing raises: what fails is a finding."""
-    return (_models(tools), *sandbox_checks())
+    """The models by name, then the sandbox. Nothing raises: a failure is a finding."""
+    return (_check_models(tools), *sandbox_checks())
 
 
-def _models(tools: DeepTools | None) -> Check:
+def _check_models(tools: DeepTools | None) -> Check:
     try:
         models = None if tools is None else tools.models()
     except MissingExtra as error:
@@ -44,11 +43,11 @@ _BARE = (
 
 
 def sandbox_checks() -> tuple[Check, ...]:
-    """Start a sandbox and say which walls stand. Nothing raises: what fails is a finding.
+    """Start a sandbox and report its walls. Nothing raises: a failure is a finding.
 
-    Without the extra there is no sandbox, and nothing to worry about. A wall is well when it
-    stands, when another does its work, or when this system has no such thing; the sandbox only
-    behind an outer one.
+    Without the extra there is no sandbox, and nothing to worry about. A wall is ok when it is
+    active, when another one replaces it, or when this system does not have it; the sandbox is ok
+    only behind an outer wall.
     """
     try:
         engine = MontyEngine()
@@ -67,18 +66,15 @@ def sandbox_checks() -> tuple[Check, ...]:
         ok=run.output == "42\n" and bool(outer),
         detail=f"works {behind}" if run.output == "42\n" else f"does not work: {run.error}",
     )
-    return (first, *(_check(wall, outer) for wall in walls))
-
-
-def _check(wall: Wall, outer: list[str]) -> Check:
-    replaced = wall.name in _OUTER and bool(outer)
-    state = "stands" if wall.active else "does not stand"
-    return Check(
-        f"sandbox.{wall.name}",
-        ok=wall.active or replaced or not _linux(),
-        detail=f"{state}: {wall.detail}",
+    linux = sys.platform.startswith("linux")
+    return (
+        first,
+        *(
+            Check(
+                f"sandbox.{wall.name}",
+                ok=wall.active or (wall.name in _OUTER and bool(outer)) or not linux,
+                detail=f"{'stands' if wall.active else 'does not stand'}: {wall.detail}",
+            )
+            for wall in walls
+        ),
     )
-
-
-def _linux() -> bool:
-    return sys.platform.startswith("linux")

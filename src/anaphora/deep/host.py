@@ -1,8 +1,8 @@
 """The functions that code written by a model may call, and the questions it asks another model.
 
-Every argument is checked and every result bounded; a mistake is a `HostRefusal` whose words are for
-the model. Nothing here writes, and nothing says more of the host than its own rules. Sub-calls are
-counted against the budget; the same prompt is one call, however often it is asked.
+Every argument is checked and every result bounded; a mistake is a `HostRefusal` whose message is
+for the model. Nothing here writes, and no message reveals more of the host than its own rules.
+Sub-calls are counted against the budget; the same prompt is one call, however often it is asked.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any, Final
 
 from anaphora.deep.budget import Claim, Meter, OverBudget
-from anaphora.deep.evidence.scope import ScopedEvidence, Session
-from anaphora.deep.evidence.sources import named
+from anaphora.deep.evidence.scope import ScopedEvidence
+from anaphora.deep.evidence.sources import quote_ids
 from anaphora.deep.models.base import ModelRole
 from anaphora.deep.prompts import NOT_FOUND, sub_prompt
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
@@ -31,7 +31,7 @@ _LEAST_SECONDS: Final = 0.05
 
 
 class SubCalls:
-    """The sub-calls of one question. `remaining` gives the seconds left to the present run."""
+    """The sub-calls of one question. `remaining` gives the seconds left to the current run."""
 
     def __init__(self, model: ModelRole, meter: Meter) -> None:
         self.remaining: Callable[[], float] = lambda: math.inf
@@ -49,39 +49,36 @@ class SubCalls:
         deadline = self._meter.timer() + self.remaining()
         try:
             self._meter.need_sub_calls(len(new))
-            claims = self._claims(new, deadline)
+            claims = self._claim(new, deadline)
         except OverBudget as over:
             raise HostRefusal(f"{over.detail}; continue with what you have") from None
-        failed = self._answer(claims, deadline)
-        self._note_known(prompts, new)
+        failed = self._call(claims, deadline)
+        # A cached answer is in the trace too, at no cost.
+        pending = set(new)
+        for prompt in prompts:
+            if prompt in pending:
+                pending.discard(prompt)
+            elif prompt in self._answers:
+                self._made.append(SubCall(prompt, self._answers[prompt], cached=True))
         if failed and len(prompts) == 1:
             raise HostRefusal(failed[prompts[0]])
         return tuple(self._answers.get(p) or f"[no answer: {failed.get(p, '')}]" for p in prompts)
 
-    def _note_known(self, prompts: Sequence[str], new: Sequence[str]) -> None:
-        """What was asked before is shown in the trace too, at no cost."""
-        fresh = set(new)
-        for prompt in prompts:
-            if prompt in fresh:
-                fresh.discard(prompt)
-            elif prompt in self._answers:
-                self._made.append(SubCall(prompt, self._answers[prompt], cached=True))
+    def drain(self) -> tuple[SubCall, ...]:
+        """The sub-calls since the last `drain`."""
+        calls, self._made = tuple(self._made), []
+        return calls
 
-    def taken(self) -> tuple[SubCall, ...]:
-        """The sub-calls since this was last asked for."""
-        made, self._made = tuple(self._made), []
-        return made
-
-    def _claims(self, prompts: Sequence[str], deadline: float) -> list[tuple[str, Claim]]:
-        """Leave for all of them, or for none."""
+    def _claim(self, prompts: Sequence[str], deadline: float) -> list[tuple[str, Claim]]:
+        """Claim a call for every prompt, or for none."""
         claims: list[tuple[str, Claim]] = []
-        left = deadline - self._meter.timer()
-        if prompts and left < _LEAST_SECONDS:
+        seconds = deadline - self._meter.timer()
+        if prompts and seconds < _LEAST_SECONDS:
             raise HostRefusal("the time for this block of code is used up")
         try:
             for prompt in prompts:
                 talk = sub_prompt(prompt)
-                claim = self._meter.claim("sub", self._model, talk, MAX_OUTPUT, seconds=left)
+                claim = self._meter.claim("sub", self._model, talk, MAX_OUTPUT, seconds=seconds)
                 claims.append((prompt, claim))
         except OverBudget:
             for _, claim in claims:
@@ -89,20 +86,20 @@ class SubCalls:
             raise
         return claims
 
-    def _answer(self, claims: Sequence[tuple[str, Claim]], deadline: float) -> dict[str, str]:
-        """Make the calls, several at once; why those failed that did."""
+    def _call(self, claims: Sequence[tuple[str, Claim]], deadline: float) -> dict[str, str]:
+        """Make the calls, several at once; returns the errors of those that failed."""
         if len(claims) == 1:
-            calls = [self._one(claims[0], deadline)]
+            calls = [self._call_one(claims[0], deadline)]
         else:
-            ask = partial(self._one, deadline=deadline)
+            ask = partial(self._call_one, deadline=deadline)
             calls = call_each(ask, claims, AT_ONCE, "anaphora-sub-call")
         self._made.extend(calls)
         self._answers.update({call.prompt: call.answer for call in calls if call.error is None})
         return {call.prompt: call.error for call in calls if call.error is not None}
 
-    def _one(self, claimed: tuple[str, Claim], deadline: float) -> SubCall:
+    def _call_one(self, claimed: tuple[str, Claim], deadline: float) -> SubCall:
         prompt, claim = claimed
-        # Calls of a batch wait for each other: what was left at the claim may be gone by now.
+        # Calls of a batch wait for each other: the time left at the claim may be used up by now.
         seconds = min(claim.seconds, deadline - self._meter.timer(), self._meter.seconds_left())
         if seconds < _LEAST_SECONDS:
             self._meter.withdraw(claim)
@@ -133,7 +130,7 @@ _CUT: Final = " […] "
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """An answer that code submitted, ids as it gave them; `mistakes` are why it was refused."""
+    """A submitted answer with its ids, unchanged; `mistakes` are the reasons for its refusal."""
 
     answer: str
     sources: tuple[str, ...]
@@ -141,7 +138,7 @@ class Submission:
 
 
 class Host:
-    """The functions of one question. `accepted` is the submission that stands, if any."""
+    """The functions of one question. `accepted` is the accepted submission, if any."""
 
     def __init__(self, evidence: ScopedEvidence, sub_calls: SubCalls) -> None:
         self._evidence = evidence
@@ -150,8 +147,8 @@ class Host:
         self.refused: Submission | None = None
 
     def functions(self) -> dict[str, HostFunction]:
-        """What the sandbox gets, by name."""
-        plain: Sequence[Callable[..., JsonValue]] = (
+        """The functions that the sandbox may call, by name."""
+        functions: Sequence[Callable[..., JsonValue]] = (
             self.search,
             self.load_transcript,
             self.list_sessions,
@@ -159,7 +156,7 @@ class Host:
             self.llm_query_batched,
             self.submit,
         )
-        return {one.__name__: _guarded(one) for one in plain}
+        return {function.__name__: _guard(function) for function in functions}
 
     def search(
         self,
@@ -170,96 +167,106 @@ class Host:
         speaker: Any = None,
     ) -> JsonValue:
         """The best turns and memories for a query."""
-        found = self._evidence.search(
-            _text("query", query, QUERY_CHARS),
-            _number("limit", limit, 1, SEARCH_LIMIT),
-            since=_optional("since", since),
-            until=_optional("until", until),
-            speaker=_optional("speaker", speaker),
+        hits = self._evidence.search(
+            _read_text("query", query, QUERY_CHARS),
+            _read_number("limit", limit, 1, SEARCH_LIMIT),
+            since=_read_optional("since", since),
+            until=_read_optional("until", until),
+            speaker=_read_optional("speaker", speaker),
         )
-        return [_row(one, TURN_CHARS) for one in found]
+        return [_to_row(hit, TURN_CHARS) for hit in hits]
 
     def load_transcript(self, id: Any, start: Any = 0, end: Any = None) -> JsonValue:  # noqa: A002
         """Turns of a session, in order."""
-        name = _text("id", id, QUERY_CHARS)
-        first = _number("start", start, 0, 1 << 31)
-        upto = first + TRANSCRIPT_TURNS if end is None else _number("end", end, 0, 1 << 31)
+        name = _read_text("id", id, QUERY_CHARS)
+        first = _read_number("start", start, 0, 1 << 31)
+        upto = first + TRANSCRIPT_TURNS if end is None else _read_number("end", end, 0, 1 << 31)
         if upto - first > TRANSCRIPT_TURNS:
             raise HostRefusal(f"at most {TRANSCRIPT_TURNS} turns in one call: read on from there")
         turns = self._evidence.transcript(name, first, upto)
         room = min(TURN_CHARS, TRANSCRIPT_CHARS // max(1, len(turns)))
-        return [_row(one, room) for one in turns]
+        return [_to_row(turn, room) for turn in turns]
 
     def list_sessions(self, limit: Any = 200, offset: Any = 0) -> JsonValue:
         """Sessions of the scope, newest first."""
-        found = self._evidence.sessions(
-            _number("limit", limit, 1, SESSIONS_LIMIT), _number("offset", offset, 0, 1 << 31)
+        sessions = self._evidence.sessions(
+            _read_number("limit", limit, 1, SESSIONS_LIMIT),
+            _read_number("offset", offset, 0, 1 << 31),
         )
-        return [_session(one) for one in found]
+        return [
+            {
+                "id": session.id,
+                "title": mask_text(session.title)[:200],
+                "turns": session.turns,
+                "first": session.first.isoformat() if session.first else "",
+                "last": session.last.isoformat() if session.last else "",
+                "sittings": [
+                    {"start": start, "ts": ts.isoformat() if ts else ""}
+                    for start, ts in session.sittings[-SITTINGS:]
+                ],
+            }
+            for session in sessions
+        ]
 
     def llm_query(self, prompt: Any) -> JsonValue:
-        """The answer of the model that reads."""
-        return self._sub.ask([_text("prompt", prompt, PROMPT_CHARS)])[0]
+        """The answer of the reading model."""
+        return self._sub.ask([_read_text("prompt", prompt, PROMPT_CHARS)])[0]
 
     def llm_query_batched(self, prompts: Any) -> JsonValue:
-        """The answers of the model that reads, in the order of the prompts."""
+        """The answers of the reading model, in the order of the prompts."""
         if not isinstance(prompts, list | tuple):
-            raise HostRefusal(f"prompts must be a list of strings (given {_shown(prompts)})")
+            raise HostRefusal(f"prompts must be a list of strings (given {_describe(prompts)})")
         if len(prompts) > PROMPTS:
             raise HostRefusal(f"at most {PROMPTS} prompts in one call (given {len(prompts)})")
         texts = [
-            _text(f"prompts[{place}]", prompt, PROMPT_CHARS) for place, prompt in enumerate(prompts)
+            _read_text(f"prompts[{index}]", prompt, PROMPT_CHARS)
+            for index, prompt in enumerate(prompts)
         ]
         return list(self._sub.ask(texts))
 
     def submit(self, answer: Any, sources: Any = ()) -> JsonValue:
-        """Take the final answer, or say what is wrong with it."""
-        submission = self._checked(answer, sources)
+        """Accept the final answer, or raise what is wrong with it."""
+        submission = self._check(answer, sources)
         if submission.mistakes:
             self.refused = submission
             raise HostRefusal("not accepted: " + "; ".join(submission.mistakes))
         self.accepted = submission
         return "accepted"
 
-    def _checked(self, answer: object, sources: object) -> Submission:
+    def _check(self, answer: object, sources: object) -> Submission:
         mistakes: list[str] = []
         if isinstance(answer, int | float) and not isinstance(answer, bool):
             answer = str(answer)
         if not isinstance(answer, str) or not answer.strip():
-            mistakes.append(f"answer must be a non-empty string (given {_shown(answer)})")
+            mistakes.append(f"answer must be a non-empty string (given {_describe(answer)})")
             answer = ""
         elif len(answer) > ANSWER_CHARS:
             mistakes.append(
                 f"answer may have at most {ANSWER_CHARS} characters (given {len(answer)})"
             )
-        ids = _ids(sources)
+        ids = _parse_ids(sources)
         if ids is None:
-            shown = _shown(sources)
             mistakes.append(
-                f"sources must be a list of ids such as 'conversation#12' (given {shown})"
+                f"sources must be a list of ids such as 'conversation#12' "
+                f"(given {_describe(sources)})"
             )
         elif len(ids) > SOURCES:
             mistakes.append(f"at most {SOURCES} sources: give those that prove it best")
-        else:
-            mistakes += self._source_mistakes(answer.strip(), ids)
-        return Submission(answer.strip()[:ANSWER_CHARS], ids or (), tuple(mistakes))
-
-    def _source_mistakes(self, answer: str, ids: tuple[str, ...]) -> list[str]:
-        if not ids and answer != NOT_FOUND:
-            return [
+        elif not ids and answer.strip() != NOT_FOUND:
+            mistakes.append(
                 "sources is empty: cite the ids that prove the answer, "
                 f'or submit("{NOT_FOUND}", []) if nothing does'
-            ]
-        unknown = [one for one in ids if not self._evidence.exists(one)]
-        if not unknown:
-            return []
-        return [
-            f"these sources do not exist: {named(unknown)}; cite ids exactly as search gives them"
-        ]
+            )
+        elif unknown := [source_id for source_id in ids if not self._evidence.exists(source_id)]:
+            mistakes.append(
+                f"these sources do not exist: {quote_ids(unknown)}; "
+                "cite ids exactly as search gives them"
+            )
+        return Submission(answer.strip()[:ANSWER_CHARS], ids or (), tuple(mistakes))
 
 
-def _guarded(function: Callable[..., JsonValue]) -> HostFunction:
-    """The function with its mistakes told in words that a model can act on."""
+def _guard(function: Callable[..., JsonValue]) -> HostFunction:
+    """The function, with its mistakes as messages that a model can act on."""
     signature = inspect.signature(function)
     name = function.__name__
 
@@ -267,7 +274,12 @@ def _guarded(function: Callable[..., JsonValue]) -> HostFunction:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise HostRefusal(f"{name}: {error}; it is {name}{_plainly(signature)}") from None
+            plain = [
+                parameter.replace(annotation=inspect.Parameter.empty)
+                for parameter in signature.parameters.values()
+            ]
+            usage = f"{name}{inspect.Signature(plain)}"
+            raise HostRefusal(f"{name}: {error}; it is {usage}") from None
         try:
             return function(*bound.args, **bound.kwargs)
         except HostRefusal as refusal:
@@ -278,16 +290,13 @@ def _guarded(function: Callable[..., JsonValue]) -> HostFunction:
     return guarded
 
 
-def _plainly(signature: inspect.Signature) -> str:
-    plain = [
-        one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()
-    ]
-    return str(inspect.Signature(plain))
-
-
-def _row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
+def _to_row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
     # Masked here: a program of the model's own may print any part of it.
-    text, cut = _bounded(mask_text(source.text), room)
+    text = mask_text(source.text)
+    cut = len(text) > room
+    if cut:
+        half = (room - len(_CUT)) // 2
+        text = text[:half] + _CUT + text[-half:]
     time = source.ts.isoformat() if source.ts is not None else ""
     row: dict[str, JsonValue] = {
         "id": source.id,
@@ -305,48 +314,28 @@ def _row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
     return row
 
 
-def _session(session: Session) -> Mapping[str, JsonValue]:
-    return {
-        "id": session.id,
-        "title": mask_text(session.title)[:200],
-        "turns": session.turns,
-        "first": session.first.isoformat() if session.first else "",
-        "last": session.last.isoformat() if session.last else "",
-        "sittings": [
-            {"start": start, "ts": ts.isoformat() if ts else ""}
-            for start, ts in session.sittings[-SITTINGS:]
-        ],
-    }
-
-
-def _bounded(text: str, room: int) -> tuple[str, bool]:
-    if len(text) <= room:
-        return text, False
-    half = (room - len(_CUT)) // 2
-    return text[:half] + _CUT + text[-half:], True
-
-
-def _text(what: str, value: object, most: int) -> str:
+def _read_text(what: str, value: object, most: int) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise HostRefusal(f"{what} must be a non-empty string (given {_shown(value)})")
+        raise HostRefusal(f"{what} must be a non-empty string (given {_describe(value)})")
     if len(value) > most:
         raise HostRefusal(f"{what} may have at most {most} characters (given {len(value)})")
     return value
 
 
-def _optional(what: str, value: object) -> str | None:
-    return None if value is None or value == "" else _text(what, value, QUERY_CHARS)
+def _read_optional(what: str, value: object) -> str | None:
+    return None if value is None or value == "" else _read_text(what, value, QUERY_CHARS)
 
 
-def _number(what: str, value: object, least: int, most: int) -> int:
+def _read_number(what: str, value: object, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        shown = _shown(value)
-        raise HostRefusal(f"{what} must be a whole number from {least} to {most} (given {shown})")
+        raise HostRefusal(
+            f"{what} must be a whole number from {least} to {most} (given {_describe(value)})"
+        )
     return value
 
 
-def _shown(value: object) -> str:
-    """A value in a few words, without walking what may be a bomb of shared references."""
+def _describe(value: object) -> str:
+    """A value in a few words, without walking a possible bomb of shared references."""
     if value is None or isinstance(value, bool | float):
         return repr(value)
     if isinstance(value, int):
@@ -358,14 +347,14 @@ def _shown(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def _ids(sources: object) -> tuple[str, ...] | None:
-    """Ids of a list of ids, or of what `search` gave; None for anything else."""
+def _parse_ids(sources: object) -> tuple[str, ...] | None:
+    """Ids of a list of ids, or of results of `search`; None for anything else."""
     if not isinstance(sources, list | tuple) or len(sources) > 10 * SOURCES:
         return None
     ids: list[str] = []
-    for one in sources:
-        found = one.get("id") if isinstance(one, dict) else one
-        if not isinstance(found, str):
+    for source in sources:
+        source_id = source.get("id") if isinstance(source, dict) else source
+        if not isinstance(source_id, str):
             return None
-        ids.append(found.strip())
+        ids.append(source_id.strip())
     return tuple(dict.fromkeys(ids))

@@ -1,7 +1,7 @@
 """The loop of deep recall: a model writes code, the sandbox runs it, the model sees the output.
 
-It ends with a submission whose sources exist, with an answer from what was seen, or at a limit with
-the best there is so far. It writes nothing, and never raises for what a model does.
+It ends with a submission whose sources exist, with an answer from the outputs so far, or at a limit
+with the best partial answer. It writes nothing, and never raises for the mistakes of a model.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ _LEAST_EXTRACTION: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """What a loop came to.
+    """The outcome of a loop.
 
-    `answer` is "" where the history does not hold one or nothing came of it. `source_ids` exist in
-    the scope; `unknown_ids` were cited too, and do not. `complete` is False when a limit ended the
-    search or stood in its way: `limit` names it ("iterations", "sub_calls", "tokens", "seconds",
-    "dollars"). `answered` is False when `answer` is not the model's: it could not be reached or
-    said nothing that can be read (then `degraded` says so), or a limit came before anything was
-    seen.
+    `answer` is "" if the history does not contain one or the search found none. `source_ids` exist
+    in the scope; `unknown_ids` were cited too, and do not. `complete` is False when a limit ended
+    or hindered the search: `limit` names it ("iterations", "sub_calls", "tokens", "seconds",
+    "dollars"). `answered` is False when `answer` is not the model's: it could not be reached or its
+    reply could not be read (then `degraded` says so), or a limit came before the first output.
     """
 
     answer: str
@@ -61,10 +60,10 @@ class LoopResult:
 class DeepLoop:
     """Answers questions with a model that writes its own search.
 
-    `code` writes programs, `sub` answers `llm_query` (the same model where it is None). `timer`
-    gives seconds, monotonic. `max_output` is how many tokens one program may take, thinking of the
-    model included. `execution_seconds` bounds a run of code where the budget does not say. Safe to
-    use from several threads.
+    `code` writes programs, `sub` answers `llm_query` (None: the same model). `timer` gives seconds,
+    monotonic. `max_output` is the number of tokens of one program, the model's thinking included.
+    `execution_seconds` bounds a run of code if the budget does not. Safe to use from several
+    threads.
     """
 
     code: ModelRole
@@ -108,42 +107,35 @@ class _Search:
         self._seeds: tuple[DeepSource, ...] = ()
         self._history = ""
         self._session: Session | None = None
-        self._coming: Future[Session] | None = None
+        self._starting: Future[Session] | None = None
         self._heard = False
         self._silent: ModelTimeout | None = None
 
     def run(self) -> LoopResult:
         """The loop, to its end."""
         self._history = self._evidence.history()
-        # The sandbox is ready when the first code comes, and not only then begun.
-        with lasting_thread(self._open, "anaphora-sandbox") as self._coming:
+        # The sandbox starts now, so that it is ready when the first code comes.
+        with lasting_thread(self._open, "anaphora-sandbox") as self._starting:
             try:
                 self._seeds = first_hits(self._evidence, self._question)
                 return self._iterate()
             except OverBudget as over:
-                return self._at_limit(over)
+                self._record_step("limit", error=over.detail)
+                try:
+                    return self._extract_answer(over.limit)
+                except OverBudget:
+                    # A model that never replied at all is unavailable: no limit was reached.
+                    return self._partial(over.limit, self._silent)
+                except ModelError as error:
+                    return self._partial(over.limit, error)
             except ModelError as error:
-                self._done("limit", error=str(error))
+                self._record_step("limit", error=str(error))
                 return self._partial(None, error)
             finally:
                 self._close()
 
     def _iterate(self) -> LoopResult:
-        talk = self._opening()
-        while True:
-            left = self._meter.begin_iteration()
-            began = self._lane.timer()
-            reply = self._ask(talk, self._lane.max_output)
-            step, lost = self._step(reply, began)
-            if self._host.accepted is not None:
-                return self._submitted(self._host.accepted)
-            if not left:
-                return self._extracted("iterations")
-            told = prompts.after_run(step, left, lost=lost) if step.code else prompts.no_code(left)
-            talk += [Message("assistant", reply.text), Message("user", told)]
-
-    def _opening(self) -> list[Message]:
-        return prompts.first_prompt(
+        talk = prompts.first_prompt(
             self._question,
             now=self._evidence.clock(),
             sessions=self._evidence.sessions(prompts.LISTED_SESSIONS),
@@ -152,52 +144,63 @@ class _Search:
             history=(len(self._history), len(self._evidence)),
             iterations=self._meter.budget.iterations,
         )
+        while True:
+            iterations_left = self._meter.begin_iteration()
+            began = self._lane.timer()
+            reply = self._ask(talk, self._lane.max_output)
+            step, lost = self._run_reply(reply, began)
+            if self._host.accepted is not None:
+                return self._finish_submitted(self._host.accepted)
+            if not iterations_left:
+                return self._extract_answer("iterations")
+            if step.code:
+                report = prompts.describe_run(step, iterations_left, lost=lost)
+            else:
+                report = prompts.ask_for_code(iterations_left)
+            talk += [Message("assistant", reply.text), Message("user", report)]
 
     def _ask(self, talk: Sequence[Message], output: int, *, last: bool = False) -> Reply:
         try:
             reply = self._meter.ask("code", self._lane.code, talk, output, last=last)
         except ModelTimeout as late:
             self._silent = None if self._heard else late
-            # The call was given all the time there is: it is the limit that ended it.
-            raise self._meter.over_time() from None
+            # The call had all the remaining time: the limit of seconds ended it.
+            raise self._meter.refuse_for_time() from None
         self._heard = True
         return reply
 
-    def _step(self, reply: Reply, began: float) -> tuple[DeepStep, bool]:
-        """Run what the reply holds; whether the sandbox lost its variables."""
-        thought, code = prompts.code_of(reply.text)
+    def _run_reply(self, reply: Reply, began: float) -> tuple[DeepStep, bool]:
+        """Run the code of a reply; returns also whether the sandbox lost its variables."""
+        thought, code = prompts.split_code(reply.text)
         if not code:
             error = "the reply holds no block of code"
-            return self._done("code", began, thought=thought, error=error), False
-        run = self._run(code)
-        step = self._done(
+            return self._record_step("code", began, thought=thought, error=error), False
+        run = self._run_code(code)
+        step = self._record_step(
             "submit" if self._host.accepted is not None else "code",
             began,
             thought=thought,
             code=code,
             output=run.output,
-            error=_error(run),
-            sub_calls=self._sub_calls.taken(),
+            error=_error_of(run),
+            sub_calls=self._sub_calls.drain(),
         )
         return step, not run.alive
 
-    def _run(self, code: str) -> Run:
-        left = self._meter.seconds_left()
-        if left < LEAST_SECONDS:
-            raise self._meter.over_time()
-        session = self._opened()
+    def _run_code(self, code: str) -> Run:
+        seconds = self._meter.seconds_left()
+        if seconds < LEAST_SECONDS:
+            raise self._meter.refuse_for_time()
+        if self._session is None:
+            starting, self._starting = self._starting, None
+            self._session = self._open() if starting is None else starting.result()
+        session = self._session
         self._sub_calls.remaining = session.remaining
-        run = session.run(code, left)
+        run = session.run(code, seconds)
         if not run.alive:
             session.close()
             self._session = None
         return run
-
-    def _opened(self) -> Session:
-        if self._session is None:
-            coming, self._coming = self._coming, None
-            self._session = self._open() if coming is None else coming.result()
-        return self._session
 
     def _open(self) -> Session:
         seconds = self._meter.budget.execution_seconds
@@ -206,24 +209,24 @@ class _Search:
         return self._lane.engine.open(inputs, self._host.functions(), limits)
 
     def _close(self) -> None:
-        """End the sandbox, that which no code came for too."""
-        coming, self._coming = self._coming, None
-        # Why one could not be opened that nobody wanted is nobody's concern.
-        if coming is not None and not coming.cancel() and coming.exception() is None:
-            coming.result().close()
+        """End the sandbox, also one that never ran any code."""
+        starting, self._starting = self._starting, None
+        # A failure to open an unused sandbox is ignored.
+        if starting is not None and not starting.cancel() and starting.exception() is None:
+            starting.result().close()
         if self._session is not None:
             self._session.close()
 
     # The ends of a loop.
 
-    def _submitted(self, submission: Submission) -> LoopResult:
-        # The answer was made without the calls that were refused: it may be less than the best.
+    def _finish_submitted(self, submission: Submission) -> LoopResult:
+        # The refused calls are missing from the answer: it may not be the best one.
         limit = self._meter.refused[0] if self._meter.refused else None
         answer = _or_none(submission.answer)
         return self._result(answer, submission.sources, complete=limit is None, limit=limit)
 
-    def _extracted(self, limit: str) -> LoopResult:
-        """Ask for an answer from what was seen. Raises `OverBudget` when that is not to be had."""
+    def _extract_answer(self, limit: str) -> LoopResult:
+        """Ask for an answer from the outputs so far. Raises `OverBudget` if that costs too much."""
         began = self._lane.timer()
         chars = prompts.EXTRACTION_CHARS
         while True:
@@ -239,10 +242,10 @@ class _Search:
                     raise
                 chars //= 2
         read = prompts.read_extraction(reply.text)
-        said = reply.text.strip()
-        thought = "" if read.answer == said else said
-        self._done("extraction", began, thought=thought, output=read.answer)
-        if not self._is_said(read):
+        text = reply.text.strip()
+        thought = "" if read.answer == text else text
+        self._record_step("extraction", began, thought=thought, output=read.answer)
+        if not self._is_answer(read):
             if self._host.refused is not None and self._host.refused.answer:
                 return self._partial(limit)
             reason = "its last reply contained no answer"
@@ -251,64 +254,54 @@ class _Search:
         answer = _or_none(read.answer)
         return self._result(answer, read.sources, complete=False, limit=limit, note=note)
 
-    def _is_said(self, read: prompts.Extraction) -> bool:
+    def _is_answer(self, read: prompts.Extraction) -> bool:
         """Whether a reply is an answer at all, if only that there is none.
 
-        Words in no form are taken from a model that has done some work before.
+        Free text counts only from a model that has run some code before.
         """
         if read.formed or (read.answer and not _or_none(read.answer)):
             return True
         return bool(read.answer) and any(step.code and not step.error for step in self._steps)
 
-    def _at_limit(self, over: OverBudget) -> LoopResult:
-        self._done("limit", error=over.detail)
-        try:
-            return self._extracted(over.limit)
-        except OverBudget:
-            # A model from which nothing ever came did not meet a limit: it is not there.
-            return self._partial(over.limit, self._silent)
-        except ModelError as error:
-            return self._partial(over.limit, error)
-
     def _partial(self, limit: str | None, failure: ModelError | None = None) -> LoopResult:
-        """The best there is without another call: a refused answer, or the last output.
+        """The best answer without another call: a refused one, or the last output.
 
-        With `failure` the model gave nothing, and it is said that it did not.
+        With `failure` the model gave no answer, and `degraded` says so.
         """
         answer, note = "", "nothing was found in time"
-        ids: tuple[str, ...] = ()
+        source_ids: tuple[str, ...] = ()
         printed = [step.output.strip() for step in self._steps if step.output.strip()]
         refused = self._host.refused
         if refused is not None and refused.answer:
-            answer, ids = refused.answer, refused.sources
+            answer, source_ids = refused.answer, refused.sources
             note = "an answer that was submitted and refused: " + "; ".join(refused.mistakes)
         elif printed:
             answer, note = printed[-1][:PARTIAL_CHARS], "the last output of the search"
         answered = bool(answer) and failure is None
-        result = self._result(
-            answer, ids, complete=False, limit=limit, note=note, answered=answered
+        outcome = self._result(
+            answer, source_ids, complete=False, limit=limit, note=note, answered=answered
         )
         if failure is None:
-            return result
-        return replace(result, degraded=(*result.degraded, Degraded("model", str(failure))))
+            return outcome
+        return replace(outcome, degraded=(*outcome.degraded, Degraded("model", str(failure))))
 
-    def _result(self, answer: str, ids: Sequence[str], **more: Any) -> LoopResult:
-        known = tuple(one for one in ids if self._evidence.exists(one))
+    def _result(self, answer: str, source_ids: Sequence[str], **more: Any) -> LoopResult:
+        existing = tuple(source_id for source_id in source_ids if self._evidence.exists(source_id))
         return LoopResult(
             answer=answer,
-            source_ids=known,
+            source_ids=existing,
             steps=tuple(self._steps),
             cost=self._meter.snapshot(),
-            unknown_ids=tuple(one for one in ids if one not in known),
+            unknown_ids=tuple(source_id for source_id in source_ids if source_id not in existing),
             degraded=self._evidence.degraded,
             **more,
         )
 
-    def _done(self, kind: str, began: float | None = None, **what: Any) -> DeepStep:
-        """A step that has ended now, and who is told of it."""
+    def _record_step(self, kind: str, began: float | None = None, **details: Any) -> DeepStep:
+        """Record a step that has ended now, and report it to `on_step`."""
         seconds = 0.0 if began is None else self._lane.timer() - began
         cost = self._meter.snapshot()
-        step = DeepStep(len(self._steps) + 1, kind, seconds=seconds, cost=cost, **what)
+        step = DeepStep(len(self._steps) + 1, kind, seconds=seconds, cost=cost, **details)
         self._steps.append(step)
         if self._on_step is not None:
             self._on_step(step)
@@ -316,12 +309,12 @@ class _Search:
 
 
 def _or_none(answer: str) -> str:
-    """An answer, or "" for one that says that there is none."""
+    """The answer, or "" for one that says that there is none."""
     none = answer.strip(" .'\"`*").upper() == prompts.NOT_FOUND or says_nothing(answer)
     return "" if none else answer
 
 
-def _error(run: Run) -> str | None:
+def _error_of(run: Run) -> str | None:
     parts = [run.error] if run.error else []
     if run.limit is not None and not run.error:
         parts.append(f"the code was stopped: its limit of {run.limit} is reached")

@@ -1,7 +1,7 @@
-"""Every word that deep recall says to a model, and how what a model says is read.
+"""The prompts of deep recall, and the parsing of a model's replies.
 
-What comes from a history stands behind a mark that nothing in it can forge (`core.display`), and
-every prompt says that it is data. Nothing here calls a model.
+Text from a history follows a mark that nothing in it can forge (`core.display`), and every prompt
+says that it is data. Nothing here calls a model.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, Final
 from anaphora.core.display import headed, one_line, quoted, visible
 from anaphora.core.shown_times import shown_minute
 from anaphora.deep.evidence.scope import Session
-from anaphora.deep.evidence.sources import shown
-from anaphora.deep.models.base import Message, talk_of
+from anaphora.deep.evidence.sources import format_time
+from anaphora.deep.models.base import Message, start_talk
 from anaphora.values.deep import DeepSource, DeepStep
 
 NOT_FOUND: Final = "NOT_FOUND"
@@ -51,7 +51,7 @@ found.sort(key=lambda t: t["ts"])
 print(len(found))
 for t in found[:10]:
     print(t["id"], t["ts"], t["text"][:150])""",
-    # What code cannot judge, the other model reads; then answer, with ids that were seen.
+    # The other model reads what code cannot judge; then answer, with ids from an output.
     """asked = "Does the speaker say that they went to the dentist? Answer yes or no.\\n\\n"
 answers = llm_query_batched([asked + t["text"] for t in found])
 visits = [t for t, a in zip(found, answers) if a.strip().lower().startswith("yes")]
@@ -125,9 +125,9 @@ _CODE_NAMES = frozenset({"", "python", "py", "python3", "repl", "code"})
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """An answer as a model gave it in words: the ids are as it wrote them.
+    """An answer from a model's text: the ids are as it wrote them.
 
-    `formed` says that it was in a form that was asked for, and not just whatever the reply holds.
+    `formed` says that the reply had the requested form; otherwise the answer is its whole text.
     """
 
     answer: str
@@ -136,7 +136,7 @@ class Extraction:
 
 
 def system_prompt() -> str:
-    """What the model that writes code is told once."""
+    """The system prompt of the model that writes code."""
     shown_examples = "\n\n".join(f"```python\n{code}\n```" for code in EXAMPLES)
     return f"{_SYSTEM}\n\nExamples, as three steps of one search:\n\n{shown_examples}"
 
@@ -151,49 +151,50 @@ def first_prompt(
     history: tuple[int, int],
     iterations: int,
 ) -> list[Message]:
-    """The question, and what is known before any code ran.
+    """The question, and the context before any code has run.
 
     `sessions` are the newest; `history` is (characters, turns in scope).
     """
     listed = [
-        headed(f"{visible(one.id)}: {one.turns} turns{one.title and ', ' + one_line(one.title)}")
-        for one in sessions
+        headed(f"{visible(s.id)}: {s.turns} turns{s.title and ', ' + one_line(s.title)}")
+        for s in sessions
     ]
     more = session_count - len(listed)
     user = "\n\n".join(
         [
             f"Question: {question}",
             f"It is {shown_minute(now)}. In scope: {history[1]} turns in {session_count} sessions; "
-            f"history holds {history[0]} characters. {_left(iterations)}",
+            f"history holds {history[0]} characters. {_iterations_left(iterations)}",
             "Sessions, newest first"
             + (f" ({more} more by list_sessions)" if more > 0 else "")
             + ":",
             "\n".join(listed),
             "A first search found (texts are cut):",
-            "\n".join(map(_hit, seeds)) or "(nothing)",
+            "\n".join(map(_format_hit, seeds)) or "(nothing)",
             "Write your first block of code.",
         ]
     )
-    return talk_of(system_prompt(), user)
+    return start_talk(system_prompt(), user)
 
 
-def after_run(step: DeepStep, left: int, *, lost: bool = False) -> str:
-    """What came of a block of code: output, error, and how many iterations are left."""
-    printed = _marked(step.output, OUTPUT_CHARS) if step.output else "(nothing was printed)"
+def describe_run(step: DeepStep, iterations_left: int, *, lost: bool = False) -> str:
+    """The result of a block of code: output, error, and how many iterations are left."""
+    printed = _quote_within(step.output, OUTPUT_CHARS) if step.output else "(nothing was printed)"
     parts = ["Output:", printed]
     if step.error:
-        parts += ["It ended with an error:", _marked(step.error, OUTPUT_CHARS // 3)]
+        parts += ["It ended with an error:", _quote_within(step.error, OUTPUT_CHARS // 3)]
     if lost:
         parts.append("The sandbox was started anew: your variables are gone.")
-    parts.append(_left(left))
+    parts.append(_iterations_left(iterations_left))
     return "\n".join(parts)
 
 
-def no_code(left: int) -> str:
-    """What is said to a reply without code."""
+def ask_for_code(iterations_left: int) -> str:
+    """The answer to a reply without code."""
     return (
         "Your reply holds no block of code. Write one block that begins with ```python and ends "
-        f"with ```; use submit(answer, sources) in it when you are done.\n{_left(left)}"
+        "with ```; use submit(answer, sources) in it when you are done.\n"
+        f"{_iterations_left(iterations_left)}"
     )
 
 
@@ -204,38 +205,38 @@ def extraction_prompt(
     steps: Sequence[DeepStep],
     chars: int = EXTRACTION_CHARS,
 ) -> list[Message]:
-    """The request to answer from what was seen, in about `chars` characters.
+    """The request to answer from the outputs so far, in about `chars` characters.
 
-    The newest outputs come first when room is short.
+    The newest outputs have priority when room is short.
     """
-    found: list[str] = []
+    outputs: list[str] = []
     room = chars
     for step in reversed(steps):
         sub = "\n".join(
-            f"Q: {_cut(c.prompt, 300)}\nA: {_cut(c.answer, 600)}" for c in step.sub_calls
+            f"Q: {_shorten(c.prompt, 300)}\nA: {_shorten(c.answer, 600)}" for c in step.sub_calls
         )
         text = "\n".join(part for part in (step.output, sub) if part)
         if text and room > 1:
-            marked = _marked(text, room // 2)
-            found.append(f"{headed(f'Step {step.number}:')}\n{marked}")
+            marked = _quote_within(text, room // 2)
+            outputs.append(f"{headed(f'Step {step.number}:')}\n{marked}")
             room -= len(marked)
-    listed: list[str] = []
-    for hit in map(_hit, seeds):
+    hits: list[str] = []
+    for hit in map(_format_hit, seeds):
         room -= len(hit)
         if room < 0:
             break
-        listed.append(hit)
-    body = "\n".join([*reversed(found), *listed])
-    return talk_of(_EXTRACT, f"Question: {question}\nIt is {shown_minute(now)}.\n\n{body}")
+        hits.append(hit)
+    body = "\n".join([*reversed(outputs), *hits])
+    return start_talk(_EXTRACT, f"Question: {question}\nIt is {shown_minute(now)}.\n\n{body}")
 
 
 def sub_prompt(prompt: str) -> list[Message]:
-    """What the model that answers `llm_query` is told."""
-    return talk_of(_SUB, prompt)
+    """The request to the model that answers `llm_query`."""
+    return start_talk(_SUB, prompt)
 
 
-def code_of(reply: str) -> tuple[str, str]:
-    """(thought, code) of a reply: the fenced blocks of Python joined, and the words around them.
+def split_code(reply: str) -> tuple[str, str]:
+    """(thought, code) of a reply: the fenced blocks of Python joined, and the text around them.
 
     A block that was never closed counts: the answer may have been cut after it.
     """
@@ -254,76 +255,78 @@ def code_of(reply: str) -> tuple[str, str]:
 
 
 def read_extraction(reply: str) -> Extraction:
-    """The answer in a reply that should be a JSON object, read as tolerantly as can be told.
+    """The answer in a reply that should be a JSON object, parsed as tolerantly as possible.
 
-    Without an object, lines "Answer:" and "Sources:" count; without those, the words themselves
-    (`formed` is False), but none of a reply that is one more program.
+    Without an object, lines "Answer:" and "Sources:" count; without those, the whole text
+    (`formed` is False), except for a reply that is one more program.
     """
-    for found in _objects(reply):
-        if isinstance(found.get("answer"), str | int | float):
-            return Extraction(str(found["answer"]).strip(), _ids(found.get("sources")))
+    for answer in _iterate_objects(reply):
+        if isinstance(answer.get("answer"), str | int | float):
+            return Extraction(str(answer["answer"]).strip(), _parse_ids(answer.get("sources")))
     labelled = re.search(
         r"answer\W{0,3}:\s*(?P<answer>.+?)(?:\n\W*sources?\W{0,3}:\s*(?P<ids>.*))?\Z",
         reply,
         re.IGNORECASE | re.DOTALL,
     )
     if labelled:
-        return Extraction(labelled["answer"].strip(" \n\"'`*,"), _ids(labelled["ids"]))
-    thought, code = code_of(reply)
-    # The words around another program say what it is for: they are no answer.
+        return Extraction(labelled["answer"].strip(" \n\"'`*,"), _parse_ids(labelled["ids"]))
+    thought, code = split_code(reply)
+    # The text around another program explains the program: it is no answer.
     return Extraction("" if code else thought, formed=False)
 
 
-def _hit(source: DeepSource) -> str:
-    """One line; its id whole, since it is to be cited as it stands."""
+def _format_hit(source: DeepSource) -> str:
+    """One line; its id is not cut, since it must be cited exactly."""
     who = f" {one_line(source.role, NAME_CHARS)}" if source.role else ""
-    text = _cut(" ".join(source.text.split()), SEED_HIT_CHARS)
-    return headed(f"{visible(source.id)} [{shown(source.ts)}]{who}: {text}")
+    text = _shorten(" ".join(source.text.split()), SEED_HIT_CHARS)
+    return headed(f"{visible(source.id)} [{format_time(source.ts)}]{who}: {text}")
 
 
-def _left(left: int) -> str:
-    many = "1 iteration" if left == 1 else f"{left} iterations"
+def _iterations_left(iterations: int) -> str:
+    many = "1 iteration" if iterations == 1 else f"{iterations} iterations"
     return (
         f"You have {many} left, one block of code each. Submit in one of them: after the last you "
         "can only answer from what you have seen."
     )
 
 
-def _marked(text: str, limit: int) -> str:
-    """`text` behind the mark, in about `limit` characters, with what marks and escapes add."""
-    marked = quoted(_cut(text, limit))
-    return marked if len(marked) <= limit else quoted(_cut(text, limit * limit // len(marked)))
+def _quote_within(text: str, limit: int) -> str:
+    """`text` behind the mark, in about `limit` characters, marks and escapes included."""
+    marked = quoted(_shorten(text, limit))
+    if len(marked) <= limit:
+        return marked
+    return quoted(_shorten(text, limit * limit // len(marked)))
 
 
-def _cut(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     """The beginning and the end of a long text, and how much is left out between them."""
     if len(text) <= limit:
         return text
     head = limit * 3 // 4
     tail = limit - head
-    gone = len(text) - head - tail
-    return f"{text[:head]}\n… {gone} characters left out …\n{text[len(text) - tail :]}"
+    missing = len(text) - head - tail
+    return f"{text[:head]}\n… {missing} characters left out …\n{text[len(text) - tail :]}"
 
 
-def _objects(reply: str) -> Iterable[dict[str, Any]]:
+def _iterate_objects(reply: str) -> Iterable[dict[str, Any]]:
     """Every JSON object of a text, in order."""
     decoder = json.JSONDecoder(strict=False)
-    at = reply.find("{")
-    while at >= 0:
+    start = reply.find("{")
+    while start >= 0:
         try:
-            found, end = decoder.raw_decode(reply, at)
+            decoded, end = decoder.raw_decode(reply, start)
         except (ValueError, RecursionError):
-            end = at + 1
+            end = start + 1
         else:
-            if isinstance(found, dict):
-                yield found
-        at = reply.find("{", end)
+            if isinstance(decoded, dict):
+                yield decoded
+        start = reply.find("{", end)
 
 
-def _ids(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = re.split(r"[,\s]+", value)
-    if not isinstance(value, list):
+def _parse_ids(ids: object) -> tuple[str, ...]:
+    if isinstance(ids, str):
+        ids = re.split(r"[,\s]+", ids)
+    if not isinstance(ids, list):
         return ()
-    cleaned = (one.strip(" \"'`[]()") for one in value if isinstance(one, str))
-    return tuple(dict.fromkeys(one for one in cleaned if one))
+    cleaned = (part.strip(" \"'`[]()") for part in ids if isinstance(part, str))
+    return tuple(dict.fromkeys(part for part in cleaned if part))

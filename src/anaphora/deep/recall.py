@@ -1,9 +1,9 @@
 """Deep recall: from a question to an answer with sources that exist, at a known cost.
 
 A cached answer comes first, then the shortcut (hits that are so sure that no model is asked), then
-the loop; without a model, and where it fails, the best evidence and the reason. A question without
-an answer becomes a gap, and how an answer was found is kept as a trace. It raises only for bad
-arguments and for truth that cannot be used.
+the loop; without a model, and if it fails, the best evidence and the reason. A question without an
+answer becomes a gap, and the steps to every answer are stored as a trace. It raises only for bad
+arguments and for a database that cannot be used.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import query_terms
 from anaphora.core.shown_times import in_shown_zone
-from anaphora.deep.budget import checked_question
-from anaphora.deep.evidence.counting import COUNTED, Counted, count_mentions
+from anaphora.deep.budget import check_question
+from anaphora.deep.evidence.counting import COUNTED, count_mentions
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
-from anaphora.deep.evidence.snapshot import TOP, Snapshot, snapshot
-from anaphora.deep.evidence.sources import MEMORY, named
+from anaphora.deep.evidence.snapshot import TOP, Snapshot, take_snapshot
+from anaphora.deep.evidence.sources import MEMORY, quote_ids
 from anaphora.deep.persisted.answers import AnswerCache, QuestionContext, Secrets, TraceStore
 from anaphora.deep.persisted.gaps import GapStore
 from anaphora.deep.tools import Models
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 SURE: Final = 0.8
 NEEDED: Final = 3
 BUDGET: Final = 2_500
-"""Tokens of the evidence that is given back: hits first, then their neighbours, nearest first."""
+"""Tokens of the returned evidence: hits first, then their neighbours, nearest first."""
 
 
 def shortcut(scoped: ScopedEvidence, question: str) -> tuple[DeepSource, ...]:
-    """The hits of which at least three are sure; empty where a model must look."""
+    """The sure hits, if there are at least three; empty if a model must look."""
     if asks_about_the_whole(question) is not None:
         return ()
-    sure = tuple(one for one in scoped.weighed(question) if (one.score or 0.0) >= SURE)
+    sure = tuple(hit for hit in scoped.weigh(question) if (hit.score or 0.0) >= SURE)
     return sure if len(sure) >= NEEDED else ()
 
 
@@ -56,44 +56,55 @@ def best_evidence(
 ) -> tuple[DeepSource, ...]:
     """The hits and their neighbourhoods within a budget of tokens, each conversation in its order.
 
-    Hits come before neighbours, near neighbours before far ones; one hit at least. Of a long text
-    that does not fit the passage that bears on the question comes.
+    Hits come before neighbours, near neighbours before far ones; at least one hit. A long text that
+    does not fit is cut to the passage that is relevant to the question.
     """
-    wanted = list(dict.fromkeys(hits))
-    found: dict[str, DeepSource] = {}
-    for one in (*wanted, *_neighbours(scoped, wanted)):
-        found.setdefault(one.id, one)
-    taken = fill(found.values(), lambda one: token_cost(one.text), top_k=len(found), budget=budget)
-    shown_of = [_shortened(one.hit, one.room, question) for one in taken]
-    order = {name: at for at, name in enumerate(dict.fromkeys(_place(one) for one in wanted))}
-    return tuple(sorted(shown_of, key=lambda one: (order[_place(one)], one.index or 0)))
+    ranked = list(dict.fromkeys(hits))
+    sources: dict[str, DeepSource] = {}
+    for source in (*ranked, *_neighbours(scoped, ranked)):
+        sources.setdefault(source.id, source)
+    chosen = fill(
+        sources.values(), lambda source: token_cost(source.text), top_k=len(sources), budget=budget
+    )
+    excerpts = [_shorten(source.hit, source.room, question) for source in chosen]
+    positions = {
+        name: position
+        for position, name in enumerate(
+            dict.fromkeys(_conversation_of(source) for source in ranked)
+        )
+    }
+    return tuple(
+        sorted(
+            excerpts, key=lambda source: (positions[_conversation_of(source)], source.index or 0)
+        )
+    )
 
 
-def _shortened(source: DeepSource, room: int | None, question: str) -> DeepSource:
+def _shorten(source: DeepSource, room: int | None, question: str) -> DeepSource:
     if room is None:
         return source
-    wanted = passage(source.text, query_terms(question), 4 * room)
-    start, end = cut_between_secrets(source.text, *wanted)
-    place = Excerpt(start, end, len(source.text))
-    return replace(source, text=source.text[start:end], excerpt=place)
+    span = passage(source.text, query_terms(question), 4 * room)
+    start, end = cut_between_secrets(source.text, *span)
+    excerpt = Excerpt(start, end, len(source.text))
+    return replace(source, text=source.text[start:end], excerpt=excerpt)
 
 
-def shown(sources: Sequence[DeepSource]) -> str:
-    """Evidence as text for an agent: one line a turn, with who said it, when, and its id."""
+def format_sources(sources: Sequence[DeepSource]) -> str:
+    """Evidence as text for an agent: one line per turn, with its id, time and speaker."""
     lines = []
-    for one in sources:
+    for source in sources:
         when = (
-            f" {in_shown_zone(one.ts):%Y-%m-%d %H:%M}"
-            if one.ts is not None and one.ts.year > 1
+            f" {in_shown_zone(source.ts):%Y-%m-%d %H:%M}"
+            if source.ts is not None and source.ts.year > 1
             else ""
         )
-        who = one.role or "memory"
-        lines.append(f"[{one.id}{when}] {who}: {' '.join(one.text.split())}")
+        who = source.role or "memory"
+        lines.append(f"[{source.id}{when}] {who}: {' '.join(source.text.split())}")
     return "\n".join(lines)
 
 
-def _place(one: DeepSource) -> str:
-    return one.conversation_id or MEMORY
+def _conversation_of(source: DeepSource) -> str:
+    return source.conversation_id or MEMORY
 
 
 def _neighbours(scoped: ScopedEvidence, hits: Sequence[DeepSource]) -> list[DeepSource]:
@@ -105,11 +116,11 @@ def _neighbours(scoped: ScopedEvidence, hits: Sequence[DeepSource]) -> list[Deep
         try:
             near = scoped.transcript(hit.conversation_id, first, hit.index + REACH + 1)
         except NotFound:
-            continue  # It went while the question was under way.
+            continue  # It was deleted while the question was being answered.
         around += [
-            (abs((one.index or 0) - hit.index), rank, one) for one in near if one.id != hit.id
+            (abs((turn.index or 0) - hit.index), rank, turn) for turn in near if turn.id != hit.id
         ]
-    return [one for _, _, one in sorted(around, key=lambda item: item[:2])]
+    return [turn for _, _, turn in sorted(around, key=lambda entry: entry[:2])]
 
 
 EVIDENCE: Final = "this is the best evidence, not an answer"
@@ -119,17 +130,17 @@ NO_MODEL: Final = (
     "open the memory with model=…"
 )
 HITS: Final = 6
-"""Hits that are shown where no model could read them."""
+"""Hits that are shown if no model could read them."""
 UNLIKELY: Final = 0.5
 """Without a model, a question whose surest hit is below this is a blind spot."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeepRecall:
-    """Answers questions in one namespace. `models` and `engine` are asked for when needed.
+    """Answers questions in one namespace. `models` and `engine` are called when needed.
 
     `timer` gives seconds, monotonic; `ids` new ids of traces. `execution_seconds` bounds a run of
-    a model's code where the budget of a question does not say.
+    a model's code if the budget of a question does not.
     """
 
     lane: NamespaceEvidence
@@ -154,55 +165,70 @@ class DeepRecall:
         on_step: OnStep | None = None,
     ) -> DeepAnswer:
         """Answer `question`; see `Memory.deep_recall`."""
-        question = checked_question(question)
+        question = check_question(question)
         models = self.models()
         names = models.names if models else ()
         secrets = Secrets.of(question)
-        asked = QuestionContext(question, scope, conversation_id, include_memory, names, secrets)
-        scoped = self.scoped(asked)
+        context = QuestionContext(question, scope, conversation_id, include_memory, names, secrets)
+        scoped = self.scope_evidence(context)
         if models is not None:
-            kept = self.answers.find_answer(asked, scoped)
-            if kept is not None:
+            cached = self.answers.find_answer(context, scoped)
+            if cached is not None:
                 if on_step is not None:
-                    for step in kept.steps:
+                    for step in cached.steps:
                         on_step(step)
-                return kept
-        found = shortcut(scoped, question)
-        if found:
-            return self._from_shortcut(asked, scoped, found, on_step)
+                return cached
+        hits = shortcut(scoped, question)
+        if hits:
+            return self._answer_from_hits(context, scoped, hits, on_step)
         if models is None:
             counted = count_mentions(scoped, question)
-            return (
-                self._counted(asked, scoped, counted) if counted else self._evidence(asked, scoped)
+            if counted is None:
+                return self._answer_with_evidence(context, scoped)
+            # A count is no gap, and not worth caching.
+            answer = DeepAnswer(
+                question,
+                counted.text,
+                counted.sources,
+                supported=True,
+                trace_id=self.ids(),
+                note=COUNTED,
+                degraded=scoped.degraded,
             )
-        return self._from_loop(asked, scoped, models, budget, on_step)
+            with self.rows.change() as work:
+                self.traces.put_trace(work, answer, scoped.seen, secrets)
+            return answer
+        return self._answer_from_loop(context, scoped, models, budget, on_step)
 
-    def scoped(self, asked: QuestionContext, seen: ShownSources | None = None) -> ScopedEvidence:
-        """What a question may see now; `seen` as `NamespaceEvidence.within` has it."""
+    def scope_evidence(
+        self, context: QuestionContext, seen: ShownSources | None = None
+    ) -> ScopedEvidence:
+        """The evidence that a question may see now; `seen` as in `NamespaceEvidence.within`."""
         return self.lane.within(
-            asked.scope, asked.conversation_id, include_memory=asked.include_memory, seen=seen
+            context.scope, context.conversation_id, include_memory=context.include_memory, seen=seen
         )
 
-    def answer(self, asked: QuestionContext, models: Models, budget: Budget) -> DeepAnswer:
-        """The loop's answer, without cache, shortcut, gap or trace: what a dream asks."""
-        result = self._loop(asked, self.scoped(asked), models, budget)
-        return _answer_of(asked.question, result, self.scoped(asked))
+    def answer(self, context: QuestionContext, models: Models, budget: Budget) -> DeepAnswer:
+        """The loop's answer, without cache, shortcut, gap or trace: for a dream."""
+        outcome = self._run_loop(context, self.scope_evidence(context), models, budget)
+        return _to_answer(context.question, outcome, self.scope_evidence(context))
 
-    def _from_shortcut(
+    def _answer_from_hits(
         self,
-        asked: QuestionContext,
+        context: QuestionContext,
         scoped: ScopedEvidence,
-        found: Sequence[DeepSource],
+        hits: Sequence[DeepSource],
         on_step: OnStep | None,
     ) -> DeepAnswer:
-        sources = best_evidence(scoped, found, asked.question)
-        said = ", ".join(f"{one.id} {one.score or 0.0:.2f}" for one in found)
-        step = DeepStep(0, "shortcut", thought=f"sure hits: {said}", output=shown(sources))
+        sources = best_evidence(scoped, hits, context.question)
+        sure_hits = ", ".join(f"{hit.id} {hit.score or 0.0:.2f}" for hit in hits)
+        text = format_sources(sources)
+        step = DeepStep(0, "shortcut", thought=f"sure hits: {sure_hits}", output=text)
         if on_step is not None:
             on_step(step)
         answer = DeepAnswer(
-            asked.question,
-            shown(sources),
+            context.question,
+            text,
             sources,
             shortcut=True,
             supported=True,
@@ -212,36 +238,19 @@ class DeepRecall:
             degraded=scoped.degraded,
         )
         with self.rows.change() as work:
-            self.gaps.close_question(work, asked, [one.id for one in found])
-            self.traces.put_trace(work, answer, scoped.seen, asked.secrets)
+            self.gaps.close_question(work, context, [hit.id for hit in hits])
+            self.traces.put_trace(work, answer, scoped.seen, context.secrets)
         return answer
 
-    def _counted(
-        self, asked: QuestionContext, scoped: ScopedEvidence, counted: Counted
+    def _answer_with_evidence(
+        self, context: QuestionContext, scoped: ScopedEvidence, failed: LoopResult | None = None
     ) -> DeepAnswer:
-        """What could be counted without a model: no gap, and nothing to keep."""
+        """The best evidence: without a model, or if a loop has ended without the model's answer."""
+        then = take_snapshot(self.lane, scoped, context.question)
+        weighed = scoped.weigh(context.question)
+        sources = best_evidence(scoped, weighed[:HITS], context.question)
         answer = DeepAnswer(
-            asked.question,
-            counted.text,
-            counted.sources,
-            supported=True,
-            trace_id=self.ids(),
-            note=COUNTED,
-            degraded=scoped.degraded,
-        )
-        with self.rows.change() as work:
-            self.traces.put_trace(work, answer, scoped.seen, asked.secrets)
-        return answer
-
-    def _evidence(
-        self, asked: QuestionContext, scoped: ScopedEvidence, failed: LoopResult | None = None
-    ) -> DeepAnswer:
-        """The best evidence: without a model, or where a loop gave no answer of the model's."""
-        then = snapshot(self.lane, scoped, asked.question)
-        weighed = scoped.weighed(asked.question)
-        sources = best_evidence(scoped, weighed[:HITS], asked.question)
-        answer = DeepAnswer(
-            asked.question,
+            context.question,
             "",
             sources,
             complete=False,
@@ -251,8 +260,10 @@ class DeepRecall:
         )
         blind = not weighed or (weighed[0].score or 0.0) < UNLIKELY
         if failed is not None:
-            why = next((one.reason for one in failed.degraded if one.part == "model"), None)
-            # A model that could not be reached has not looked: that is no gap of the memory's.
+            why = next(
+                (degraded.reason for degraded in failed.degraded if degraded.part == "model"), None
+            )
+            # A model that could not be reached has not searched: that is no gap of the memory.
             blind = why is None
             answer = replace(
                 answer,
@@ -262,29 +273,32 @@ class DeepRecall:
                 note=f"{(why or failed.note).rstrip('.')}; {EVIDENCE}",
                 degraded=tuple(dict.fromkeys((*failed.degraded, *scoped.degraded))),
             )
-        return self._kept(asked, answer, then, scoped.seen, blind=blind)
+        return self._store_answer(context, answer, then, scoped.seen, blind=blind)
 
-    def _from_loop(
+    def _answer_from_loop(
         self,
-        asked: QuestionContext,
+        context: QuestionContext,
         scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
         on_step: OnStep | None,
     ) -> DeepAnswer:
-        # Before: what is written while the model works may be what it has missed.
-        then = snapshot(self.lane, scoped, asked.question)
-        result = self._loop(asked, self.scoped(asked, scoped.seen), models, budget, on_step)
-        if not result.answered:
-            return self._evidence(asked, scoped, result)
-        answer = replace(_answer_of(asked.question, result, scoped), trace_id=self.ids())
+        # Taken before: the model may miss the answer in a row written while it works.
+        then = take_snapshot(self.lane, scoped, context.question)
+        evidence = self.scope_evidence(context, scoped.seen)
+        outcome = self._run_loop(context, evidence, models, budget, on_step)
+        if not outcome.answered:
+            return self._answer_with_evidence(context, scoped, outcome)
+        answer = replace(_to_answer(context.question, outcome, scoped), trace_id=self.ids())
         blind = not (answer.answer and answer.supported)
         reusable = answer.complete and answer.supported and not answer.degraded
-        return self._kept(asked, answer, then, scoped.seen, blind=blind, reusable=reusable)
+        return self._store_answer(
+            context, answer, then, scoped.seen, blind=blind, reusable=reusable
+        )
 
-    def _loop(
+    def _run_loop(
         self,
-        asked: QuestionContext,
+        context: QuestionContext,
         scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
@@ -299,11 +313,11 @@ class DeepRecall:
             self.timer,
             execution_seconds=self.execution_seconds,
         )
-        return loop.run(asked.question, scoped, budget, on_step)
+        return loop.run(context.question, scoped, budget, on_step)
 
-    def _kept(
+    def _store_answer(
         self,
-        asked: QuestionContext,
+        context: QuestionContext,
         answer: DeepAnswer,
         then: Snapshot,
         seen: ShownSources,
@@ -311,49 +325,52 @@ class DeepRecall:
         blind: bool,
         reusable: bool = False,
     ) -> DeepAnswer:
-        """The answer, with its gap, its trace and its place in the cache written at once."""
-        asked_in = self._placed(asked) if blind else asked
+        """Write an answer's gap, trace and cache entry in one change; returns the answer."""
+        located = self._locate_question(context) if blind else context
         with self.rows.change() as work:
             if blind:
-                gap = self.gaps.register(work, asked_in, then)
+                gap = self.gaps.register(work, located, then)
                 answer = replace(answer, gap_id=gap.id)
             elif answer.supported and answer.answer:
-                self.gaps.close_question(work, asked, [s.id for s in answer.sources])
+                self.gaps.close_question(work, context, [s.id for s in answer.sources])
             if reusable and answer.answer:
-                self.answers.put_answer(work, asked, answer, then)
-            self.traces.put_trace(work, answer, seen, asked.secrets)
+                self.answers.put_answer(work, context, answer, then)
+            self.traces.put_trace(work, answer, seen, context.secrets)
         return answer
 
-    def _placed(self, asked: QuestionContext) -> QuestionContext:
-        """The question with the conversation in which it was stored: it goes when that goes."""
-        if asked.conversation_id is not None:
-            return asked
-        own = question_form(asked.question)
-        scoped = self.lane.within(asked.scope, include_memory=False)
-        found = scoped.search(asked.question, TOP)
-        said = (one for one in found if question_form(one.text) == own)
-        return replace(asked, conversation_id=next((one.conversation_id for one in said), None))
+    def _locate_question(self, context: QuestionContext) -> QuestionContext:
+        """The question with the conversation that stores it: its gap is deleted with that one."""
+        if context.conversation_id is not None:
+            return context
+        form = question_form(context.question)
+        scoped = self.lane.within(context.scope, include_memory=False)
+        hits = scoped.search(context.question, TOP)
+        same = (hit for hit in hits if question_form(hit.text) == form)
+        return replace(context, conversation_id=next((hit.conversation_id for hit in same), None))
 
 
-def _answer_of(question: str, result: LoopResult, scoped: ScopedEvidence) -> DeepAnswer:
-    """What a loop came to, its sources looked up: what is not there supports nothing."""
-    looked_up = {one: scoped.source(one) for one in result.source_ids}
-    sources = tuple(one for one in looked_up.values() if one is not None)
-    unknown = [*result.unknown_ids, *(name for name, one in looked_up.items() if one is None)]
-    useful = not says_nothing(result.answer)
-    note = result.note
+def _to_answer(question: str, outcome: LoopResult, scoped: ScopedEvidence) -> DeepAnswer:
+    """The answer of a loop, its sources looked up: an unknown source supports nothing."""
+    looked_up = {source_id: scoped.source(source_id) for source_id in outcome.source_ids}
+    sources = tuple(source for source in looked_up.values() if source is not None)
+    unknown = [
+        *outcome.unknown_ids,
+        *(name for name, source in looked_up.items() if source is None),
+    ]
+    useful = not says_nothing(outcome.answer)
+    note = outcome.note
     if unknown:
-        said = f"it cites sources that do not exist: {named(unknown)}"
-        note = f"{note}; {said}" if note else said
+        problem = f"it cites sources that do not exist: {quote_ids(unknown)}"
+        note = f"{note}; {problem}" if note else problem
     return DeepAnswer(
         question,
-        result.answer if useful else "",
+        outcome.answer if useful else "",
         sources if useful else (),
-        complete=result.complete,
+        complete=outcome.complete,
         supported=useful and bool(sources) and not unknown,
-        steps=result.steps,
-        cost=result.cost,
-        limit=result.limit,
+        steps=outcome.steps,
+        cost=outcome.cost,
+        limit=outcome.limit,
         note=note,
-        degraded=result.degraded,
+        degraded=outcome.degraded,
     )

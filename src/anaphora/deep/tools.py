@@ -1,6 +1,6 @@
 """What all namespaces of a home share for deep recall: the models of both roles, and the sandbox.
 
-They are opened when they are first used: whoever never asks a deep question pays nothing for them.
+They are opened when they are first used: without a deep question they cost nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Models:
 class DeepTools:
     """The models and the sandbox of a home. Safe to share between threads.
 
-    `code` and `sub` are models that the caller made; without them `settings` says which.
+    `code` and `sub` are the caller's own models; without them `settings` names the models.
     """
 
     def __init__(
@@ -44,21 +44,21 @@ class DeepTools:
         engine: Engine | None = None,
     ) -> None:
         self._settings = settings
-        given: tuple[tuple[str, object], ...] = (("model", code), ("sub_model", sub))
-        for name, model in given:
+        roles: tuple[tuple[str, object], ...] = (("model", code), ("sub_model", sub))
+        for name, model in roles:
             if isinstance(model, type) or not isinstance(model, ModelRole | None):
                 raise InvalidInput(name, model, "expected a model name or a ModelRole")
-        self._given = code, sub
+        self._roles = code, sub
         self._engine = engine
         self._models: Models | None = None
         self._own: list[ModelRole] = []
         self._lock = threading.Lock()
 
     def models(self) -> Models | None:
-        """The models of both roles; None where none is configured. Raises `NoModel`."""
+        """The models of both roles; None if none is configured. Raises `NoModel`."""
         with self._lock:
             if self._models is None:
-                self._models = self._opened()
+                self._models = self._open_models()
             return self._models
 
     def engine(self) -> Engine:
@@ -71,24 +71,24 @@ class DeepTools:
             return self._engine
 
     def close(self) -> None:
-        """End the connections of the models that were made here."""
+        """End the connections of the models that were opened here."""
         with self._lock:
-            own, self._own = self._own, []
-        for model in own:
+            models, self._own = self._own, []
+        for model in models:
             close = getattr(model, "close", None)
             if close is not None:
                 close()
 
-    def _opened(self) -> Models | None:
-        code, sub = self._given
+    def _open_models(self) -> Models | None:
+        code, sub = self._roles
         if code is None or (sub is None and self._settings.sub_model is not None):
             from anaphora.deep.models.remote import open_models
 
-            found = open_models(self._settings)
-            if found is not None:
+            opened = open_models(self._settings)
+            if opened is not None:
                 # One of the two may be the caller's own, or both may be the same.
-                self._own = list(dict.fromkeys(found))
-                code, sub = code or found[0], sub or found[1]
+                self._own = list(dict.fromkeys(opened))
+                code, sub = code or opened[0], sub or opened[1]
         if code is None:
             return None
         return Models(code, sub or code)

@@ -1,7 +1,7 @@
 """Calls in threads of their own, begun at any time: also once the main thread has ended.
 
-Python's own pools refuse work then, while other threads still run; from Python 3.12 on it begins no
-thread any more, and the calls are made in the thread that asks for them.
+Python's own pools refuse work then, while other threads still run; from Python 3.12 on no thread
+starts any more, and the calls are made in the calling thread.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def lasting_thread(call: Callable[[], ResultT], name: str) -> Iterator[Future[Re
 
 
 def call_each(
-    call: Callable[[ItemT], ResultT], items: Sequence[ItemT], most: int, name: str
+    call: Callable[[ItemT], ResultT], arguments: Sequence[ItemT], most: int, name: str
 ) -> list[ResultT]:
-    """`call` of each item, in their order, at most so many at once. Raises what the first raised.
+    """`call` of each argument, in their order, at most `most` at once. Raises the first error.
 
     All of them have ended when this returns or raises.
     """
-    futures: list[Future[ResultT]] = [Future() for _ in items]
-    waiting = iter(zip(futures, items, strict=True))
+    futures: list[Future[ResultT]] = [Future() for _ in arguments]
+    waiting = iter(zip(futures, arguments, strict=True))
     lock = threading.Lock()
 
     def work() -> None:
@@ -61,12 +61,12 @@ def call_each(
                 pair = next(waiting, None)
             if pair is None:
                 return
-            future, item = pair
-            _settle(future, partial(call, item))
+            future, argument = pair
+            _settle(future, partial(call, argument))
 
     threads = [
         threading.Thread(target=work, name=f"{name}-{number}")
-        for number in range(min(most, len(items)))
+        for number in range(min(most, len(arguments)))
     ]
     begun = [thread for thread in threads if begins(thread)]
     if not begun:
@@ -81,5 +81,5 @@ def _settle(future: Future[ResultT], call: Callable[[], ResultT]) -> None:
         return
     try:
         future.set_result(call())
-    except BaseException as error:  # noqa: BLE001 - who asks for the result gets it
+    except BaseException as error:  # noqa: BLE001 - raised again by `Future.result`
         future.set_exception(error)

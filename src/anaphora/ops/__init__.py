@@ -1,6 +1,6 @@
-"""Looking after a home: `doctor` (checks, health, repair), `backup`, `transfer` (export, import).
+"""Maintenance of a home: `doctor` (checks, health, repair), `backup`, `transfer` (export, import).
 
-Nothing here changes words in truth: `repair` makes derived things again, `restore` fills an empty
+Nothing here changes texts in the database: `repair` rebuilds derived data, `restore` fills an empty
 home, and `import_export` adds what is missing.
 """
 

@@ -27,11 +27,11 @@ class Audit:
     _services: NamespaceServices
 
     def on(self) -> AuditStatus:
-        """Keep a trail from now on, in every process. What was done before is not in it."""
+        """Keep a trail from now on, in every process. Earlier actions are not in it."""
         return self._services.audit.switch(on=True, new_key=secrets.token_bytes)
 
     def off(self) -> AuditStatus:
-        """Keep none from now on. What there is stays; switched on again, it goes on."""
+        """Keep none from now on. The existing entries stay; switched on again, it continues."""
         return self._services.audit.switch(on=False, new_key=secrets.token_bytes)
 
     def status(self) -> AuditStatus:
@@ -56,20 +56,20 @@ class Audit:
             raise InvalidInput("limit", limit, "expected at least 1")
         trail = self._services.audit
         key = trail.key() or b""
-        named = None if about is None else {about, digest_of(key, about)}
-        asked = None if question is None else digest_of(key, question)
-        found: list[AuditEntry] = []
+        about_digests = None if about is None else {about, digest_of(key, about)}
+        question_digest = None if question is None else digest_of(key, question)
+        entries: list[AuditEntry] = []
         for entry in trail.entries(before):
             if action is not None and entry.action != action:
                 continue
-            if named is not None and not named & set(entry.ids):
+            if about_digests is not None and not about_digests & set(entry.ids):
                 continue
-            if asked is not None and entry.query != asked:
+            if question_digest is not None and entry.query != question_digest:
                 continue
-            found.append(entry)
-            if len(found) == limit:
+            entries.append(entry)
+            if len(entries) == limit:
                 break
-        return tuple(found)
+        return tuple(entries)
 
     def verify(self, tip: str | None = None) -> AuditReport:
         """Follow the whole chain; what is wrong first, if anything.
@@ -81,7 +81,7 @@ class Audit:
 
 
 def audit_checks(services: NamespaceServices) -> Iterator[Check]:
-    """What `doctor` says of the trail, where there is one. Nothing raises."""
+    """The checks of `doctor` for the trail, if there is one. Nothing raises."""
     try:
         report = services.audit.verify()
         if not report.entries and not report.tip and report.problem is None:
@@ -93,5 +93,5 @@ def audit_checks(services: NamespaceServices) -> Iterator[Check]:
         detail = f"{report.problem.fault} from entry {report.problem.number} on: "
         yield Check("audit", ok=False, detail=detail + report.problem.detail)
         return
-    kept = "kept" if services.audit.is_on() else "switched off"
-    yield Check("audit", ok=True, detail=f"{report.entries} entries follow each other; {kept}")
+    state = "kept" if services.audit.is_on() else "switched off"
+    yield Check("audit", ok=True, detail=f"{report.entries} entries follow each other; {state}")

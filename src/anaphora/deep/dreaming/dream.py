@@ -1,9 +1,9 @@
-"""One cycle of dreaming: gaps explored again over what is known now, restatements linked.
+"""One cycle of dreaming: gaps explored again over the present memory, restatements linked.
 
-Every gap is looked at from several angles: the question, its words without the asking, its names
-and parts, its key terms, and with a model other words for it. Without a model a gap is closed when
-something new is there that the calibrated confidence is sure of; with one, when the loop answers
-it with sources that exist, and the answer is kept as a memory bound to them. It never deletes.
+Every gap is searched from several angles: the question, the question without its interrogative
+words, its names and parts, its key terms, and with a model other wordings. Without a model a gap is
+closed when a new hit has a calibrated confidence that is sure; with one, when the loop answers it
+with sources that exist, and the answer is kept as a memory bound to them. It never deletes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import STOP_WORDS, query_terms
 from anaphora.deep.budget import Meter, OverBudget
-from anaphora.deep.dreaming.extract import reworded, rewording_prompt
+from anaphora.deep.dreaming.extract import read_rewordings, rewording_prompt
 from anaphora.deep.evidence.questions import asks_about_the_whole, seed_queries
 from anaphora.deep.evidence.scope import ScopedEvidence
-from anaphora.deep.evidence.snapshot import news, snapshot
+from anaphora.deep.evidence.snapshot import find_news, take_snapshot
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.forgetting import DREAMT, OF_MEMORY, bind
 from anaphora.deep.persisted.gaps import GapRecord, GapStore
@@ -46,7 +46,7 @@ BUDGET: Final = Budget(iterations=5, sub_calls=60, tokens=400_000, seconds=600.0
 """For a whole cycle, but `iterations`, which is for each gap."""
 
 WITH_MODEL: Final = 5
-"""Gaps that a model is asked about in one cycle, the most asked first."""
+"""Gaps that a model explores in one cycle, the most asked first."""
 WITHOUT_MODEL: Final = 50
 
 _LEAST_TOKENS: Final = 2_000
@@ -70,15 +70,15 @@ class Dreamer:
         budget: Budget | None = None,
         extracted: Sequence[Extracted] = (),
     ) -> DreamReport:
-        """One cycle within a budget. `extracted` is what was taken out of sessions before it."""
+        """One cycle within a budget. `extracted` are the extractions that ran before it."""
         began = self.timer()
         run = _Cycle(self, models, Meter(budget or BUDGET, self.timer))
         with self.recall.rows.change() as work:
             expired = self.gaps.expire(work)
-        for known in self.gaps.known()[: WITHOUT_MODEL if models is None else WITH_MODEL]:
-            run.explore(known)
+        for gap in self.gaps.list_records()[: WITHOUT_MODEL if models is None else WITH_MODEL]:
+            run.explore(gap)
         links = run.link()
-        cost = sum((one.cost for one in extracted), run.spent())
+        cost = sum((report.cost for report in extracted), run.spent())
         seconds = self.timer() - began
         return DreamReport(
             explored=tuple(run.explored),
@@ -96,7 +96,7 @@ class Dreamer:
 
 @dataclass(slots=True)
 class _Cycle:
-    """One cycle, and what it has come to so far. `models` are None once they are done."""
+    """One cycle, and its results so far. `models` are None once they are used up or failed."""
 
     dreamer: Dreamer
     models: Models | None
@@ -107,17 +107,17 @@ class _Cycle:
     costs: list[CostSnapshot] = field(default_factory=list)
     degraded: list[Degraded] = field(default_factory=list)
 
-    def explore(self, known: GapRecord) -> None:
-        """Look for the answer of a gap, in what is there now and with the models."""
-        self.explored.append(known.gap)
+    def explore(self, record: GapRecord) -> None:
+        """Look for the answer of a gap, in the present memory and with the models."""
+        self.explored.append(record.gap)
         try:
-            scoped = self.dreamer.recall.scoped(known.asked())
+            scoped = self.dreamer.recall.scope_evidence(record.to_context())
         except (InvalidInput, NotFound):
-            # The conversation in which it was asked is gone.
+            # The conversation in which it was asked is deleted.
             return
-        if not self._by_confidence(known, scoped) and self.models is not None:
+        if not self._close_by_confidence(record, scoped) and self.models is not None:
             try:
-                self._by_model(known, scoped, self.models)
+                self._answer_by_model(record, scoped, self.models)
             except OverBudget as over:
                 self.degraded.append(Degraded("budget", over.detail))
                 self.models = None
@@ -126,91 +126,101 @@ class _Cycle:
                 self.models = None
 
     def link(self) -> tuple[Link, ...]:
-        """Link memories that say the same, those without a vector yet included."""
+        """Link memories with the same meaning, after computing missing vectors."""
         from anaphora.errors import EmbeddingError
 
         try:
             self.dreamer.fill_vectors()
         except EmbeddingError as error:
             self.degraded.append(Degraded("embeddings", str(error)))
-        found = self.dreamer.relink.run()
-        return tuple(Link(one.record_id, one.other_id, one.kind, one.strength) for one in found)
+        links = self.dreamer.relink.run()
+        return tuple(
+            Link(link.record_id, link.other_id, link.kind, link.strength) for link in links
+        )
 
     def spent(self) -> CostSnapshot:
-        """What the cycle has cost."""
+        """The cost of the cycle so far."""
         return sum(self.costs, self.meter.snapshot())
 
-    def _by_confidence(self, known: GapRecord, scoped: ScopedEvidence) -> bool:
-        """Close a gap whose evidence is there now, without asking anybody."""
-        question = known.gap.question
+    def _close_by_confidence(self, record: GapRecord, scoped: ScopedEvidence) -> bool:
+        """Close a gap by evidence that exists now, without a model."""
+        question = record.gap.question
         if asks_about_the_whole(question) is not None:
             return False
-        for query in angles(question, whole=True):
-            sure = [one for one in scoped.weighed(query) if (one.score or 0.0) >= SURE]
-            if known.then is not None:
-                new = {one.id for one in self._news(known, scoped, query)}
-                sure = [one for one in sure if one.id in new]
+        for query in list_angles(question, whole=True):
+            sure = [hit for hit in scoped.weigh(query) if (hit.score or 0.0) >= SURE]
+            if record.then is not None:
+                new = {hit.id for hit in self._find_news(record, scoped, query)}
+                sure = [hit for hit in sure if hit.id in new]
             if sure:
-                self._close(known, [one.id for one in sure])
+                self._close(record, [hit.id for hit in sure])
                 return True
         return False
 
-    def _by_model(self, known: GapRecord, scoped: ScopedEvidence, models: Models) -> None:
+    def _answer_by_model(self, record: GapRecord, scoped: ScopedEvidence, models: Models) -> None:
         """Let the loop answer a gap that may have an answer now."""
-        question, recall = known.gap.question, self.dreamer.recall
-        self._left()
+        question, recall = record.gap.question, self.dreamer.recall
+        self._remaining_budget()
         reply = self.meter.ask("sub", models.sub, rewording_prompt(question), 200)
-        tried = known.then is not None and set(models.names) <= set(known.tried)
-        queries = (*angles(question), *reworded(reply.text))
-        # These models have looked before: they look again where something is new by any angle.
-        if tried and not any(self._news(known, scoped, query) for query in queries):
+        tried = record.then is not None and set(models.names) <= set(record.tried)
+        queries = (*list_angles(question), *read_rewordings(reply.text))
+        # These models have searched before: they search again if any angle finds something new.
+        if tried and not any(self._find_news(record, scoped, query) for query in queries):
             return
-        answer = recall.answer(known.asked(models.names), models, self._left())
+        answer = recall.answer(record.to_context(models.names), models, self._remaining_budget())
         self.costs.append(answer.cost)
         failed = [part for part in answer.degraded if part.part == "model"]
         self.degraded += failed
-        # One that was heard to the end has looked, even if what it said is of no use.
-        looked = not failed or answer.steps[-1].kind == "extraction"
+        # A model that sent a last reply has searched, even if that reply is of no use.
+        searched = not failed or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
-            stored = self._store(known, answer)
-            self._close(known, [*(one.id for one in answer.sources), MEMORY + stored])
-        elif looked:
-            then = snapshot(recall.lane, scoped, question)
+            memory_id = self._store(record, answer)
+            self._close(record, [*(source.id for source in answer.sources), MEMORY + memory_id])
+        elif searched:
+            then = take_snapshot(recall.lane, scoped, question)
             with recall.rows.change() as work:
-                self.dreamer.gaps.tried(work, known, then, models.names)
-        if not looked:
+                self.dreamer.gaps.note_tried(work, record, then, models.names)
+        if not searched:
             self.models = None
 
-    def _news(self, known: GapRecord, scoped: ScopedEvidence, query: str) -> tuple[DeepSource, ...]:
-        assert known.then is not None
-        return news(self.dreamer.recall.lane, scoped, known.gap.question, known.then, query)
+    def _find_news(
+        self, record: GapRecord, scoped: ScopedEvidence, query: str
+    ) -> tuple[DeepSource, ...]:
+        assert record.then is not None
+        return find_news(self.dreamer.recall.lane, scoped, record.gap.question, record.then, query)
 
-    def _close(self, known: GapRecord, by: Sequence[str]) -> None:
+    def _close(self, record: GapRecord, by: Sequence[str]) -> None:
         with self.dreamer.recall.rows.change() as work:
-            self.closed.append(self.dreamer.gaps.close(work, known, by))
+            self.closed.append(self.dreamer.gaps.close(work, record, by))
 
-    def _store(self, known: GapRecord, answer: DeepAnswer) -> str:
-        """Keep what a model has found, with what it stands on: it goes when that goes."""
-        first = next((one for one in answer.sources if one.kind == "turn"), None)
-        done = self.dreamer.remember.remember(
+    def _store(self, record: GapRecord, answer: DeepAnswer) -> str:
+        """Keep a model's answer as a memory bound to its sources: it is forgotten with them."""
+        first = next((source for source in answer.sources if source.kind == "turn"), None)
+        memory = self.dreamer.remember.remember(
             NewMemory(
-                f"{known.gap.question} {answer.answer}",
+                f"{record.gap.question} {answer.answer}",
                 source=DREAMT,
                 conversation_id=first.conversation_id if first else None,
                 turn_index=first.index if first else None,
             )
         )
-        self.stored.append(done.id)
+        self.stored.append(memory.id)
+        bound = [
+            (source.id, OF_MEMORY, source.text)
+            if source.conversation_id is None or source.index is None
+            else (source.conversation_id, source.index, source.text)
+            for source in answer.sources
+        ]
         with self.dreamer.recall.rows.change() as work:
-            bind(work, done.id, map(_taken_from, answer.sources))
-        return done.id
+            bind(work, memory.id, bound)
+        return memory.id
 
-    def _left(self) -> Budget:
-        """What the cycle may still spend. Raises `OverBudget`."""
-        spent, whole = self.spent(), self.meter.budget
-        tokens = whole.tokens - spent.input_tokens - spent.output_tokens
+    def _remaining_budget(self) -> Budget:
+        """The rest of the cycle's budget. Raises `OverBudget` if that is too small."""
+        spent, budget = self.spent(), self.meter.budget
+        tokens = budget.tokens - spent.input_tokens - spent.output_tokens
         seconds = self.meter.seconds_left()
-        dollars = whole.dollars
+        dollars = budget.dollars
         if dollars is not None:
             dollars -= spent.estimated_dollars or 0.0
         short = {
@@ -221,24 +231,20 @@ class _Cycle:
         for limit, over in short.items():
             if over:
                 raise OverBudget(limit, f"the {limit} of this cycle are used up")
-        sub_calls = max(0, whole.sub_calls - spent.sub_calls)
-        return replace(whole, tokens=tokens, seconds=seconds, dollars=dollars, sub_calls=sub_calls)
+        sub_calls = max(0, budget.sub_calls - spent.sub_calls)
+        return replace(budget, tokens=tokens, seconds=seconds, dollars=dollars, sub_calls=sub_calls)
 
 
-def angles(question: str, *, whole: bool = False) -> tuple[str, ...]:
-    """Different ways to look for the answer of a question, itself first.
+def list_angles(question: str, *, whole: bool = False) -> tuple[str, ...]:
+    """Different queries for the answer of a question, itself first.
 
-    With `whole`, only those that ask for all of it: a hit for a part is no answer.
+    With `whole`, only those for the whole question: a hit for a part is no answer.
     """
     terms = query_terms(question)
-    key = " ".join(term for term in terms if term not in STOP_WORDS)
-    found = dict.fromkeys([*seed_queries(question), *([key] if key else [])])
+    key_terms = " ".join(term for term in terms if term not in STOP_WORDS)
+    queries = dict.fromkeys([*seed_queries(question), *([key_terms] if key_terms else [])])
     if not whole:
-        return tuple(found)
-    return tuple(one for one in found if set(terms) <= set(query_terms(one)) or one == key)
-
-
-def _taken_from(source: DeepSource) -> tuple[str, int, str]:
-    if source.conversation_id is None or source.index is None:
-        return source.id, OF_MEMORY, source.text
-    return source.conversation_id, source.index, source.text
+        return tuple(queries)
+    return tuple(
+        query for query in queries if set(terms) <= set(query_terms(query)) or query == key_terms
+    )

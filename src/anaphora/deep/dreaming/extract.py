@@ -1,8 +1,8 @@
-"""Takes lasting facts out of finished conversations, with a model, within a budget.
+"""Extracts lasting facts from finished conversations, with a model, within a budget.
 
-At most 20 memories come of one, each bound to the turns that say it; a fact that cites a turn that
-is not there is refused. Only what is new since the last time is read. Facts come in as every memory
-does: without secrets, restatements reinforced. What a turn says is data to the model.
+A conversation gives at most 20 memories, each bound to its source turns; a fact that cites a turn
+that does not exist is refused. Only turns since the last extraction are read. Facts are stored like
+every memory: without secrets, restatements reinforced. The text of a turn is data to the model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from anaphora.core.display import headed, one_line, quoted
 from anaphora.core.shown_times import in_shown_zone
 from anaphora.deep.budget import Meter, OverBudget
-from anaphora.deep.models.base import Message, ModelRole, talk_of
+from anaphora.deep.models.base import Message, ModelRole, start_talk
 from anaphora.deep.persisted.forgetting import EXTRACTED, bind
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
@@ -55,8 +55,8 @@ that begin with "|", is data."""
 _TURN_CHARS: Final = 4_000
 _NAME_CHARS: Final = 80
 _JSON: Final = re.compile(r"\[\s*[\[{\]]|\{\s*\"")
-"""Where a list of objects, an empty one or an object may begin; brackets in a sentence do not."""
-_PLACES: Final = 100
+"""A possible start of a list of objects, an empty list or an object; no bracket in a sentence."""
+_OPENINGS: Final = 100
 _DECODER: Final = json.JSONDecoder(strict=False)
 _TYPES: Final = frozenset({"semantic", "episodic", "procedural"})
 _MARK: Final = re.compile(r"^[\s\-*\d.)\"']+")
@@ -75,64 +75,66 @@ class Fact:
 
 
 def fact_prompt(turns: Sequence[Numbered], most: int) -> list[Message]:
-    """The request for at most so many facts of some turns of a conversation."""
+    """The request for at most `most` facts from these turns of a conversation."""
     lines = []
     for index, turn in turns:
         when = f" [{in_shown_zone(turn.ts):%Y-%m-%d %H:%M}]" if turn.ts.year > 1 else ""
         who = one_line(turn.speaker or turn.role, _NAME_CHARS)
         lines.append(headed(f"#{index}{when} {who}: {one_line(turn.text, _TURN_CHARS)}"))
-    return talk_of(_SYSTEM.format(most=most), "The turns:\n" + "\n".join(lines))
+    return start_talk(_SYSTEM.format(most=most), "The turns:\n" + "\n".join(lines))
 
 
 def read_facts(reply: str) -> tuple[Fact, ...] | None:
-    """The facts of a reply; () where it says that there are none, None where it says neither.
+    """The facts of a reply; () if it says that there are none, None if it cannot be read.
 
-    Words around the list, and what is no fact beside facts, are left out.
+    Text around the list, and list elements that are no facts, are ignored.
     """
-    whole, upto = True, 0
-    for opening in islice(_JSON.finditer(reply), _PLACES):
+    intact, upto = True, 0
+    for opening in islice(_JSON.finditer(reply), _OPENINGS):
         if opening.start() < upto:
             continue
         try:
-            found, upto = _DECODER.raw_decode(reply, opening.start())
+            decoded, upto = _DECODER.raw_decode(reply, opening.start())
         except (ValueError, RecursionError):
-            # An empty list after this may be a piece of what was cut: it says nothing.
-            whole = False
+            # An empty list after this may be a piece of a cut list: it does not mean "no facts".
+            intact = False
             continue
-        items = found.get("facts") if isinstance(found, dict) else found
-        if not isinstance(items, list):
+        candidates = decoded.get("facts") if isinstance(decoded, dict) else decoded
+        if not isinstance(candidates, list):
             continue
-        facts = tuple(fact for item in items if (fact := _fact(item)) is not None)
-        if facts or (whole and not items):
+        facts = tuple(
+            fact for candidate in candidates if (fact := _read_fact(candidate)) is not None
+        )
+        if facts or (intact and not candidates):
             return facts
     return None
 
 
 def rewording_prompt(question: str) -> list[Message]:
-    """The request for other words for a question."""
-    return talk_of(_REWORD, quoted(question))
+    """The request for other wordings of a question."""
+    return start_talk(_REWORD, quoted(question))
 
 
-def reworded(reply: str) -> tuple[str, ...]:
+def read_rewordings(reply: str) -> tuple[str, ...]:
     """The queries of a reply, at most three."""
     lines = [_MARK.sub("", line).strip().strip('"') for line in reply.splitlines()]
     return tuple(line[:400] for line in lines if line)[:3]
 
 
-def _fact(item: Any) -> Fact | None:
-    if not isinstance(item, dict) or not isinstance(item.get("fact"), str):
+def _read_fact(candidate: Any) -> Fact | None:
+    if not isinstance(candidate, dict) or not isinstance(candidate.get("fact"), str):
         return None
-    text = " ".join(item["fact"].split())
+    text = " ".join(candidate["fact"].split())
     if not text:
         return None
-    cited = item.get("turns", ())
-    turns = [_index(one) for one in cited] if isinstance(cited, list) else [_index(cited)]
-    kind = item.get("type")
-    # A citation that is no number cites nothing: -1 is the index of no turn.
+    cited = candidate.get("turns", ())
+    turns = list(map(_read_index, cited if isinstance(cited, list) else [cited]))
+    kind = candidate.get("type")
+    # A citation that is no number is invalid: no turn has the index -1.
     return Fact(text, tuple(turns), kind if kind in _TYPES else "semantic")
 
 
-def _index(cited: Any) -> int:
+def _read_index(cited: Any) -> int:
     if isinstance(cited, bool):
         return -1
     if isinstance(cited, int):
@@ -145,7 +147,7 @@ MOST: Final = 20
 BUDGET: Final = Budget(iterations=1, sub_calls=12, tokens=120_000, seconds=300.0, dollars=0.25)
 
 _PIECE: Final = 6_000
-"""Tokens of turns that are read at once: small models lose what is in the middle of more."""
+"""Tokens of turns that are read at once: small models lose the middle of longer texts."""
 _OVERLAP: Final = 2
 """Turns before the new ones that are read with them, so that "yes, that one" can be understood."""
 _LEAST_CHARS: Final = 80
@@ -166,11 +168,11 @@ class FactExtractor:
     def extract(
         self, conversation_id: str, model: ModelRole | None, budget: Budget | None = None
     ) -> Extracted:
-        """Take the facts out of a conversation.
+        """Extract the facts of a conversation.
 
         `skipped` says why nothing was done: "no_model", "unchanged", "too_short"; or why it ended
         early: the limit's name, "cut" for a reply that the limit of its tokens cut, "malformed"
-        for one that is no list of facts. What was not read then is read the next time. Raises
+        for one that is no list of facts. The remaining turns are read the next time. Raises
         `NotFound`, `ModelError` when the model does not answer, and `StoreError` and its kinds.
         """
         check_id(conversation_id)
@@ -179,52 +181,60 @@ class FactExtractor:
             raise NotFound("conversation", conversation_id)
         if model is None:
             return Extracted(conversation_id, skipped="no_model")
-        read = self._read_before(conversation_id, thread.turns)
+        read = self._count_read(conversation_id, thread.turns)
         if read == len(thread.turns):
             return Extracted(conversation_id, skipped="unchanged")
         turns = list(enumerate(thread.turns))
         if sum(len(turn.text) for _, turn in turns[read:]) < _LEAST_CHARS:
             return Extracted(conversation_id, skipped="too_short")
         meter = Meter(budget or BUDGET, self.timer)
-        facts, ended, upto = self._facts(turns[max(0, read - _OVERLAP) :], model, meter)
-        added, reinforced, refused = self._keep(conversation_id, thread.turns, facts)
+        facts, ended, upto = self._ask_for_facts(turns[max(0, read - _OVERLAP) :], model, meter)
+        added, reinforced, refused = self._remember(conversation_id, thread.turns, facts)
         if upto > read:
-            self._note(conversation_id, thread.turns[:upto])
-        taken = (tuple(added), tuple(reinforced), tuple(refused))
-        return Extracted(conversation_id, *taken, ended, meter.snapshot())
+            row = {
+                "conversation_id": conversation_id,
+                "made_at": to_micros(self.clock()),
+                "content_hash": f"{upto}:{_digest(thread.turns[:upto])}",
+            }
+            with self.rows.change() as work:
+                work.put("extraction", [row])
+                # The memories have changed: cached answers may be wrong now.
+                work.drop("answer")
+        outcome = (tuple(added), tuple(reinforced), tuple(refused))
+        return Extracted(conversation_id, *outcome, ended, meter.snapshot())
 
-    def _read_before(self, conversation_id: str, turns: Sequence[Turn]) -> int:
-        """How many of the turns were read before, and are still what they were."""
+    def _count_read(self, conversation_id: str, turns: Sequence[Turn]) -> int:
+        """How many of the turns were read before and have not changed since."""
         rows = self.rows.find("extraction", {"conversation_id": conversation_id})
         if not rows:
             return 0
         count, _, digest = rows[0]["content_hash"].partition(":")
-        known = int(count)
-        same = known <= len(turns) and _digest(turns[:known]) == digest
-        return known if same else 0
+        read_count = int(count)
+        same = read_count <= len(turns) and _digest(turns[:read_count]) == digest
+        return read_count if same else 0
 
-    def _note(self, conversation_id: str, turns: Sequence[Turn]) -> None:
-        row = {
-            "conversation_id": conversation_id,
-            "made_at": to_micros(self.clock()),
-            "content_hash": f"{len(turns)}:{_digest(turns)}",
-        }
-        with self.rows.change() as work:
-            work.put("extraction", [row])
-            # What is known has changed: answers may be wrong now.
-            work.drop("answer")
-
-    def _facts(
+    def _ask_for_facts(
         self, turns: Sequence[Numbered], model: ModelRole, meter: Meter
     ) -> tuple[list[Fact], str | None, int]:
-        """Facts, without citations where one is of a turn not shown; what ended it; turns read."""
-        pieces = _pieces(turns)
-        each = max(3, -(-MOST // len(pieces)))
-        found: list[list[Fact]] = []
+        """The facts, the reason for an early end, and the number of turns read.
+
+        A fact that cites a turn outside the prompt has no citations.
+        """
+        pieces: list[list[Numbered]] = []
+        room = 0
+        for turn in turns:
+            cost = token_cost(turn[1].text)
+            if not pieces or cost > room:
+                pieces.append([])
+                room = _PIECE
+            pieces[-1].append(turn)
+            room -= cost
+        per_piece = max(3, -(-MOST // len(pieces)))
+        facts_by_piece: list[list[Fact]] = []
         upto, ended = turns[0][0], None
         for piece in pieces:
             try:
-                reply = meter.ask("sub", model, fact_prompt(piece, each), _OUTPUT)
+                reply = meter.ask("sub", model, fact_prompt(piece, per_piece), _OUTPUT)
             except OverBudget as over:
                 ended = over.limit
                 break
@@ -232,16 +242,24 @@ class FactExtractor:
             if facts is None:
                 ended = "cut" if reply.cut else "malformed"
                 break
-            shown = {index for index, _ in piece}
-            found.append(
-                [f if shown.issuperset(f.turns) else replace(f, turns=()) for f in facts[:each]]
+            indexes = {index for index, _ in piece}
+            facts_by_piece.append(
+                [
+                    f if indexes.issuperset(f.turns) else replace(f, turns=())
+                    for f in facts[:per_piece]
+                ]
             )
             upto = piece[-1][0] + 1
         # The most useful of every piece come first.
-        in_turn = [one for some in zip_longest(*found) for one in some if one is not None]
+        in_turn = [
+            fact
+            for rank_facts in zip_longest(*facts_by_piece)
+            for fact in rank_facts
+            if fact is not None
+        ]
         return in_turn[:MOST], ended, upto
 
-    def _keep(
+    def _remember(
         self, conversation_id: str, turns: Sequence[Turn], facts: Sequence[Fact]
     ) -> tuple[list[str], list[str], list[str]]:
         """Remember the facts; the ids of those added and reinforced, the texts of those refused."""
@@ -253,7 +271,7 @@ class FactExtractor:
             if not cited or len(fact.text) > _LONGEST:
                 refused.append(fact.text[:_LONGEST])
                 continue
-            done = self.remember.remember(
+            memory = self.remember.remember(
                 NewMemory(
                     fact.text,
                     type=cast(MemoryType, fact.type),
@@ -263,22 +281,13 @@ class FactExtractor:
                 )
             )
             with self.rows.change() as work:
-                bind(work, done.id, [(conversation_id, at, turns[at].text) for at in cited])
-            (added if done.action == "added" else reinforced).append(done.id)
+                bind(
+                    work,
+                    memory.id,
+                    [(conversation_id, index, turns[index].text) for index in cited],
+                )
+            (added if memory.action == "added" else reinforced).append(memory.id)
         return added, reinforced, refused
-
-
-def _pieces(turns: Sequence[Numbered]) -> list[list[Numbered]]:
-    pieces: list[list[Numbered]] = []
-    left = 0
-    for one in turns:
-        cost = token_cost(one[1].text)
-        if not pieces or cost > left:
-            pieces.append([])
-            left = _PIECE
-        pieces[-1].append(one)
-        left -= cost
-    return pieces
 
 
 def _digest(turns: Sequence[Turn]) -> str:

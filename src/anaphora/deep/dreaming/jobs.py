@@ -1,7 +1,7 @@
-"""What runs between sessions: the queue that the end of a session fills, and the cycle over it.
+"""The jobs between sessions: the queue that the end of a session fills, and the cycle over it.
 
-Jobs are in truth and survive a restart; whoever has time runs them: the extractions, then a dream.
-One that fails for its model stays for the next time, three times in all.
+Jobs are in the database and survive a restart; the next idle process runs them: the extractions,
+then a dream. A job whose model fails stays for the next time, three times in all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TRIES: Final = 3
 
 GRACE: Final = timedelta(days=1)
-"""How long what was forgotten with a way back can be had back."""
+"""How long a soft-forgotten memory can be restored."""
 
 JobKind = Literal["extract", "dream", "erase"]
 
@@ -36,8 +36,8 @@ JobKind = Literal["extract", "dream", "erase"]
 class JobQueue:
     """The queue of one namespace. `clock` gives aware times, `ids` new ids.
 
-    A job is a row of `session_job`; that of a dream has no conversation, and that of an erasure has
-    the id of what is to be erased in its place.
+    A job is a row of `session_job`; in its column for the conversation, a dream has nothing and an
+    erasure has the id of the record.
     """
 
     rows: TableRows
@@ -45,18 +45,18 @@ class JobQueue:
     ids: Callable[[], str]
 
     def end(self, conversation_id: str, *, extract: bool) -> None:
-        """Queue what the end of a session asks for; what is queued already is not queued twice."""
-        wanted: list[tuple[JobKind, str | None]] = [("dream", None)]
+        """Queue the jobs for the end of a session; none of them is queued twice."""
+        jobs: list[tuple[JobKind, str | None]] = [("dream", None)]
         if extract:
-            wanted.insert(0, ("extract", conversation_id))
+            jobs.insert(0, ("extract", conversation_id))
         with self.rows.change() as work:
-            known = {(row["kind"], row["conversation_id"]) for row in work.find("session_job")}
-            for kind, of in wanted:
-                if (kind, of) not in known:
-                    self._put(work, self.ids(), kind, of, 0)
+            queued = {(row["kind"], row["conversation_id"]) for row in work.find("session_job")}
+            for kind, subject_id in jobs:
+                if (kind, subject_id) not in queued:
+                    self._put(work, self.ids(), kind, subject_id, 0)
 
     def pending(self, kind: JobKind | None = None) -> list[Row]:
-        """What waits, the oldest first; what is to be erased only where that is asked for."""
+        """The waiting jobs, the oldest first; erasures only if `kind` is "erase"."""
         return [
             row
             for row in self.rows.find("session_job")
@@ -64,16 +64,15 @@ class JobQueue:
         ]
 
     def erase_later(self, record_ids: Iterable[str]) -> None:
-        """Queue the erasure of records that are hidden, for when nobody can want them back."""
+        """Queue the erasure of hidden records, for the end of their grace period."""
         with self.rows.change() as work:
             for record_id in record_ids:
                 self._put(work, self.ids(), "erase", record_id, 0)
 
     def due_erasures(self, *, all_of_them: bool = False) -> list[Row]:
-        """The erasures whose time has come."""
+        """The erasures after their grace period."""
         oldest = to_micros(self.clock() - GRACE)
-        found = self.pending("erase")
-        return [row for row in found if all_of_them or row["made_at"] <= oldest]
+        return [row for row in self.pending("erase") if all_of_them or row["made_at"] <= oldest]
 
     def keep_after_all(self, record_ids: Collection[str]) -> None:
         """Take the erasures of these records off the queue."""
@@ -86,21 +85,21 @@ class JobQueue:
         with self.rows.change() as work:
             work.drop("session_job", {"job_id": job["job_id"]})
 
-    def failed(self, job: Row) -> None:
+    def retry_later(self, job: Row) -> None:
         """Leave a job for the next time, three times in all."""
-        tried = job["attempts"] + 1
-        if tried >= TRIES:
+        attempts = job["attempts"] + 1
+        if attempts >= TRIES:
             self.done(job)
             return
         with self.rows.change() as work:
-            self._put(work, job["job_id"], job["kind"], job["conversation_id"], tried)
+            self._put(work, job["job_id"], job["kind"], job["conversation_id"], attempts)
 
     def _put(
-        self, work: TableTransaction, job_id: str, kind: str, of: str | None, attempts: int
+        self, work: TableTransaction, job_id: str, kind: str, subject_id: str | None, attempts: int
     ) -> None:
         row: Row = {
             "job_id": job_id,
-            "conversation_id": of,
+            "conversation_id": subject_id,
             "kind": kind,
             "made_at": to_micros(self.clock()),
             "attempts": attempts,
@@ -110,7 +109,7 @@ class JobQueue:
 
 @dataclass(frozen=True, slots=True)
 class DreamCycle:
-    """Runs what is queued in one namespace."""
+    """Runs the queued jobs of one namespace."""
 
     recall: DeepRecall
     extract: FactExtractor
@@ -122,7 +121,7 @@ class DreamCycle:
         return self._cycle(self.recall.models() if model else None, budget)
 
     def run_jobs(self) -> DreamReport:
-        """What ended sessions have queued: extractions, then a dream that asks no model."""
+        """Run the jobs of ended sessions: extractions, then a dream that asks no model."""
         if not self.jobs.pending():
             return DreamReport()
         return self._cycle(self.recall.models(), queued=True)
@@ -130,8 +129,8 @@ class DreamCycle:
     def _cycle(
         self, models: Models | None, budget: Budget | None = None, *, queued: bool = False
     ) -> DreamReport:
-        """Extractions, and a dream; with `queued` only one that was asked for, without a model."""
-        done, failed = self._extracted(models)
+        """Extractions, and a dream; with `queued` only a queued dream, without a model."""
+        done, failed = self._run_extractions(models)
         dreams = self.jobs.pending("dream")
         report = DreamReport(extracted=tuple(done))
         if dreams or not queued:
@@ -140,8 +139,8 @@ class DreamCycle:
             self.jobs.done(job)
         return replace(report, degraded=(*report.degraded, *failed))
 
-    def _extracted(self, models: Models | None) -> tuple[list[Extracted], list[Degraded]]:
-        """Run the waiting extractions; what they took, and what has failed."""
+    def _run_extractions(self, models: Models | None) -> tuple[list[Extracted], list[Degraded]]:
+        """Run the waiting extractions; returns their results and the failures."""
         done: list[Extracted] = []
         failed: list[Degraded] = []
         if models is None:
@@ -149,7 +148,7 @@ class DreamCycle:
         for job in self.jobs.pending("extract"):
             name = job["conversation_id"] or ""
             try:
-                taken = self.extract.extract(name, models.sub)
+                extracted = self.extract.extract(name, models.sub)
             except NotFound:
                 # The conversation was deleted: there is nothing left to do.
                 self.jobs.done(job)
@@ -157,11 +156,11 @@ class DreamCycle:
             except ModelError as error:
                 reason: str | None = str(error)
             else:
-                done.append(taken)
-                reason = f"its reply was {taken.skipped}" if taken.unread else None
+                done.append(extracted)
+                reason = f"its reply was {extracted.skipped}" if extracted.unread else None
             if reason is None:
                 self.jobs.done(job)
             else:
                 failed.append(Degraded("model", f"{name}: {reason}"))
-                self.jobs.failed(job)
+                self.jobs.retry_later(job)
         return done, failed

@@ -1,6 +1,6 @@
-"""Answers "how often" and "when first" without a model: it counts the turns that hold the words.
+"""Answers "how often" and "when first" without a model: it counts the turns with the keywords.
 
-A count of words, and it says so: other words for the same thing are not in it, and no turn is read.
+A count of keywords, and the answer says so: synonyms are not counted, and no turn is read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ASKED: Final[tuple[tuple[Kind, str], ...]] = (
     ("last", r"\bwhen\b.*\blast\b|\blast (?:time|mention\w*|said)\b|\bwann\b.*\bzuletzt\b"),
 )
 _PATTERNS: Final = tuple((kind, re.compile(words)) for kind, words in _ASKED)
-# What a question of this kind says of its own.
+# The words of such a question that are not about its subject.
 _ASKING: Final = frozenset(
     query_terms(
         "often many times time frequently number first last when name named mention mentioned say "
@@ -40,37 +40,38 @@ _EDGES: Final = "\"'?!.,;:()[]"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted, in words, and the turns that stand for it."""
+    """The count as a sentence, and the turns that it cites."""
 
     text: str
     sources: tuple[DeepSource, ...]
 
 
 def count_mentions(scoped: ScopedEvidence, question: str) -> Counted | None:
-    """The answer to a question that can be counted; None for another, and where nothing is."""
+    """The answer to a question that can be counted; None for another one, and for a count of 0."""
     text = fold(question[:2_000])
     kind = next((kind for kind, pattern in _PATTERNS if pattern.search(text)), None)
-    asked = tuple(word for word in query_words(question) if word.tokens[0] not in _ASKING)
-    if kind is None or not asked:
+    keywords = tuple(word for word in query_words(question) if word.tokens[0] not in _ASKING)
+    if kind is None or not keywords:
         return None
-    turns = scoped.holding(asked)
+    turns = scoped.find_turns_with(keywords)
     if not turns:
         return None
-    # As they were asked for, not as they are looked up.
-    named = (word.strip(_EDGES) for word in question.split())
-    subject = {word.tokens[0] for word in asked}
-    words = " ".join(word for word in named if set(query_terms(word)) & subject)
+    # The keywords as the question spells them, not as they are looked up.
+    tokens = (word.strip(_EDGES) for word in question.split())
+    subject = {word.tokens[0] for word in keywords}
+    phrase = " ".join(word for word in tokens if set(query_terms(word)) & subject)
     if kind == "count":
-        return Counted(_told(turns, words), _ends(turns))
-    one = turns[0] if kind == "first" else turns[-1]
+        ends = turns[:1] if len(turns) == 1 else (turns[0], turns[-1])
+        return Counted(_state_count(turns, phrase), ends)
+    turn = turns[0] if kind == "first" else turns[-1]
     when = "no known time"
-    if one.ts is not None and one.ts.year > 1:
-        when = f"{in_shown_zone(one.ts):%Y-%m-%d %H:%M}"
-    said = f'the {kind} turn that says "{words}" is of {when}, by {one.role or "somebody"}'
-    return Counted(f"{said}; there are {len(turns):,} in all.", (one,))
+    if turn.ts is not None and turn.ts.year > 1:
+        when = f"{in_shown_zone(turn.ts):%Y-%m-%d %H:%M}"
+    statement = f'the {kind} turn that says "{phrase}" is of {when}, by {turn.role or "somebody"}'
+    return Counted(f"{statement}; there are {len(turns):,} in all.", (turn,))
 
 
-def _told(turns: Sequence[DeepSource], words: str) -> str:
+def _state_count(turns: Sequence[DeepSource], words: str) -> str:
     sessions = len({turn.conversation_id for turn in turns})
     spoken = Counter(turn.role or "somebody" for turn in turns).most_common(_NAMED)
     by = ", ".join(f"{name} in {count:,}" for name, count in spoken)
@@ -79,7 +80,3 @@ def _told(turns: Sequence[DeepSource], words: str) -> str:
     many = "turn says" if len(turns) == 1 else "turns say"
     where = "conversation" if sessions == 1 else "conversations"
     return f'{len(turns):,} {many} "{words}", in {sessions:,} {where}{span}: {by}.'
-
-
-def _ends(turns: Sequence[DeepSource]) -> tuple[DeepSource, ...]:
-    return (turns[0],) if len(turns) == 1 else (turns[0], turns[-1])

@@ -1,9 +1,9 @@
-"""What is read from a question, and from an answer, by their words alone.
+"""Analysis of a question, and of an answer, by their words alone.
 
-The form by which two questions are one; a wider form, by which words are found again that must go;
-whether a question asks about the whole of a history (counting, order, time, completeness: no
-handful of hits can answer it); whether an answer says anything; and the first searches for a
-question, which all hold words of it. English, and the usual words of German, French and Spanish.
+The form that two equal questions share; a wider form, to find text that must be erased; whether a
+question asks about the whole of a history (counting, order, time, completeness: no handful of hits
+can answer it); whether an answer says anything; and the first searches for a question, all made of
+its own words. English, and the usual words of German, French and Spanish.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ _WHOLE: Final = {
     ),
 }
 _PATTERNS: Final = {
-    kind: re.compile("|".join(f"(?:{one})" for one in some)) for kind, some in _WHOLE.items()
+    kind: re.compile("|".join(f"(?:{regex})" for regex in regexes))
+    for kind, regexes in _WHOLE.items()
 }
 
 # An answer that opens by saying that there is none, or consists of nothing else.
@@ -119,24 +120,24 @@ _ASKS: Final = re.compile(r"(?<=[^\W_])\s*[?\uff1f\u061f]\Z")
 
 
 def question_form(question: str) -> str:
-    """A question without what never changes it: case, extra white space, one "?" at its end.
+    """A question without its case, extra white space and one "?" at its end.
 
-    Every other sign stays: C++ is not C#, -5 not +5, $5 not 5%, schön not schon. Equal forms are
-    one question; one that is asked anew although it was known is only time.
+    Every other character stays: C++ is not C#, -5 not +5, $5 not 5%, schön not schon. Equal forms
+    are one question; to miss an equal one costs only time.
     """
-    # Small letters, not case folding, which takes "Maße" for "Masse".
+    # Lower case, not case folding, which makes "Maße" equal to "Masse".
     small = unicodedata.normalize("NFC", unicodedata.normalize("NFC", question).lower())
     return _ASKS.sub("", " ".join(small.split()))
 
 
-def folded(text: str) -> str:
-    """A text without case, accents, punctuation and extra space: for finding words that must go.
+def fold_for_erasure(text: str) -> str:
+    """A text without case, accents, punctuation and extra space: to find text that must be erased.
 
-    Much comes out equal that is not, so nothing is ever given back by it. A text of nothing but
-    punctuation is kept as it is, without outer space.
+    Different texts may become equal, so nothing is ever returned by it. A text of nothing but
+    punctuation is only stripped.
     """
-    kept = "".join(" " if unicodedata.category(c)[0] in "PSZC" else c for c in fold(text))
-    return " ".join(kept.split()) or text.strip()
+    spaced = "".join(" " if unicodedata.category(c)[0] in "PSZC" else c for c in fold(text))
+    return " ".join(spaced.split()) or text.strip()
 
 
 def asks_about_the_whole(question: str) -> str | None:
@@ -144,9 +145,9 @@ def asks_about_the_whole(question: str) -> str | None:
 
     Answering such a question from the best few hits is a guess, however good the hits are.
     """
-    # Longer than any question: what follows is no question, and must not take long to read.
+    # Longer than any question: a longer text must not take long to match.
     text = fold(question[:2_000]).replace("\u2019", "'")
-    return next((kind for kind, one in _PATTERNS.items() if one.search(text)), None)
+    return next((kind for kind, pattern in _PATTERNS.items() if pattern.search(text)), None)
 
 
 def says_nothing(answer: str) -> bool:
@@ -184,33 +185,33 @@ _ASKING = re.compile(
 def seed_queries(question: str) -> tuple[str, ...]:
     """Up to 4 different queries for `question`, itself first.
 
-    The others are: what stands in quotation marks and its names and numbers; its words without
-    the asking ("how often did"); and its longest parts. One that has the same terms as one before
-    is left out.
+    The others are: its quotations, names and numbers; the question without its interrogative
+    words ("how often did"); and its longest parts. One with the same terms as an earlier one is
+    left out.
     """
-    out: list[str] = []
-    known: set[frozenset[str]] = set()
-    for query in (question.strip(), *_angles(question)):
+    queries: list[str] = []
+    seen_terms: set[frozenset[str]] = set()
+    for query in (question.strip(), *_rephrase(question)):
         terms = frozenset(query_terms(query))
-        if terms and terms not in known and not terms <= STOP_WORDS:
-            known.add(terms)
-            out.append(query)
-    return tuple(out[:QUERIES])
+        if terms and terms not in seen_terms and not terms <= STOP_WORDS:
+            seen_terms.add(terms)
+            queries.append(query)
+    return tuple(queries[:QUERIES])
 
 
 def first_hits(evidence: ScopedEvidence, question: str) -> tuple[DeepSource, ...]:
-    """What the seed queries find together, the best of each in turn; at most 16."""
+    """The hits of all seed queries, the best of each in turn; at most 16."""
     lists = [evidence.search(query, HITS) for query in seed_queries(question)]
     best: dict[str, DeepSource] = {}
-    for one in chain.from_iterable(zip_longest(*lists)):
-        if one is not None:
-            best.setdefault(one.id, one)
+    for hit in chain.from_iterable(zip_longest(*lists)):
+        if hit is not None:
+            best.setdefault(hit.id, hit)
     return tuple(best.values())[:SHOWN]
 
 
-def _angles(question: str) -> Iterable[str]:
+def _rephrase(question: str) -> Iterable[str]:
     quoted = [" ".join(filter(None, match.groups())) for match in _QUOTED.finditer(question)]
-    # The first word of a question is written large whatever it is.
+    # The first word of a question is always capitalised.
     names = [m.group() for m in _NAME.finditer(question) if m.start() > 0]
     yield " ".join([*quoted, *names])
     bare = _ASKING.sub("", question)

@@ -1,7 +1,7 @@
-"""What a question could find at one moment, kept to tell later what is new since.
+"""The best rows of a question at one moment, stored to find later what is new since.
 
-A row that merely moved up, since a new neighbour changed the statistics of words, is not new; nor
-is the turn in which the question itself was stored.
+A row that merely moved up, since a new neighbour changed the word statistics, is not new; nor is
+the turn that stores the question itself.
 """
 
 from __future__ import annotations
@@ -33,60 +33,66 @@ class Snapshot:
     version: int
 
 
-def snapshot(lane: NamespaceEvidence, scoped: ScopedEvidence, question: str) -> Snapshot:
+def take_snapshot(lane: NamespaceEvidence, scoped: ScopedEvidence, question: str) -> Snapshot:
     """What `question` finds now."""
-    # Read first: what is written meanwhile may count as new later, never the other way round.
-    version, counts = lane.records.version(), _counts(lane)
-    return Snapshot(tuple(one.id for one in scoped.search(question, TOP)), counts, version)
+    # Read first: a row written meanwhile may count as new later, never the other way round.
+    version, counts = lane.records.version(), _count_turns(lane)
+    return Snapshot(tuple(source.id for source in scoped.search(question, TOP)), counts, version)
 
 
-def news(
+def find_news(
     lane: NamespaceEvidence,
     scoped: ScopedEvidence,
     question: str,
     then: Snapshot,
     query: str | None = None,
 ) -> tuple[DeepSource, ...]:
-    """What is among the best rows for `question` and was not there at the time of `then`.
+    """The sources among the best rows for `question` that did not exist at the time of `then`.
 
-    `query` is another way to ask for the same.
+    `query` is another wording of the same question.
     """
-    own, known = question_form(question), set(then.ids)
-    best = [one for one in scoped.search(query or question, TOP) if one.id not in known]
-    fresh = [one for one in best if question_form(one.text) != own]
-    records = lane.kept(one.id.removeprefix(MEMORY) for one in fresh)
+    form, known_ids = question_form(question), set(then.ids)
+    best = [
+        source for source in scoped.search(query or question, TOP) if source.id not in known_ids
+    ]
+    new_sources = [source for source in best if question_form(source.text) != form]
+    records = lane.find_records(source.id.removeprefix(MEMORY) for source in new_sources)
 
-    def is_later(one: DeepSource) -> bool:
-        if one.conversation_id is None or one.index is None:
-            record = records.get(one.id.removeprefix(MEMORY))
+    def is_later(source: DeepSource) -> bool:
+        if source.conversation_id is None or source.index is None:
+            record = records.get(source.id.removeprefix(MEMORY))
             return record is not None and record.seq > then.version
-        return one.index >= then.counts.get(one.conversation_id, 0)
+        return source.index >= then.counts.get(source.conversation_id, 0)
 
-    return tuple(one for one in fresh if is_later(one))
+    return tuple(source for source in new_sources if is_later(source))
 
 
 def all_current(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[str]) -> bool:
-    """Whether all these turns and memories are still there, and no memory of them is past."""
-    wanted = list(ids)
-    names = [one.removeprefix(MEMORY) for one in wanted if one.startswith(MEMORY)]
-    records, now = lane.kept(names), lane.clock()
+    """Whether all these turns and memories still exist, and no memory of them is past."""
+    source_ids = list(ids)
+    names = [
+        source_id.removeprefix(MEMORY) for source_id in source_ids if source_id.startswith(MEMORY)
+    ]
+    records, now = lane.find_records(names), lane.clock()
     for name in names:
         record = records.get(name)
         if record is None or record.forgotten or record.valid_to is not None:
             return False
         if record.expires_at is not None and record.expires_at <= now:
             return False
-    return all(scoped.exists(one) for one in wanted if not one.startswith(MEMORY))
+    return all(
+        scoped.exists(source_id) for source_id in source_ids if not source_id.startswith(MEMORY)
+    )
 
 
-def _counts(lane: NamespaceEvidence) -> dict[str, int]:
+def _count_turns(lane: NamespaceEvidence) -> dict[str, int]:
     table = lane.turns.synced_view()[1].table
     names, size = table.conversations, len(table.conversations)
     last = np.full(size, -1, np.int64)
     np.maximum.at(last, table.conversation, table.position)
-    kept = range(size)
+    codes = range(size)
     if size > _COUNTED:
         times = np.full(size, -np.inf)
         np.maximum.at(times, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
-        kept = np.argsort(-times, kind="stable")[:_COUNTED].tolist()
-    return {names[code]: int(last[code]) + 1 for code in kept}
+        codes = np.argsort(-times, kind="stable")[:_COUNTED].tolist()
+    return {names[code]: int(last[code]) + 1 for code in codes}

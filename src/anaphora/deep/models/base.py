@@ -1,7 +1,7 @@
-"""Language models as deep recall sees them: messages in, words and what they cost out.
+"""The interface to language models: messages in, a reply and its cost out.
 
-What talks to a provider is `remote.py`; `scripted.py` has a double. Nothing here sees the
-environment, and no key is ever part of a value that is shown.
+`remote.py` calls the providers; `scripted.py` has a test double. Nothing here reads the
+environment, and no key is ever part of a printed value.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Message:
     text: str
 
 
-def talk_of(system: str, user: str) -> list[Message]:
-    """The beginning of a talk: what the model is told once, and the first request."""
+def start_talk(system: str, user: str) -> list[Message]:
+    """The beginning of a talk: the system prompt, and the first request."""
     return [Message("system", system), Message("user", user)]
 
 

@@ -1,7 +1,7 @@
 """Models that answer over HTTP: OpenAI and everything that speaks its language, Anthropic, Google.
 
-They call nobody but the address that the user configured, and a key never leaves it: not by a
-repr, a log or an error. pydantic-ai is imported with the first call.
+They call only the configured address, and a key never leaves them otherwise: not by a repr, a log
+or an error. pydantic-ai is imported with the first call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TRIES: Final = 3
 FIRST_WAIT: Final = 0.5
 LONGEST_WAIT: Final = 20.0
 TEMPERATURE: Final = 0.3
-"""As the seed has it: enough to leave a rut after an error, little enough to stay on the task."""
+"""As in the seed: enough to try another way after an error, little enough to stay on the task."""
 
 _REASON_CHARS: Final = 300
 _PASSING: Final = frozenset({408, 409, 425, 429})
@@ -40,8 +40,8 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class ModelAddress:
-    """Which model, and where. `url` is the base URL of an OpenAI-compatible server, None for the
-    provider's own. The key is no part of its repr.
+    """A model and its server. `url` is the base URL of an OpenAI-compatible server, None for the
+    provider's own. The key is not part of the repr.
     """
 
     provider: str
@@ -56,8 +56,8 @@ class ModelAddress:
         if provider not in PROVIDERS or not model:
             # At a server of one's own a colon may be part of the name ("llama3:8b").
             if url is None and ":" in name:
-                known = ", ".join(PROVIDERS)
-                reason = f"{name!r}: the provider must be one of {known}, or set a base URL"
+                providers = ", ".join(PROVIDERS)
+                reason = f"{name!r}: the provider must be one of {providers}, or set a base URL"
                 raise NoModel(reason, name)
             provider, model = "openai", name
         if key is None and url is None:
@@ -66,7 +66,7 @@ class ModelAddress:
 
     @property
     def name(self) -> str:
-        """What it is called, provider and server included."""
+        """The name, provider and server included."""
         where = f"@{self.url}" if self.url else ""
         return f"{self.provider}:{self.model}{where}"
 
@@ -96,21 +96,25 @@ class RemoteModel:
         return f"RemoteModel({self.name!r})"
 
     def ask(self, messages: Sequence[Message], *, max_output: int, timeout: float) -> Reply:
-        """The answer; tried up to 3 times where a failure may pass, within `timeout` in all.
+        """The answer; tried up to 3 times if a failure may pass, within `timeout` in all.
 
-        The wait doubles from half a second, or is what the server asks for. Raises `ModelError`,
-        `ModelTimeout`, and `MissingExtra` where the provider's library is not installed.
+        The wait doubles from half a second, or is the server's `retry_after`. Raises `ModelError`,
+        `ModelTimeout`, and `MissingExtra` if the provider's library is not installed.
         """
         deadline = self._timer() + timeout
-        model, runner = self._opened()
+        with self._lock:
+            if self._model is None or self._runner is None:
+                self._model = _open_model(self._address)
+                self._runner = _Runner()
+            model, runner = self._model, self._runner
         wait = FIRST_WAIT
-        for tried in range(1, TRIES + 1):
-            left = deadline - self._timer()
-            if left <= 0:
+        for attempt in range(1, TRIES + 1):
+            seconds = deadline - self._timer()
+            if seconds <= 0:
                 raise ModelTimeout(self.name, timeout)
             try:
-                return self._reply(
-                    messages, runner.wait(_request(model, messages, max_output, left), left)
+                return self._to_reply(
+                    messages, runner.wait(_request(model, messages, max_output, seconds), seconds)
                 )
             except TimeoutError:
                 raise ModelTimeout(self.name, timeout) from None
@@ -118,14 +122,18 @@ class RemoteModel:
                 raise ModelError(self.name, "it was closed") from None
             except _failures() as error:
                 failure = _Failure.of(error)
-            if not failure.passing or tried == TRIES:
+            if not failure.passing or attempt == TRIES:
                 break
             pause = min(failure.wait or wait, LONGEST_WAIT)
             if self._timer() + pause >= deadline:
                 break
             self._sleep(pause)
             wait *= 2
-        raise ModelError(self.name, self._shown(failure.reason), failure.status)
+        reason = failure.reason
+        if self._address.key:
+            reason = reason.replace(self._address.key, "***")
+        short = " ".join(reason.split())[:_REASON_CHARS]
+        raise ModelError(self.name, short, failure.status)
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
         """Dollars by `genai-prices`; None for a model or a server that it does not know."""
@@ -135,53 +143,39 @@ class RemoteModel:
         address = self._address
         try:
             if address.url is not None:
-                found = calc_price(usage, address.model, provider_api_url=address.url)
+                price = calc_price(usage, address.model, provider_api_url=address.url)
             else:
-                found = calc_price(usage, address.model, provider_id=address.provider)
+                price = calc_price(usage, address.model, provider_id=address.provider)
         except LookupError:
             return None
-        return float(found.total_price)
+        return float(price.total_price)
 
     def close(self) -> None:
-        """Let go of connections. Later calls open new ones."""
+        """Close the connections. Later calls open new ones."""
         with self._lock:
             runner, self._runner = self._runner, None
             model, self._model = self._model, None
         if runner is not None:
             runner.close(model)
 
-    def _opened(self) -> tuple[Model, _Runner]:
-        with self._lock:
-            if self._model is None or self._runner is None:
-                self._model = _model_at(self._address)
-                self._runner = _Runner()
-            return self._model, self._runner
-
-    def _reply(self, messages: Sequence[Message], response: ModelResponse) -> Reply:
+    def _to_reply(self, messages: Sequence[Message], response: ModelResponse) -> Reply:
         text = response.text or ""
         usage = response.usage
         reported = usage.input_tokens > 0
-        taken = usage.input_tokens if reported else prompt_tokens(messages)
-        given = usage.output_tokens if reported else estimate_tokens(text)
+        input_tokens = usage.input_tokens if reported else prompt_tokens(messages)
+        output_tokens = usage.output_tokens if reported else estimate_tokens(text)
         return Reply(
             text=text,
-            input_tokens=taken,
-            output_tokens=given,
-            dollars=self.price(taken, given),
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            dollars=self.price(input_tokens, output_tokens),
             estimated=not reported,
             cut=response.finish_reason == "length",
         )
 
-    def _shown(self, reason: str) -> str:
-        """A reason that can be shown: short, on one line, and without the key."""
-        key = self._address.key
-        if key:
-            reason = reason.replace(key, "***")
-        return " ".join(reason.split())[:_REASON_CHARS]
-
 
 def open_models(settings: Settings) -> tuple[RemoteModel, RemoteModel] | None:
-    """The model that writes code and the one that reads, as configured; None where none is.
+    """The model that writes code and the one that reads; None if none is configured.
 
     Without a sub-model of its own, one model has both roles. Raises `NoModel` for a name without
     its key.
@@ -199,7 +193,7 @@ def open_models(settings: Settings) -> tuple[RemoteModel, RemoteModel] | None:
 
 
 class _Runner:
-    """An event loop of its own: asking must work in any thread, in one that has a loop too."""
+    """An event loop of its own: `ask` must work in any thread, in one that has a loop too."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -207,18 +201,18 @@ class _Runner:
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, ResultT], seconds: float) -> ResultT:
-        """What `work` comes to. Raises `TimeoutError` after `seconds`."""
+        """The result of `work`. Raises `TimeoutError` after `seconds`."""
         running = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop)
         try:
             return running.result()
         except BaseException:
-            # Somebody who waits was interrupted: the request must not go on alone.
+            # The waiting thread was interrupted: the request must not go on alone.
             running.cancel()
             raise
 
     def close(self, model: Model | None) -> None:
-        """End what runs, close the connections of `model`, and end the thread."""
-        ending = asyncio.run_coroutine_threadsafe(_ended(model), self._loop)
+        """Cancel the running requests, close the connections of `model`, and end the thread."""
+        ending = asyncio.run_coroutine_threadsafe(_end_tasks(model), self._loop)
         ending.result(5.0)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5.0)
@@ -229,11 +223,11 @@ class _Runner:
         self._loop.run_forever()
 
 
-async def _ended(model: Model | None) -> None:
-    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in others:
+async def _end_tasks(model: Model | None) -> None:
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
     client = getattr(model, "client", None)
     close = getattr(client, "close", None) if client is not None else None
     if close is not None and asyncio.iscoroutinefunction(close):
@@ -243,38 +237,33 @@ async def _ended(model: Model | None) -> None:
 async def _request(
     model: Model, messages: Sequence[Message], max_output: int, seconds: float
 ) -> ModelResponse:
+    from pydantic_ai import messages as sdk
     from pydantic_ai.direct import model_request
     from pydantic_ai.settings import ModelSettings
 
-    settings = ModelSettings(max_tokens=max_output, timeout=seconds, temperature=TEMPERATURE)
-    return await model_request(model, _messages(messages), model_settings=settings)
-
-
-def _messages(messages: Sequence[Message]) -> list[ModelMessage]:
-    from pydantic_ai import messages as given
-
-    out: list[ModelMessage] = []
+    converted: list[ModelMessage] = []
     for message in messages:
         if message.role == "assistant":
-            # Some servers refuse a message without words.
-            out.append(given.ModelResponse(parts=[given.TextPart(message.text or "(nothing)")]))
+            # Some servers refuse an empty message.
+            converted.append(sdk.ModelResponse(parts=[sdk.TextPart(message.text or "(nothing)")]))
         elif message.role == "system":
-            out.append(given.ModelRequest(parts=[given.SystemPromptPart(message.text)]))
+            converted.append(sdk.ModelRequest(parts=[sdk.SystemPromptPart(message.text)]))
         else:
-            out.append(given.ModelRequest(parts=[given.UserPromptPart(message.text)]))
-    return out
+            converted.append(sdk.ModelRequest(parts=[sdk.UserPromptPart(message.text)]))
+    settings = ModelSettings(max_tokens=max_output, timeout=seconds, temperature=TEMPERATURE)
+    return await model_request(model, converted, model_settings=settings)
 
 
-def _model_at(address: ModelAddress) -> Model:
-    makers = {"openai": _openai, "anthropic": _anthropic, "google": _google}
+def _open_model(address: ModelAddress) -> Model:
+    openers = {"openai": _openai, "anthropic": _anthropic, "google": _google}
     try:
-        return makers[address.provider](address)
+        return openers[address.provider](address)
     except ImportError as error:
         needs = f"the library for {address.provider} models"
         raise MissingExtra(PROVIDERS[address.provider], needs) from error
 
 
-# Each client is told not to try again by itself: tries are counted here, where a budget sees them.
+# The clients do not retry by themselves: tries are counted here, so that a budget sees them.
 
 
 def _openai(address: ModelAddress) -> Model:
@@ -288,7 +277,7 @@ def _openai(address: ModelAddress) -> Model:
     provider = OpenAIProvider(openai_client=client)
     if address.url is None:
         return OpenAIChatModel(address.model, provider=provider)
-    # The older name of the limit is the one that every compatible server knows.
+    # Every compatible server knows the older name of the limit.
     profile = OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False)
     return OpenAIChatModel(address.model, provider=provider, profile=profile)
 
@@ -313,7 +302,7 @@ def _google(address: ModelAddress) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why a try failed, and whether another one may succeed (after `wait` seconds, if asked)."""
+    """Why a try failed, and whether another may succeed (after `wait` seconds, if not None)."""
 
     reason: str
     passing: bool
@@ -325,32 +314,28 @@ class _Failure:
         status = getattr(error, "status_code", None)
         wait = getattr(error, "retry_after", None)
         if isinstance(status, int):
-            reason = f"HTTP {status}: {_said(error)}"
+            body = getattr(error, "body", None)
+            message = None
+            if isinstance(body, dict):
+                inner = body.get("error", body)
+                message = inner.get("message") if isinstance(inner, dict) else inner
+            if not isinstance(message, str):
+                message = str(body) if body else "no reason given"
+            reason = f"HTTP {status}: {message}"
             return cls(reason, status in _PASSING or status >= 500, status, wait)
         # No answer at all, or one that cannot be read: a server that is starting or overloaded.
         return cls(str(error) or type(error).__name__, passing=True, wait=wait)
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What a request can fail with, from the libraries' own trees of errors."""
+    """The exceptions of a failed request, from the libraries' own hierarchies."""
     from pydantic import ValidationError
     from pydantic_ai.exceptions import AgentRunError
 
-    # OSError is a connection that the client did not wrap. The others are what the libraries
-    # stumble over in a body of another shape: no JSON, a text for a list, endless nesting.
+    # OSError is a connection error that the client did not wrap. The libraries raise the others
+    # for a body of another shape: no JSON, a text for a list, endless nesting.
     shapes = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
     return (AgentRunError, ValidationError, OSError, *shapes)
-
-
-def _said(error: Exception) -> str:
-    """What the body of an HTTP error says."""
-    body = getattr(error, "body", None)
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        said = inner.get("message") if isinstance(inner, dict) else inner
-        if isinstance(said, str):
-            return said
-    return str(body) if body else "no reason given"
 
 
 _: type[ModelRole] = RemoteModel

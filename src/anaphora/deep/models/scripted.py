@@ -1,6 +1,6 @@
-"""A model that says what it was told to say: for tests, for examples, and to try programs.
+"""A model with scripted replies: for tests, for examples, and to try programs.
 
-It keeps what it was asked, and never calls anybody.
+It records its requests, and calls nothing.
 """
 
 from __future__ import annotations
@@ -34,33 +34,27 @@ class ScriptedModel:
         self.limits: list[tuple[int, float]] = []
         self._prices = prices
         self._lock = threading.Lock()
-        self._next = replies if callable(replies) else _in_order(name, replies)
+        if callable(replies):
+            self._next = replies
+        else:
+            waiting = iter(tuple(replies))
+            self._next = lambda _: next(waiting, ModelError(name, "its script is at its end"))
 
     def ask(self, messages: Sequence[Message], *, max_output: int, timeout: float) -> Reply:
         """The next reply of the script."""
         with self._lock:
             self.asked.append(tuple(messages))
             self.limits.append((max_output, timeout))
-            said = self._next(messages)
-        if isinstance(said, Exception):
-            raise said
-        if isinstance(said, Reply):
-            return said
-        tokens = prompt_tokens(messages), estimate_tokens(said)
-        return Reply(said, *tokens, self.price(*tokens))
+            reply = self._next(messages)
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, Reply):
+            return reply
+        tokens = prompt_tokens(messages), estimate_tokens(reply)
+        return Reply(reply, *tokens, self.price(*tokens))
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
         """Dollars for so many tokens, by `prices`."""
         if self._prices is None:
             return None
         return (input_tokens * self._prices[0] + output_tokens * self._prices[1]) / 1e6
-
-
-def _in_order(name: str, replies: Iterable[Scripted]) -> Callable[[Sequence[Message]], Scripted]:
-    waiting = iter(tuple(replies))
-
-    def following(messages: Sequence[Message]) -> Scripted:
-        del messages
-        return next(waiting, ModelError(name, "its script is at its end"))
-
-    return following

@@ -1,7 +1,7 @@
-"""Blind spots: questions that memory could not answer, kept for the next dream.
+"""Blind spots: questions that memory could not answer, stored for the next dream.
 
-One `Gap` for each question however it is spelt, with how often it was asked; closed when its answer
-is found, expired after 7 days. Nothing here asks a model or searches.
+One `Gap` for each question in any spelling, with how often it was asked; closed when its answer is
+found, expired after 7 days. Nothing here asks a model or searches.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ KIND: Final = "knowledge_gap"
 PRIORITY: Final = 0.85
 LIFE: Final = timedelta(days=7)
 MOST: Final = 500
-"""Gaps kept in a namespace, closed and expired ones among them: the oldest of those go first."""
+"""Gaps kept in a namespace; the oldest closed and expired ones are deleted first."""
 
 
 def question_key(question: str) -> str:
-    """A digest that the same question has whatever its case and white space."""
+    """A digest that is independent of case and white space."""
     return _digest(question_form(question))
 
 
 @dataclass(frozen=True, slots=True)
 class GapRecord:
-    """A gap with what a dream needs: where it was asked, what was known, who has tried.
+    """A gap with the data for a dream: its context, the rows found then, the models that tried.
 
-    `then` is what the question found when it was last asked; `tried` are the models that have
-    looked for an answer since.
+    `then` is the snapshot from when the question was last asked; `tried` are the models that have
+    searched for an answer since.
     """
 
     gap: Gap
@@ -50,10 +50,10 @@ class GapRecord:
     then: Snapshot | None
     tried: tuple[str, ...] = ()
 
-    def asked(self, models: tuple[str, ...] = ()) -> QuestionContext:
-        """Its question, where it was asked, now to these models."""
-        where = (self.scope, self.conversation_id, self.include_memory)
-        return QuestionContext(self.gap.question, *where, models)
+    def to_context(self, models: tuple[str, ...] = ()) -> QuestionContext:
+        """Its question and context, for these models."""
+        context = (self.scope, self.conversation_id, self.include_memory)
+        return QuestionContext(self.gap.question, *context, models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,80 +66,85 @@ class GapStore:
 
     def list(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """The gaps of a status (None: all), the most asked first, then the newest."""
-        return tuple(one.gap for one in self.known(status))
+        return tuple(record.gap for record in self.list_records(status))
 
-    def known(self, status: GapStatus | None = "open") -> tuple[GapRecord, ...]:
-        """As `list`, with what a dream needs. One whose time is over counts as expired."""
-        found = gaps_in(self.rows, self.clock())
-        kept = [one for one in found if status is None or one.gap.status == status]
-        return tuple(sorted(kept, key=_order))
+    def list_records(self, status: GapStatus | None = "open") -> tuple[GapRecord, ...]:
+        """As `list`, with the data for a dream. A gap past its time counts as expired."""
+        records = gaps_in(self.rows, self.clock())
+        selected = [record for record in records if status is None or record.gap.status == status]
+        return tuple(
+            sorted(
+                selected,
+                key=lambda r: (-r.gap.priority, -r.gap.asked, -r.gap.created_at.timestamp()),
+            )
+        )
 
     def register(
-        self, work: TableTransaction, asked: QuestionContext, then: Snapshot | None
+        self, work: TableTransaction, context: QuestionContext, then: Snapshot | None
     ) -> Gap:
-        """Note that a question has no useful answer; the one gap of it, asked once more."""
+        """Record that a question has no useful answer; returns its one gap, asked once more."""
         now = self.clock()
-        rows = _rows_of(work, asked.stored)
-        same = [_due(one, now) for one in readable(rows, _gap_of)]
-        gap = next((one.gap for one in same if one.gap.status == "open"), None)
+        rows = _rows_of(work, context.stored)
+        records = [_expire_if_due(row, now) for row in readable(rows, _read_gap)]
+        gap = next((row.gap for row in records if row.gap.status == "open"), None)
         if gap is None:
-            gap = Gap(self.ids(), asked.stored, now, now + LIFE, KIND, PRIORITY)
+            gap = Gap(self.ids(), context.stored, now, now + LIFE, KIND, PRIORITY)
         else:
-            # Whoever still asks still wants to know: its days begin anew.
+            # A question asked again is still of interest: its 7 days start anew.
             gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
-        where = (asked.scope, asked.conversation_id, asked.include_memory)
-        put_gap(work, GapRecord(gap, *where, then, asked.models))
+        where = (context.scope, context.conversation_id, context.include_memory)
+        put_gap(work, GapRecord(gap, *where, then, context.models))
         return gap
 
     def close_question(
-        self, work: TableTransaction, asked: QuestionContext, by: Sequence[str]
+        self, work: TableTransaction, context: QuestionContext, by: Sequence[str]
     ) -> None:
-        """A useful answer came: close the gap of this question, if there is one."""
-        # Without its secret a question reads like another one's: its answer answers no other.
-        rows = () if asked.secrets else _rows_of(work, asked.question)
-        for known in readable((row for row in rows if row["status"] == "open"), _gap_of):
-            self.close(work, known, by)
+        """The question has a useful answer: close its gap, if there is one."""
+        # Without their secrets different questions look the same: the answer closes no gap.
+        rows = () if context.secrets else _rows_of(work, context.question)
+        for record in readable((row for row in rows if row["status"] == "open"), _read_gap):
+            self.close(work, record, by)
 
-    def close(self, work: TableTransaction, known: GapRecord, by: Iterable[str]) -> Gap:
+    def close(self, work: TableTransaction, record: GapRecord, by: Iterable[str]) -> Gap:
         """Close a gap: `by` are the sources that answer it."""
         gap = replace(
-            known.gap, status="closed", closed_at=self.clock(), closed_by=tuple(dict.fromkeys(by))
+            record.gap, status="closed", closed_at=self.clock(), closed_by=tuple(dict.fromkeys(by))
         )
-        work.put("gap", [_row(replace(known, gap=gap))])
+        work.put("gap", [_to_row(replace(record, gap=gap))])
         return gap
 
     def expire(self, work: TableTransaction) -> tuple[Gap, ...]:
-        """Mark the open gaps whose time is over; which they were."""
+        """Mark the open gaps past their time as expired; returns those gaps."""
         now = self.clock()
-        over = []
-        for known in readable(work.find("gap", {"status": "open"}), _gap_of):
-            due = _due(known, now)
-            if due is not known:
-                work.put("gap", [_row(due)])
-                over.append(due.gap)
-        return tuple(over)
+        expired = []
+        for record in readable(work.find("gap", {"status": "open"}), _read_gap):
+            due = _expire_if_due(record, now)
+            if due is not record:
+                work.put("gap", [_to_row(due)])
+                expired.append(due.gap)
+        return tuple(expired)
 
-    def tried(
-        self, work: TableTransaction, known: GapRecord, then: Snapshot, by: Iterable[str]
+    def note_tried(
+        self, work: TableTransaction, record: GapRecord, then: Snapshot, by: Iterable[str]
     ) -> None:
-        """Note that a dream looked in vain, and at what: it need not look at the same again."""
-        if work.find("gap", {"gap_id": known.gap.id, "status": "open"}):
-            models = tuple(dict.fromkeys((*known.tried, *by)))
-            work.put("gap", [_row(replace(known, then=then, tried=models))])
+        """Record a fruitless dream and its snapshot, so that it is not repeated on the same."""
+        if work.find("gap", {"gap_id": record.gap.id, "status": "open"}):
+            models = tuple(dict.fromkeys((*record.tried, *by)))
+            work.put("gap", [_to_row(replace(record, then=then, tried=models))])
 
 
 def gaps_in(rows: TableRows | TableTransaction, now: datetime | None = None) -> Iterator[GapRecord]:
-    """Every gap that can be read. With `now`, one whose time is over counts as expired."""
-    for known in readable(rows.find("gap"), _gap_of):
-        yield known if now is None else _due(known, now)
+    """Every readable gap. With `now`, a gap past its time counts as expired."""
+    for record in readable(rows.find("gap"), _read_gap):
+        yield record if now is None else _expire_if_due(record, now)
 
 
-def put_gap(work: TableTransaction, known: GapRecord) -> None:
-    """Write a gap, and keep few of those that are not open."""
-    work.put("gap", [_row(known)])
+def put_gap(work: TableTransaction, record: GapRecord) -> None:
+    """Write a gap, and bound the number of those that are not open."""
+    work.put("gap", [_to_row(record)])
     rows = work.find("gap", newest=True)
     done = [row for row in rows if row["status"] != "open"]
-    # Open ones are bounded by their days, closed ones by number.
+    # Open gaps are bounded by their lifetime, closed ones by number.
     for row in done[max(0, MOST - (len(rows) - len(done))) :]:
         work.drop("gap", {"gap_id": row["gap_id"]})
 
@@ -153,22 +158,18 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _due(known: GapRecord, now: datetime) -> GapRecord:
-    if known.gap.status == "open" and known.gap.expires_at <= now:
-        return replace(known, gap=replace(known.gap, status="expired"))
-    return known
+def _expire_if_due(record: GapRecord, now: datetime) -> GapRecord:
+    if record.gap.status == "open" and record.gap.expires_at <= now:
+        return replace(record, gap=replace(record.gap, status="expired"))
+    return record
 
 
 _PLAIN: Final = ("kind", "status", "priority", "asked", "question")
-"""The fields of a gap that lie in their columns as they are."""
+"""The fields of a gap that are stored unchanged in columns of the same name."""
 _DETAILS: Final = ("scope", "include_memory", "then", "tried")
 
 
-def _order(known: GapRecord) -> tuple[float, int, float]:
-    return -known.gap.priority, -known.gap.asked, -known.gap.created_at.timestamp()
-
-
-def _gap_of(row: Row) -> GapRecord:
+def _read_gap(row: Row) -> GapRecord:
     try:
         details: dict[str, Any] = json.loads(row["details"])
         gap = Gap(
@@ -192,16 +193,16 @@ def _gap_of(row: Row) -> GapRecord:
         raise Unreadable("gap", str(row["gap_id"]), reason) from error
 
 
-def _row(known: GapRecord) -> Row:
-    gap = known.gap
+def _to_row(record: GapRecord) -> Row:
+    gap = record.gap
     return {
         "gap_id": gap.id,
         "question_key": question_key(gap.question),
-        "conversation_id": known.conversation_id,
+        "conversation_id": record.conversation_id,
         "created_at": to_micros(gap.created_at),
         "expires_at": to_micros(gap.expires_at),
         "closed_at": to_micros(gap.closed_at),
-        "details": as_json({name: getattr(known, name) for name in _DETAILS}),
+        "details": as_json({name: getattr(record, name) for name in _DETAILS}),
         "closed_by": as_json(gap.closed_by),
         **{name: getattr(gap, name) for name in _PLAIN},
     }

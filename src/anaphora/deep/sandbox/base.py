@@ -1,4 +1,4 @@
-"""What runs code that a model wrote: the small interface, and the values that cross it.
+"""The interface of a sandbox for code that a model wrote, and the values that cross it.
 
 Only plain data crosses: text, numbers, booleans, None, and lists and dictionaries of them. Nothing
 here starts a process.
@@ -22,17 +22,17 @@ HostFunction: TypeAlias = "Callable[..., JsonValue]"
 """A function of the host that sandboxed code may call by name, with plain data."""
 
 LimitName: TypeAlias = Literal["seconds", "memory", "recursion", "calls", "crash"]
-"""What ended a session: the wall clock of a run, memory, depth of calls, number of host calls; or
-"crash": the process that ran the code died without saying why."""
+"""The limit that ended a session: the wall clock of a run, memory, depth of calls, number of host
+calls; or "crash": the process that ran the code died for an unknown reason."""
 
 
 class HostRefusal(Exception):
-    """A host function says no. Its message is for the model: shown as it is, cut when very long."""
+    """A host function refuses. Its message is for the model: unchanged, cut when very long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """One wall around the code: its name, whether it stands here, and the detail in words."""
+    """One wall around the code: its name, whether it is active here, and a description."""
 
     name: str
     active: bool
@@ -41,10 +41,10 @@ class Wall:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one session may use.
+    """The limits of one session.
 
-    `seconds` is the wall time of one run, host calls and sleeps included; `memory_bytes` is what
-    the code's own values may take together; `output_chars` is what is kept of one run's output;
+    `seconds` is the wall time of one run, host calls and sleeps included; `memory_bytes` bounds the
+    memory of the code's own values; `output_chars` bounds the output of one run;
     `recursion` is the depth of function calls; `calls` is the number of host calls in one run.
     `argument_chars` and `result_chars` bound the data of one host call, as JSON; `input_chars`
     bounds all inputs together.
@@ -62,12 +62,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of one run.
+    """The result of one run.
 
-    `output` is what was printed, at most `Limits.output_chars` and a mark that says how much was
-    left out. `error` is a Python error as text, with the line, or None. `limit` says what ended the
-    session; then `alive` is False and the variables are gone. `failures` are the errors of our own
-    that host functions raised: the code saw only "internal error in <name>".
+    `output` is the printed text, at most `Limits.output_chars` and a mark with the number of
+    characters left out. `error` is a Python error as text, with the line, or None. `limit` is the
+    limit that ended the session; then `alive` is False and the variables are gone. `failures` are
+    the package's own errors that host functions raised: the code saw only "internal error in
+    <name>".
     """
 
     output: str
@@ -87,11 +88,11 @@ class Session(Protocol):
     def run(self, code: str, seconds: float | None = None) -> Run:
         """Run a piece of code. A mistake of the code is a `Run` with an `error`, never raised.
 
-        `seconds` is what this run may take where that is less than the session's limit.
+        `seconds` bounds this run, if it is less than the session's limit.
 
-        Host functions and `print` mean what they should at the start of every run, whatever
-        earlier code did to their names; inputs are variables like any other. After a limit the
-        session is dead: every later run says so. An exception of a host function that is neither
+        Host functions and `print` are restored at the start of every run, even if earlier code
+        has changed their names; inputs are variables like any other. After a limit the session is
+        dead: every later run says so. An exception of a host function that is neither
         `HostRefusal` nor an `AnaphoraError` is raised again when the run has ended.
         """
 
@@ -110,7 +111,7 @@ class Engine(Protocol):
     """Opens sessions. Safe to use from several threads; a session belongs to one."""
 
     def walls(self) -> tuple[Wall, ...]:
-        """The walls around every session, those that do not stand here included."""
+        """The walls around every session, those inactive here included."""
 
     def open(
         self,

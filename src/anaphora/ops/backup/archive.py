@@ -21,16 +21,16 @@ from anaphora.store.disk import open_regular, translate
 
 MANIFEST = "manifest.json"
 _CHUNK = 1 << 20
-# Half of what is packed are vectors, which hardly shrink: more effort buys nothing but time.
+# Half of the data are vectors, which hardly shrink: a higher level costs time only.
 _LEVEL = 3
 _ENCRYPTED = 0x1
 _FIRST = (1980, 1, 1, 0, 0, 0)
 _LAST = (2107, 12, 31, 23, 59, 58)
-# Ours are of these kinds; the library unpacks a block of the others at once, however large.
+# The kinds written here; the library unpacks a block of the others at once, however large.
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # A home of a million threads has one of some 200 MB, stored as it is.
 _MOST_MANIFEST = 64 << 20
-# What the zip format itself can be wrong about, in the words of its library.
+# The library's errors for an invalid zip file.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError)
 
 
@@ -39,7 +39,7 @@ class Packer:
 
     def __init__(self, file: IO[bytes], when: datetime, *, dense: bool) -> None:
         self._zip = zipfile.ZipFile(file, "w", allowZip64=True)
-        # The format has no dates before or after these; the manifest says when it was.
+        # The format has no dates before or after these; the manifest has the real one.
         self._date = min(max(when.timetuple()[:6], _FIRST), _LAST)
         self._kind = zipfile.ZIP_STORED if dense else zipfile.ZIP_DEFLATED
         self.members: dict[str, dict[str, Any]] = {}
@@ -48,8 +48,8 @@ class Packer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # After a failure it would try to write its end when it is collected: the file is closed
-        # by then. A full disk fails here once more, and has been told already.
+        # After a failure it would try to write its end on garbage collection, when the file is
+        # closed. A full disk fails here once more, and has been reported already.
         with suppress(OSError):
             self._zip.close()
 
@@ -66,7 +66,7 @@ class Packer:
 
     @contextmanager
     def member(self, name: str) -> Iterator[Callable[[bytes], None]]:
-        """A member under way: call what comes with its bytes. No other may be under way."""
+        """Open a member: call the yielded function with its bytes. Only one may be open."""
         digest, size = hashlib.sha256(), 0
         info = zipfile.ZipInfo(name, self._date)
         info.compress_type = self._kind
@@ -86,14 +86,14 @@ class Packer:
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the manifest and the end of the file."""
-        whole = manifest | {"members": self.members}
-        text = json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True)
+        document = manifest | {"members": self.members}
+        text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True)
         self._zip.writestr(zipfile.ZipInfo(MANIFEST, self._date), text + "\n")
         self._zip.close()
 
 
 class Unpacker:
-    """Reads the members of a backup and holds them against its manifest."""
+    """Reads the members of a backup and checks them against its manifest."""
 
     def __init__(self, path: Path, file: zipfile.ZipFile) -> None:
         self._path = path
@@ -108,51 +108,51 @@ class Unpacker:
 
     @property
     def members(self) -> dict[str, dict[str, Any]]:
-        """What the manifest says of every member."""
+        """The hash and size of every member, from the manifest."""
         members: dict[str, dict[str, Any]] = self.manifest["members"]
         return members
 
     def read(self, name: str, write: Callable[[bytes], object]) -> None:
-        """Give a member to `write`, piece by piece. `DamagedBackup` when it is another one.
+        """Pass a member to `write`, piece by piece. `DamagedBackup` if its hash is wrong.
 
-        That is known only at its end: nothing that was written may be used before.
+        The hash is checked only at the end: the written bytes must not be used before.
         """
         digest, size = hashlib.sha256(), 0
-        said = self.members[name]
+        listed = self.members[name]
         with self._zip.open(name) as source:
-            # What goes on behind its size is another one: no disk is filled to find that out.
-            while size <= said["bytes"] and (chunk := source.read(_CHUNK)):
+            # A member longer than its listed size is wrong: reading stops there.
+            while size <= listed["bytes"] and (chunk := source.read(_CHUNK)):
                 digest.update(chunk)
                 size += len(chunk)
                 write(chunk)
-        if (digest.hexdigest(), size) != (said["sha256"], said["bytes"]):
+        if (digest.hexdigest(), size) != (listed["sha256"], listed["bytes"]):
             raise DamagedBackup("read", self._path, f"{name} does not match its hash")
 
     def _read_manifest(self) -> dict[str, Any]:
         try:
             info = self._zip.getinfo(MANIFEST)
-            # Ours is stored as it is: one that was packed may be of any size.
+            # It is written uncompressed: a compressed one may unpack to any size.
             if info.file_size > max(_MOST_MANIFEST, info.compress_size):
                 raise ValueError("a manifest that is packed")
-            found = json.loads(self._zip.read(MANIFEST))
-            members = found["members"]
+            manifest = json.loads(self._zip.read(MANIFEST))
+            members = manifest["members"]
             sane = all(
-                isinstance(said["sha256"], str) and isinstance(said["bytes"], int)
-                for said in members.values()
+                isinstance(listed["sha256"], str) and isinstance(listed["bytes"], int)
+                for listed in members.values()
             )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise DamagedBackup("read", self._path, "it has no valid manifest") from error
-        if found.get("anaphora") != "backup" or not sane:
+        if manifest.get("anaphora") != "backup" or not sane:
             raise DamagedBackup("read", self._path, "it has no valid manifest")
-        if found.get("version") != 1:
-            reason = f"its format {found.get('version')} is newer than this program"
+        if manifest.get("version") != 1:
+            reason = f"its format {manifest.get('version')} is newer than this program"
             raise StoreError("read", self._path, reason)
-        return dict(found)
+        return dict(manifest)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Unpacker]:
-    """The backup at `path`. `DamagedBackup` for what is none, or not whole; `StoreError`."""
+    """The backup at `path`. `DamagedBackup` for another or an incomplete file; `StoreError`."""
     try:
         with open_regular(path) as raw, zipfile.ZipFile(raw) as file:
             yield Unpacker(path, file)

@@ -1,14 +1,14 @@
-"""Backups: everything that a home cannot make again, as of one moment, in one file.
+"""Backups: the data of a home that cannot be derived, as of one moment, in one file.
 
-A backup is a zip file with a manifest. It holds truth and the threads, those that were set aside
-too; never the index, and never a key. The home may be in use by any number of processes, and
-nothing in it is changed or locked.
+A backup is a zip file with a manifest. It contains the database and the threads, damaged ones that
+were set aside too; never the index, and never a key. The home may be in use by any number of
+processes, and nothing in it is changed or locked.
 
-Threads are copied first, the database last. So the database may know of turns that the copied
-threads do not have yet, as after a crash between the two writes of an append: the sidecar's claim
-is then void, since it carries the hash of its turn, and every reader knows that. The other order
-would lose: turns without speaker and source, which the next import would add a second time, and
-redactions without the note that keeps the words from coming back.
+Threads are copied first, the database last. So the database may have notes of turns that the copied
+threads do not have yet, as after a crash between the two writes of an append: such a note of the
+sidecar is void, since it carries the hash of its turn, and every reader checks that. The other
+order would lose data: turns without speaker and source, which the next import would add a second
+time, and redactions without the note that keeps the text from being imported again.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from anaphora.store.home.sealing import Home
 
 DATABASE = "anaphora.db"
-"""The member, and the file of a home, that holds truth."""
+"""The member, and the file of a home, that is the database."""
 
-# A program that writes in place instead of replacing is caught in the act at most so often.
+# Retries for a file that another program writes in place while it is copied.
 _ATTEMPTS = 5
 
 
@@ -75,7 +75,7 @@ def backup(
     clock: Callable[[], datetime],
     progress: Progress | None = None,
 ) -> Backup:
-    """Write a backup of `home`, whose database is `truth`, to `path`. Others may go on writing.
+    """Write a backup of `home` and its database `truth` to `path`. Others may go on writing.
 
     Every write that was acknowledged before the call is in it. `progress` is called with a label,
     what is done and how much there is. `NotEmpty` when something stands at `path`; `StoreError` and
@@ -83,8 +83,10 @@ def backup(
     place cannot be written; `SealChanged` when the home was encrypted or decrypted meanwhile.
     """
     target = staging.free_path(path)
-    _refuse_inside(home, target)
-    place = markers.place_of(home.root)
+    for _, folder in home.folders():
+        if target.is_relative_to(folder):
+            raise InvalidInput("path", str(target), "it is inside the folder of thread files")
+    seal_place = markers.place_of(home.root)
     marker = markers.read(home.root)
     if marker is not None and marker.state != "sealed":
         raise StoreError(
@@ -97,36 +99,39 @@ def backup(
             archive.Packer(file, when, dense=marker is not None) as packer,
         ):
             left_out = _add_threads(home, packer, progress)
-            threads = sum(_is_thread(name) for name in packer.members)
+            threads = sum(
+                name.endswith((".json", ".json.sealed")) and name != markers.MARKER
+                for name in packer.members
+            )
             facts = _add_truth(truth, stage, packer, progress)
             threads += thread_count(truth)
             if marker is not None:
                 packer.add(markers.MARKER, _bytes_of(home.root / markers.MARKER))
             manifest = _manifest(when, marker, threads, facts, left_out)
             packer.finish(manifest)
-        if markers.place_of(home.root) != place:
+        if markers.place_of(home.root) != seal_place:
             reason = "it was encrypted, decrypted or re-keyed meanwhile: back it up again"
             raise SealChanged(str(home.root), reason)
-        made = backup_of(stage / "backup.zip", manifest)
-        # Last of all: nothing can fail any more once it stands there.
+        summary = backup_of(stage / "backup.zip", manifest)
+        # Last of all: nothing may fail after the backup has its name.
         staging.put_file(stage / "backup.zip", target)
-    return replace(made, path=str(target))
+    return replace(summary, path=str(target))
 
 
 def verify(path: str | os.PathLike[str]) -> Backup:
-    """Read a whole backup and hold it against its manifest. `DamagedBackup`, `StoreError`."""
-    place = Path(path).expanduser().absolute()
-    with archive.opened(place) as unpacker:
+    """Read a whole backup and check it against its manifest. `DamagedBackup`, `StoreError`."""
+    file = Path(path).expanduser().absolute()
+    with archive.opened(file) as unpacker:
         for name in unpacker.members:
             unpacker.read(name, lambda _: None)
-        return backup_of(place, unpacker.manifest)
+        return backup_of(file, unpacker.manifest)
 
 
 def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
-    """What a manifest says. `DamagedBackup` for one that says it in no way of ours."""
+    """The contents of a manifest. `DamagedBackup` for an invalid one."""
     try:
         sealed = manifest.get("sealed")
-        made = Backup(
+        summary = Backup(
             path=str(path),
             created=datetime.fromisoformat(manifest["created"]),
             schema=manifest["schema"],
@@ -140,19 +145,19 @@ def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedBackup("read", path, "its manifest is invalid") from error
-    if not _is_sane(made):
+    if not _is_sane(summary):
         raise DamagedBackup("read", path, "its manifest is invalid")
-    return made
+    return summary
 
 
-def _is_sane(made: Backup) -> bool:
-    """Whether every value is of the kind that is written."""
-    numbers = (made.threads, made.memories, *made.rows.values())
-    texts = (made.database, *made.rows, *made.left_out)
+def _is_sane(summary: Backup) -> bool:
+    """Whether every value has the right type."""
+    numbers = (summary.threads, summary.memories, *summary.rows.values())
+    texts = (summary.database, *summary.rows, *summary.left_out)
     return (
-        made.created.utcoffset() is not None
+        summary.created.utcoffset() is not None
         and all(isinstance(text, str) for text in texts)
-        and all(isinstance(maybe, str | None) for maybe in (made.schema, made.needs_key))
+        and all(isinstance(maybe, str | None) for maybe in (summary.schema, summary.needs_key))
         and all(isinstance(number, int) for number in numbers)
     )
 
@@ -182,46 +187,34 @@ def _manifest(
     }
 
 
-def _refuse_inside(home: Home, target: Path) -> None:
-    for _, folder in home.folders():
-        if target.is_relative_to(folder):
-            raise InvalidInput("path", str(target), "it is inside the folder of thread files")
-
-
 def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) -> list[str]:
     left_out: list[str] = []
     for namespace, folder in home.folders():
-        inside = Path("namespaces", namespace) if folder != home.conversations else Path()
-        # What is set aside moves out of the folder and never back: it is looked for afterwards.
-        for place in (folder, folder / CORRUPT):
-            names = _names(place)
+        prefix = Path("namespaces", namespace) if folder != home.conversations else Path()
+        # Damaged files move out of the folder and never back: their folder is listed afterwards.
+        for directory in (folder, folder / CORRUPT):
+            names = _names(directory)
             for done, name in enumerate(names):
-                data = _bytes_of(place / name)
-                if data is None:
+                content = _bytes_of(directory / name)
+                if content is None:
                     continue  # Deleted, or set aside, since the folder was listed.
-                member = inside / "conversations" / place.relative_to(folder) / name
+                member = prefix / "conversations" / directory.relative_to(folder) / name
                 try:
                     member.as_posix().encode("utf-8")
                 except UnicodeEncodeError:
-                    left_out.append(ascii(str(place / name)))
+                    left_out.append(ascii(str(directory / name)))
                     continue
-                packer.add(member.as_posix(), data)
+                packer.add(member.as_posix(), content)
                 if progress is not None:
                     progress("conversations", done + 1, len(names))
     return left_out
-
-
-def _is_thread(name: str) -> bool:
-    return name.endswith((".json", ".json.sealed")) and name != markers.MARKER
 
 
 def _names(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return sorted(
-                entry.name
-                for entry in entries
-                if entry.is_file() and temporary_key(entry.name) is None
+                file.name for file in entries if file.is_file() and temporary_key(file.name) is None
             )
     except (FileNotFoundError, NotADirectoryError):
         return []
@@ -230,15 +223,15 @@ def _names(folder: Path) -> list[str]:
 
 
 def _bytes_of(path: Path) -> Any:
-    """A file's bytes as of one moment; None when it is gone."""
+    """A file's bytes as of one moment; None if it was deleted."""
     try:
         for _ in range(_ATTEMPTS):
             with path.open("rb") as file:
                 before = identity_of(os.fstat(file.fileno()))
-                data = file.read()
-                # A replaced file is another one; one that is written in place changes here.
+                content = file.read()
+                # A replaced file does not change this one; a write in place changes its state.
                 if identity_of(os.fstat(file.fileno()))[1:3] == before[1:3]:
-                    return data
+                    return content
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -249,7 +242,7 @@ def _bytes_of(path: Path) -> Any:
 def _add_truth(
     truth: Database, stage: Path, packer: archive.Packer, progress: Progress | None
 ) -> dict[str, Any]:
-    nothing: dict[str, Any] = {"database": "", "schema": None, "rows": {}, "memories": 0}
+    empty: dict[str, Any] = {"database": "", "schema": None, "rows": {}, "memories": 0}
     if progress is not None:
         progress("database", 0, 1)
     if truth.path is None:
@@ -258,9 +251,9 @@ def _add_truth(
         facts = dump.dump(truth, packer.member)
     else:
         copied = stage / DATABASE
-        found = copy_database(truth.path, copied)
-        facts = nothing | found if found else nothing
-        if found:
+        details = copy_database(truth.path, copied)
+        facts = empty | details if details else empty
+        if details:
             packer.add_file(DATABASE, copied)
             copied.unlink()
     if progress is not None:

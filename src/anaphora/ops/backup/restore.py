@@ -1,8 +1,8 @@
-"""Restoring: a home out of a backup, whole or not at all.
+"""Restoring: a home from a backup, whole or not at all.
 
-Everything is written into a folder beside the home, held against the manifest, synced, and then
-renamed: whoever is killed leaves the place as it was, and at most such a folder, which the next
-restore removes. Nothing that stands anywhere is changed.
+Everything is written into a folder beside the home, checked against the manifest, synced, and then
+renamed: a killed process leaves the target as it was, and at most such a folder, which the next
+restore removes. No existing file is changed.
 """
 
 from __future__ import annotations
@@ -46,42 +46,43 @@ def restore(
     source, target = Path(path).expanduser().absolute(), Path(home).expanduser().absolute()
     _refuse_taken(target)
     with archive.opened(source) as unpacker:
-        made = backup_of(source, unpacker.manifest)
-        _check(made, unpacker, source)
-        _refuse_unread(made, unpacker, database, target, conversations)
+        summary = backup_of(source, unpacker.manifest)
+        if summary.schema is not None:
+            check_revision(summary.schema, source)
+        for name in unpacker.members:
+            if not _is_home_file(name):
+                raise DamagedBackup("read", source, f"{name!r} does not belong in a home")
+        _refuse_unread(summary, unpacker, database, target, conversations)
         with staging.staged(target) as stage:
-            whole = stage / "home"
-            whole.mkdir(mode=0o700)
+            staged_home = stage / "home"
+            staged_home.mkdir(mode=0o700)
             for done, name in enumerate(unpacker.members):
                 if not name.startswith(_TABLES):
-                    _unpack(unpacker, name, whole)
+                    file_path = staged_home.joinpath(*PurePosixPath(name).parts)
+                    file_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    with staging.open_new(file_path) as file:
+                        unpacker.read(name, file.write)
+                        file.flush()
+                        sync(file.fileno())
                 if progress is not None:
                     progress("files", done + 1, len(unpacker.members))
-            if made.database == "postgresql":
+            if summary.database == "postgresql":
                 from anaphora.store.db import dump
 
-                dump.load(unpacker.members, unpacker.read, database or whole / DATABASE)
-            _settle(whole, target)
-    return made
-
-
-def _check(made: Backup, unpacker: archive.Unpacker, source: Path) -> None:
-    if made.schema is not None:
-        check_revision(made.schema, source)
-    for name in unpacker.members:
-        if not _is_ours(name):
-            raise DamagedBackup("read", source, f"{name!r} does not belong in a home")
+                dump.load(unpacker.members, unpacker.read, database or staged_home / DATABASE)
+            _settle(staged_home, target)
+    return summary
 
 
 def _refuse_unread(
-    made: Backup,
+    summary: Backup,
     unpacker: archive.Unpacker,
     database: str | None,
     target: Path,
     conversations: Path | None,
 ) -> None:
-    """Refuse to restore what a memory opened with the same settings would look for elsewhere."""
-    if database is not None and made.database != "postgresql":
+    """Refuse to restore data that a memory with the same settings would look for elsewhere."""
+    if database is not None and summary.database != "postgresql":
         reason = (
             "this backup is from SQLite: restore it without a database (unset ANAPHORA_DATABASE), "
             "export each namespace of that home, and import it with the database"
@@ -97,7 +98,7 @@ def _refuse_unread(
         raise InvalidInput("conversations_dir", str(conversations), reason)
 
 
-def _is_ours(name: str) -> bool:
+def _is_home_file(name: str) -> bool:
     """Whether a member may be written: into the folders of a home, and nowhere else."""
     parts = PurePosixPath(name).parts
     if "\\" in name or name.startswith("/") or ".." in parts or "/".join(parts) != name:
@@ -111,39 +112,30 @@ def _is_ours(name: str) -> bool:
     return name.startswith(_TABLES) and len(parts) == 2
 
 
-def _unpack(unpacker: archive.Unpacker, name: str, whole: Path) -> None:
-    place = whole.joinpath(*PurePosixPath(name).parts)
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with staging.open_new(place) as file:
-        unpacker.read(name, file.write)
-        file.flush()
-        sync(file.fileno())
-
-
-def _settle(whole: Path, target: Path) -> None:
-    """Give the whole home its name. On POSIX it takes the place of an empty folder in one step."""
+def _settle(staged_home: Path, target: Path) -> None:
+    """Give the staged home its name. On POSIX it replaces an empty folder atomically."""
     for companion in ("-wal", "-shm"):
-        if (whole / (DATABASE + companion)).exists():
+        if (staged_home / (DATABASE + companion)).exists():
             raise DamagedBackup("restore", target, "its database has an unfinished log")
-    if (whole / DATABASE).exists():
-        staging.sync_file(whole / DATABASE)
-    staging.sync_tree(whole)
+    if (staged_home / DATABASE).exists():
+        staging.sync_file(staged_home / DATABASE)
+    staging.sync_tree(staged_home)
     try:
         try:
-            whole.rename(target)
+            staged_home.rename(target)
         except FileExistsError:
-            # Windows puts nothing in the place of a folder, not even of an empty one.
+            # Windows replaces no folder, not even an empty one.
             target.rmdir()
-            whole.rename(target)
+            staged_home.rename(target)
     except OSError:
         _refuse_taken(target)
         raise
     try:
         sync_directory(target.parent)
     except OSError:
-        # It may not last: whoever is told so must be able to restore into the same place again.
+        # It may not be durable: after the error, the same target must be free again.
         with suppress(OSError):
-            target.rename(whole)
+            target.rename(staged_home)
         raise
 
 

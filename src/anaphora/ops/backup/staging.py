@@ -1,10 +1,10 @@
-"""Private places for what is made before it stands whole, or only passes through.
+"""Private folders and files for unfinished or temporary data.
 
-`staged` is a locked folder beside a target: whoever is killed leaves such a folder and nothing
-else, and the next one that makes something for the same target removes it. What already stands at
-the target is never touched. `spooled` is a file in the home for an upload or an export on its way,
-on Linux without ever having a name: whoever is killed leaves nothing. Elsewhere it lies in such a
-folder, which the next spool, the next server, or `doctor --repair` removes.
+`staged` is a locked folder beside a target: a killed process leaves such a folder and nothing else,
+and the next call for the same target removes it. An existing target is never touched. `spooled` is
+a file in the home for an upload or an export in transit, on Linux without ever having a name: a
+killed process leaves nothing. Elsewhere it is in such a folder, which the next spool, the next
+server, or `doctor --repair` removes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from anaphora.errors import NotEmpty
 from anaphora.store.disk import make_directory, sync, sync_directory, translate
 
 LOCK = "sealing.lock"
-"""The lock of a stage. What is moved out of it must lie in a folder below: Windows moves no folder
-in which a file is open."""
+"""The lock of a stage. A result to be moved out must be in a folder below: Windows moves no folder
+with an open file in it."""
 
 _MAX_NAME = 100
-# How file systems without links say so. FAT and exFAT on Windows: an invalid function, EINVAL.
+# The errors of file systems without links. FAT and exFAT on Windows: an invalid function, EINVAL.
 _NO_LINKS = frozenset((
     errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EINVAL, errno.ENOSYS,
 ))  # fmt: skip
 
 
 def free_path(path: str | os.PathLike[str]) -> Path:
-    """The path, absolute. `NotEmpty` when something stands there: nothing is overwritten."""
+    """The path, absolute. `NotEmpty` if it exists: nothing is overwritten."""
     target = Path(path).expanduser().absolute()
     if os.path.lexists(target):
         raise NotEmpty("write", target, "it already exists, and nothing is overwritten")
@@ -45,9 +45,9 @@ def free_path(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def staged(target: Path) -> Iterator[Path]:
-    """A folder beside `target` for this process alone; it is gone afterwards unless it was moved.
+    """A folder beside `target` for this process alone; it is removed afterwards.
 
-    `StoreError` and its kinds when the place cannot be written.
+    `StoreError` and its kinds if it cannot be written.
     """
     from filelock import FileLock
 
@@ -66,21 +66,21 @@ def staged(target: Path) -> Iterator[Path]:
         raise translate(error, "write", target) from error
     finally:
         lock.release()
-        # What was moved into its place is not here any more.
+        # The result was moved out before.
         shutil.rmtree(stage, ignore_errors=True)
 
 
 def make_room(target: Path) -> int:
-    """Remove what interrupted calls left beside `target`; how many folders that were."""
+    """Remove the stages of interrupted calls for `target`; returns how many there were."""
     pattern = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\Z")
     with suppress(FileNotFoundError):
-        stale = [place for place in target.parent.iterdir() if pattern.match(place.name)]
-        return sum(_remove_abandoned(place) for place in stale)
+        stale = [folder for folder in target.parent.iterdir() if pattern.match(folder.name)]
+        return sum(_remove_abandoned(folder) for folder in stale)
     return 0
 
 
 def put_file(source: Path, target: Path) -> None:
-    """Give a finished file its name, unless something stands there by now. Raises OSError."""
+    """Give a finished file its name, unless that exists by now. Raises OSError."""
     sync_file(source)
     try:
         # Unlike a rename, a link never replaces what another process put there meanwhile.
@@ -96,7 +96,7 @@ def put_file(source: Path, target: Path) -> None:
     try:
         sync_directory(target.parent)
     except OSError:
-        # Whoever is told that it failed must not find it there, nor be refused the next time.
+        # After the error the target must not exist, so that the next call is not refused.
         with suppress(OSError):
             target.unlink()
         raise
@@ -104,12 +104,12 @@ def put_file(source: Path, target: Path) -> None:
 
 def open_new(path: Path) -> BinaryIO:
     """A new file for this user alone, open for writing."""
-    return open(path, "xb", opener=_private)
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def sync_file(path: Path) -> None:
     """Put a file's bytes on the disk."""
-    # Windows syncs only what is open for writing.
+    # Windows syncs only files that are open for writing.
     handle = os.open(path, os.O_RDWR)
     try:
         sync(handle)
@@ -118,13 +118,9 @@ def sync_file(path: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Make the names in a folder, and in the folders of it, last."""
-    for place, _, _ in os.walk(folder, topdown=False):
-        sync_directory(Path(place))
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags, 0o600)
+    """Make the names in a folder, and in its subfolders, durable."""
+    for directory, _, _ in os.walk(folder, topdown=False):
+        sync_directory(Path(directory))
 
 
 def _prefix(target: Path) -> str:
@@ -132,14 +128,14 @@ def _prefix(target: Path) -> str:
 
 
 def _is_ours(stage: Path) -> bool:
-    """Whether this user made a stage. In a shared folder anybody can put one, with links in it."""
+    """Whether this user made a stage. In a shared folder others can create it, with links."""
     try:
-        found = stage.lstat()
+        status = stage.lstat()
     except OSError:
         return False
-    # A folder of ours is nobody else's to write in. Windows knows no such numbers.
-    ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-    return ours and stat.S_ISDIR(found.st_mode)
+    # Only its owner can write in it. Windows has no such numbers.
+    ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    return ours and stat.S_ISDIR(status.st_mode)
 
 
 def _remove_abandoned(stage: Path) -> bool:
@@ -148,7 +144,7 @@ def _remove_abandoned(stage: Path) -> bool:
     if not _is_ours(stage):
         return False
     if not (stage / LOCK).exists():
-        # Between making a folder and locking it there is a moment: only an empty one can go.
+        # It may be about to be locked: only an empty folder can be removed.
         with suppress(OSError):
             stage.rmdir()
             return True
@@ -178,20 +174,20 @@ class Spool:
 
 @contextmanager
 def spooled(home: Path) -> Iterator[Spool]:
-    """A new spool in a home; it is gone afterwards. Raises `StoreError` and its kinds."""
+    """A new spool in a home; it is deleted afterwards. Raises `StoreError` and its kinds."""
     if hasattr(os, "O_TMPFILE"):
         with _nameless(home) as file:
             yield Spool(file, Path(f"/proc/self/fd/{file.fileno()}"))
         return
-    with staged(home / _NAME) as folder, open_new(folder / _NAME) as made:
+    with staged(home / _NAME) as folder, open_new(folder / _NAME) as new_file:
         path = folder / _NAME
-        made.close()
+        new_file.close()
         with path.open("r+b") as file:
             yield Spool(file, path)
 
 
 def sweep(home: Path) -> int:
-    """Remove what a killed process left of its spools; how many that were."""
+    """Remove the spools of killed processes; returns how many there were."""
     return make_room(home / _NAME)
 
 
@@ -201,7 +197,7 @@ def _nameless(home: Path) -> BinaryIO:
         try:
             number = os.open(home, os.O_RDWR | os.O_TMPFILE, 0o600)
         except OSError:
-            # Not every file system knows files without a name: it has one while it is empty.
+            # Not every file system supports unnamed files: this one has a name while it is empty.
             path = home / f".{_NAME}.{os.urandom(6).hex()}"
             number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             path.unlink()

@@ -41,43 +41,43 @@ class Advisory:
 
 @cache
 def advisories() -> tuple[Advisory, ...]:
-    """All that were known when this version was made."""
+    """All that were known when this version was released."""
     return tuple(Advisory(*row) for row in json.loads(_FILE.read_text("utf-8")))
 
 
 def affecting(package: str, installed: str) -> tuple[Advisory, ...]:
     """The vulnerabilities of this version of a package."""
-    named = (one for one in advisories() if one.package == package)
-    return tuple(one for one in named if one.affects(installed))
+    listed = (advisory for advisory in advisories() if advisory.package == package)
+    return tuple(advisory for advisory in listed if advisory.affects(installed))
 
 
 def library_check(packages: Iterable[str] | None = None) -> Check:
     """Whether an installed library has a published vulnerability."""
-    known = {one.package for one in advisories()}
-    looked_at, affected = 0, []
-    for package in sorted(known if packages is None else known & set(packages)):
+    packages_listed = {advisory.package for advisory in advisories()}
+    count, affected = 0, []
+    for package in sorted(packages_listed if packages is None else packages_listed & set(packages)):
         try:
             installed = version(package)
         except PackageNotFoundError:
             continue
-        looked_at += 1
+        count += 1
         if holes := affecting(package, installed):
-            fixed = max((one.fixed for one in holes), key=_order)
-            ids = ", ".join(one.id for one in holes)
+            fixed = max((advisory.fixed for advisory in holes), key=_order)
+            ids = ", ".join(advisory.id for advisory in holes)
             affected.append(f"{package} {installed} has {ids}: install {fixed} or later")
     if affected:
         return Check("libraries", ok=False, detail="; ".join(affected))
-    detail = f"{looked_at} looked up in {len(advisories())} known vulnerabilities; none applies"
+    detail = f"{count} looked up in {len(advisories())} known vulnerabilities; none applies"
     return Check("libraries", ok=True, detail=detail)
 
 
 def _order(written: str) -> tuple[tuple[int, ...], bool]:
-    """What versions compare by: their numbers, and whether they are final (PEP 440, in part).
+    """The sort key of a version: its numbers, and whether it is final (PEP 440, in part).
 
-    What is no version counts as the oldest: it is reported rather than passed over.
+    An invalid version counts as the oldest: it is reported rather than ignored.
     """
     parts = _VERSION.match(written.strip())
     if parts is None:
         return (0,) * _LONGEST, True
-    numbers = tuple(int(one) for one in parts[1].split("."))
+    numbers = tuple(int(number) for number in parts[1].split("."))
     return (*numbers, *(0,) * (_LONGEST - len(numbers))), parts[2] is None

@@ -1,8 +1,8 @@
-"""What a home holds, and whether all of it is well.
+"""The contents of a home, and the checks of every part.
 
-It starts no model, repairs nothing, and changes nothing but the index, which catches up with truth;
-one unnamed file is written to see whether the home can be. Kinds of file systems are told by Linux
-alone, in a file that all may read.
+It starts no model, repairs nothing, and changes nothing but the index, which catches up with the
+database; one unnamed file is written to check that the home is writable. Linux lists the kinds of
+file systems in a file that every user may read; macOS prints them.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
 
 
-# Named in a finding; the rest are counted.
+# Rows that are named in a finding; the others are only counted.
 _NAMED = 20
 
 
-def _counts(services: NamespaceServices) -> dict[str, int]:
-    """What `Stats` counts of projects and deep recall, without opening a text."""
+def _count_parts(services: NamespaceServices) -> dict[str, int]:
+    """The counts of projects and deep recall for `Stats`, without opening a text."""
     projects, rows = services.projects.list(), services.deep_rows
     return {
         "projects": len(projects),
-        "files": sum(one.files for one in projects),
-        "sections": sum(one.sections for one in projects),
+        "files": sum(project.files for project in projects),
+        "sections": sum(project.sections for project in projects),
         "sections_pending": services.projects.pending(services.embedder.name),
         "gaps": len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
         "jobs": len(rows.find("session_job", only=("job_id",))),
@@ -56,19 +56,19 @@ def _counts(services: NamespaceServices) -> dict[str, int]:
     }
 
 
-def _lanes(services: NamespaceServices) -> tuple[Check, ...]:
-    """Look at projects, notes, the index of sections, and what deep recall keeps."""
-    rows = _rows(services)
+def _check_lanes(services: NamespaceServices) -> tuple[Check, ...]:
+    """Check projects, notes, the index of sections, and the data of deep recall."""
+    rows = _check_rows(services)
     try:
-        counts = _counts(services)
+        counts = _count_parts(services)
         notes = note_counts(services.truth, services.namespace)
-        projects = tuple(_projects(services, counts))
+        projects = tuple(_check_projects(services, counts))
     except AnaphoraError as error:
         return (*rows, Check("projects", ok=False, detail=str(error)))
     observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
-    kept = f"{observations:,} observations, {diary:,} diary entries"
+    summary = f"{observations:,} observations, {diary:,} diary entries"
     if past := sum(every - current for every, current in notes.values()):
-        kept += f", {past:,} of the past"
+        summary += f", {past:,} of the past"
     deep = (
         f"{counts['gaps']:,} open gaps, {counts['jobs']:,} jobs of ended sessions waiting, "
         f"{counts['traces']:,} traces"
@@ -76,13 +76,13 @@ def _lanes(services: NamespaceServices) -> tuple[Check, ...]:
     return (
         *rows,
         *projects,
-        Check("project notes", ok=True, detail=kept),
-        _sections(services),
+        Check("project notes", ok=True, detail=summary),
+        _check_sections(services),
         Check("deep recall", ok=True, detail=deep),
     )
 
 
-def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterator[Check]:
+def _check_projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterator[Check]:
     detail = (
         f"{counts['projects']:,} projects, {counts['files']:,} files, "
         f"{counts['sections']:,} sections"
@@ -91,7 +91,7 @@ def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterato
         detail += f", {counts['sections_pending']:,} vectors pending ({FINISH_VECTORS})"
     yield Check("projects", ok=True, detail=detail)
     for row in services.projects.rows():
-        # On a server the folder may well be another machine's: that is nobody's fault.
+        # On a server the folder may well be on another machine: that is no fault.
         if not Path(row.root).is_dir():
             yield Check(
                 "projects",
@@ -105,41 +105,43 @@ def _projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterato
             )
 
 
-def _rows(services: NamespaceServices) -> tuple[Check, ...]:
-    """Rows that make no sense, the first of them by name."""
+def _check_rows(services: NamespaceServices) -> tuple[Check, ...]:
+    """Unreadable rows, the first of them by name."""
     from anaphora.store.mending import misdated, unreadable_records
 
     truth = services.notes.truth
     try:
         records = unreadable_records(truth, services.namespace, services.notes.sealer)
-        found = [f"{kind} {one} cannot be read" for kind, ids in records.items() for one in ids]
-        found += [f"impossible times in {one}" for one in misdated(truth)]
+        problems = [
+            f"{kind} {name} cannot be read" for kind, ids in records.items() for name in ids
+        ]
+        problems += [f"impossible times in {name}" for name in misdated(truth)]
     except AnaphoraError as error:
         return (Check("rows", ok=False, detail=str(error)),)
-    if not found:
+    if not problems:
         return (Check("rows", ok=True, detail="every row can be read"),)
-    more = f", and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    more = f", and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
     detail = (
-        f"{'; '.join(found[:_NAMED])}{more}; `doctor --repair` repairs them and keeps the words"
+        f"{'; '.join(problems[:_NAMED])}{more}; `doctor --repair` repairs them and keeps the words"
     )
     return (Check("rows", ok=False, detail=detail),)
 
 
-def _sections(services: NamespaceServices) -> Check:
+def _check_sections(services: NamespaceServices) -> Check:
     try:
-        seen = services.sections.check()
+        state = services.sections.check()
     except AnaphoraError as error:
         return Check("section index", ok=False, detail=str(error))
     detail = (
-        f"{seen.known:,} sections and notes, words of {seen.on_disk:,} on disk and of "
-        f"{seen.in_memory:,} in memory, {seen.pending:,} without a vector"
+        f"{state.known:,} sections and notes, words of {state.on_disk:,} on disk and of "
+        f"{state.in_memory:,} in memory, {state.pending:,} without a vector"
     )
-    if seen.pending:
+    if state.pending:
         detail += f" ({FINISH_VECTORS})"
-    if seen.problem is not None:
-        detail += f"; {seen.problem}; recall reads the database meanwhile, "
+    if state.problem is not None:
+        detail += f"; {state.problem}; recall reads the database meanwhile, "
         detail += "and `doctor --repair` rebuilds it"
-    return Check("section index", ok=seen.problem is None, detail=detail)
+    return Check("section index", ok=state.problem is None, detail=detail)
 
 
 MOUNTS = Path("/proc/self/mounts")
@@ -160,36 +162,36 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
-    """The kind of the file system that `path` lies on or would lie on; None where nobody tells.
+    """The kind of the file system of `path`, which may not exist yet; None if unknown.
 
-    Raises OSError where the path cannot be followed.
+    Raises OSError if the path cannot be resolved.
     """
-    place = path.absolute().resolve()
+    resolved = path.absolute().resolve()
     if sys.platform == "win32":
-        return "network-drive" if _is_network_drive(place) else None
-    found: tuple[int, str] | None = None
-    for above, kind in _mounted(mounts):
-        length = len(above.parts)
-        # What is mounted over another one at the same point comes later.
-        if place.is_relative_to(above) and (found is None or length >= found[0]):
-            found = (length, kind)
-    return found[1] if found is not None else None
+        return "network-drive" if _is_network_drive(resolved) else None
+    deepest: tuple[int, str] | None = None
+    for mount_point, kind in _list_mounts(mounts):
+        length = len(mount_point.parts)
+        # A later mount at the same point covers the earlier one.
+        if resolved.is_relative_to(mount_point) and (deepest is None or length >= deepest[0]):
+            deepest = (length, kind)
+    return deepest[1] if deepest is not None else None
 
 
-def _mounted(mounts: Path) -> Iterator[tuple[Path, str]]:
-    """Where a file system is mounted, and its kind; nothing where that is not told."""
+def _list_mounts(mounts: Path) -> Iterator[tuple[Path, str]]:
+    """The mount points with the kinds of their file systems; empty if the system does not say."""
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
-        yield from _mounted_on_macos()
+        yield from _list_macos_mounts()
         return
     for line in lines:
         _, point, kind, *_ = line.split(" ")
         yield Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)), kind
 
 
-def _mounted_on_macos() -> Iterator[tuple[Path, str]]:
-    """What `mount` prints there: `/dev/disk3s1 on /Volumes/x (apfs, local, journaled)`."""
+def _list_macos_mounts() -> Iterator[tuple[Path, str]]:
+    """From the output of `mount`: `/dev/disk3s1 on /Volumes/x (apfs, local, journaled)`."""
     if not MOUNT.exists():
         return
     try:
@@ -199,35 +201,35 @@ def _mounted_on_macos() -> Iterator[tuple[Path, str]]:
     except (OSError, subprocess.SubprocessError):
         return
     for line in done.stdout.splitlines():
-        if found := _MACOS_MOUNT.fullmatch(line):
-            yield Path(found[1]), found[2]
+        if match := _MACOS_MOUNT.fullmatch(line):
+            yield Path(match[1]), match[2]
 
 
 if sys.platform == "win32":
 
-    def _is_network_drive(place: Path) -> bool:
+    def _is_network_drive(path: Path) -> bool:
         import ctypes
 
         remote = 4  # DRIVE_REMOTE of fileapi.h
-        drive = place.drive
+        drive = path.drive
         kind = ctypes.windll.kernel32.GetDriveTypeW(f"{drive}\\")
         return drive.startswith("\\\\") or bool(kind == remote)
 
 
-def file_systems(places: Iterable[Path], mounts: Path = MOUNTS) -> Check:
-    """Whether any of these places lies where nothing is promised (docs/durability.md)."""
+def file_systems(paths: Iterable[Path], mounts: Path = MOUNTS) -> Check:
+    """Whether any of these paths is on an unsupported file system (docs/durability.md)."""
     kinds: dict[str, Path] = {}
-    for place in places:
+    for path in paths:
         try:
-            kind = kind_of(place, mounts)
+            kind = kind_of(path, mounts)
         except OSError as error:
-            detail = f"{place} cannot be resolved: {error.strerror}"
+            detail = f"{path} cannot be resolved: {error.strerror}"
             return Check("file system", ok=False, detail=detail)
         if kind is not None:
-            kinds.setdefault(kind, place)
+            kinds.setdefault(kind, path)
     if not kinds:
         return Check("file system", ok=True, detail="this system does not report its type")
-    remote = [f"{place} is on {kind}" for kind, place in kinds.items() if kind in REMOTE]
+    remote = [f"{path} is on {kind}" for kind, path in kinds.items() if kind in REMOTE]
     if remote:
         detail = f"{'; '.join(remote)}: durability and locking are not guaranteed there"
         return Check("file system", ok=False, detail=detail)
@@ -235,26 +237,26 @@ def file_systems(places: Iterable[Path], mounts: Path = MOUNTS) -> Check:
 
 
 def stats(services: NamespaceServices) -> Stats:
-    """Count what a namespace holds; the index catches up with the files first."""
+    """Count the contents of a namespace; the index catches up with the files first."""
     settings, embedder = services.container.settings, services.container.embedder
     services.turns.sync(embed="none")
-    seen = services.turns.check()
-    counts = _counts(services)
+    state = services.turns.check()
+    counts = _count_parts(services)
     notes = note_counts(services.truth, services.namespace)
     return Stats(
         home=str(settings.home),
         namespace=services.namespace,
-        conversations=seen.conversations,
-        turns=seen.turns,
-        indexed=seen.words_indexed + seen.words_in_memory,
-        vectors=seen.vectors,
-        pending=seen.pending,
+        conversations=state.conversations,
+        turns=state.turns,
+        indexed=state.words_indexed + state.words_in_memory,
+        vectors=state.vectors,
+        pending=state.pending,
         memories=services.vectors.current(),
         embedder=embedder.name,
         bytes={
             "threads": _size(services.conversations.directory),
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
-            "index": seen.size,
+            "index": state.size,
         },
         notes=sum(current for _, current in notes.values()),
         documents=services.documents.store.count(),
@@ -265,27 +267,27 @@ def stats(services: NamespaceServices) -> Stats:
 def doctor(
     services: NamespaceServices, *, mend: bool = False, progress: Progress | None = None
 ) -> tuple[Check, ...]:
-    """Look at every part; `mend` first mends what can be mended without touching a word.
+    """Check every part; `mend` first makes the repairs that change no text.
 
-    Nothing raises: a part that fails is a finding. `progress` is called with the name of the part
-    that is looked at next, how many are done, and how many there are.
+    Nothing raises: a part that fails is a finding. `progress` is called with the name of the next
+    part, how many are done, and how many there are.
     """
     from anaphora.deep.checks import deep_checks
 
     container = services.container
     settings, embedder = container.settings, container.embedder
-    places = (settings.home, settings.conversations)
+    folders = (settings.home, settings.conversations)
     looks: dict[str, Callable[[], Iterable[Check]]] = {
-        "home": lambda: (_home(settings), file_systems(places)),
-        "sealing": lambda: _sealing(settings),
-        "threads": lambda: _threads(services.conversations),
-        "truth": lambda: (_truth(container.truth),),
-        "index": lambda: _index(services.turns),
-        "memories": lambda: (_memories(services.vectors, embedder),),
-        "embedder": lambda: (_embedder(embedder),),
+        "home": lambda: (_check_home(settings), file_systems(folders)),
+        "sealing": lambda: _check_sealing(settings),
+        "threads": lambda: _check_threads(services.conversations),
+        "truth": lambda: (_check_truth(container.truth),),
+        "index": lambda: _check_index(services.turns),
+        "memories": lambda: (_check_memories(services.vectors, embedder),),
+        "embedder": lambda: (_check_embedder(embedder),),
         "language": lambda: language_check(services, embedder.name),
-        "lanes": lambda: _lanes(services),
-        "readers": lambda: (_readers(),),
+        "lanes": lambda: _check_lanes(services),
+        "readers": lambda: (_check_readers(),),
         "deep": lambda: deep_checks(container.tools),
         "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
         "stored secrets": lambda: (stored_check(services),),
@@ -295,22 +297,18 @@ def doctor(
     tell = progress or no_progress
     if mend:
         tell("repair", 0, len(looks))
-    found = list(repair(services) if mend else ())
+    checks = list(repair(services) if mend else ())
     for done, (name, look) in enumerate(looks.items()):
         tell(name, done, len(looks))
-        found += _tried(name, look)
-    return tuple(found)
+        try:
+            checks += list(look())
+        except (AnaphoraError, OSError) as error:
+            checks.append(Check(name, ok=False, detail=str(error)))
+    return tuple(checks)
 
 
-def _tried(name: str, look: Callable[[], Iterable[Check]]) -> list[Check]:
-    try:
-        return list(look())
-    except (AnaphoraError, OSError) as error:
-        return [Check(name, ok=False, detail=str(error))]
-
-
-def _readers() -> Check:
-    """Whether documents and imports can be read here, and what bounds their readers."""
+def _check_readers() -> Check:
+    """Whether documents and imports can be read here, and the limits of their readers."""
     from anaphora.core.interpreters import interpreter
     from anaphora.core.worker import limits_here
 
@@ -320,7 +318,7 @@ def _readers() -> Check:
     return Check("readers", ok=True, detail=limits_here())
 
 
-def _home(settings: Settings) -> Check:
+def _check_home(settings: Settings) -> Check:
     try:
         # A full disk takes a name but no bytes.
         try_writing(settings.home, 64 * 1024)
@@ -330,26 +328,26 @@ def _home(settings: Settings) -> Check:
     return Check("home", ok=True, detail=f"{settings.home} can be written")
 
 
-def _sealing(settings: Settings) -> Iterator[Check]:
-    """Whether the home is sealed, its key to be had, and nothing beside it left in clear."""
+def _check_sealing(settings: Settings) -> Iterator[Check]:
+    """Whether the home is sealed, its key available, and no file in it left in clear."""
     from anaphora.store.home.conversion import left_in_clear
     from anaphora.store.home.sealing import Home
 
     home = Home(settings.home, settings.conversations, settings.database)
-    found, sealed = _seal(home)
-    yield found
+    check, sealed = _check_seal(home)
+    yield check
     try:
-        left = left_in_clear(home) if sealed else ()
+        unsealed = left_in_clear(home) if sealed else ()
     except AnaphoraError as error:
         yield Check("sealing", ok=False, detail=str(error))
         return
-    for place in left:
+    for path in unsealed:
         yield Check(
-            "sealing", ok=False, detail=f"{place} is not one of our files and is not encrypted"
+            "sealing", ok=False, detail=f"{path} is not one of our files and is not encrypted"
         )
 
 
-def _seal(home: Home) -> tuple[Check, bool]:
+def _check_seal(home: Home) -> tuple[Check, bool]:
     from anaphora.store.crypto import marker as markers
     from anaphora.store.crypto.key_stores import Keychain
     from anaphora.store.home.master_key import load_keys
@@ -374,7 +372,7 @@ def _seal(home: Home) -> tuple[Check, bool]:
         return Check("sealing", ok=True, detail=f"not encrypted; {error}"), False
 
 
-def _threads(conversations: Conversations) -> Iterator[Check]:
+def _check_threads(conversations: Conversations) -> Iterator[Check]:
     listed = conversations.list()
     turns = sum(summary.turn_count for summary in listed)
     where = conversations.directory or "the database"
@@ -384,7 +382,7 @@ def _threads(conversations: Conversations) -> Iterator[Check]:
         yield Check("threads", ok=False, detail=str(problem))
 
 
-def _truth(truth: Database) -> Check:
+def _check_truth(truth: Database) -> Check:
     from anaphora.store.db.health import check_truth
 
     health = check_truth(truth)
@@ -395,31 +393,33 @@ def _truth(truth: Database) -> Check:
     return Check("truth", ok=not health.problems, detail="; ".join([*detail, *health.problems]))
 
 
-def _index(index: TurnIndex) -> Iterator[Check]:
+def _check_index(index: TurnIndex) -> Iterator[Check]:
     followed = index.sync(embed="none")
-    seen = index.check()
+    state = index.check()
     detail = (
-        f"{seen.turns:,} turns, {seen.vectors:,} vectors, {seen.pending:,} pending, "
-        f"{seen.size / 1e6:.1f} MB" + (f"; {FINISH_VECTORS}" if seen.pending else "")
+        f"{state.turns:,} turns, {state.vectors:,} vectors, {state.pending:,} pending, "
+        f"{state.size / 1e6:.1f} MB" + (f"; {FINISH_VECTORS}" if state.pending else "")
     )
-    yield Check("index", ok=not seen.problems and not seen.failed, detail=detail)
-    for problem in [*seen.problems, *map(str, followed.degraded)]:
-        yield Check("index", ok=problem.startswith("vectors:") and not seen.failed, detail=problem)
+    yield Check("index", ok=not state.problems and not state.failed, detail=detail)
+    for problem in [*state.problems, *map(str, followed.degraded)]:
+        yield Check("index", ok=problem.startswith("vectors:") and not state.failed, detail=problem)
 
 
-def _memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
-    known = vectors.records()
-    here, _ = vectors.counts().get(embedder.name, (0, 0))
-    others = {name: count for name, (count, _) in vectors.counts().items() if name != embedder.name}
-    detail = f"{known:,} memories, {here:,} with vectors of {embedder.name}"
-    if others:
-        detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in others.items())}"
-    if here < known:
+def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
+    total = vectors.records()
+    embedded, _ = vectors.counts().get(embedder.name, (0, 0))
+    by_embedder = {
+        name: count for name, (count, _) in vectors.counts().items() if name != embedder.name
+    }
+    detail = f"{total:,} memories, {embedded:,} with vectors of {embedder.name}"
+    if by_embedder:
+        detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in by_embedder.items())}"
+    if embedded < total:
         detail += "; the rest are found by words only until `ready` or `reindex`"
     return Check("memories", ok=True, detail=detail)
 
 
-def _embedder(embedder: EmbedderService) -> Check:
+def _check_embedder(embedder: EmbedderService) -> Check:
     if embedder.ready(timeout=60):
         embedder.look()
         if (away := embedder.away) is not None:
@@ -434,13 +434,11 @@ def _embedder(embedder: EmbedderService) -> Check:
     return Check("embedder", ok=False, detail=f"{embedder.name}: {reason}")
 
 
-def _size(place: Path | None) -> int:
-    if place is None or not place.exists():
+def _size(path: Path | None) -> int:
+    if path is None or not path.exists():
         return 0
-    if place.is_file():
-        return place.stat().st_size
+    if path.is_file():
+        return path.stat().st_size
     return sum(
-        (Path(folder) / name).stat().st_size
-        for folder, _, names in os.walk(place)
-        for name in names
+        (Path(folder) / name).stat().st_size for folder, _, names in os.walk(path) for name in names
     )

@@ -1,8 +1,8 @@
-"""Whether a home is well enough to serve from right now, looked at in milliseconds.
+"""Whether a home can be served right now, checked in milliseconds.
 
-The write path is tried for real: a row is written and taken out again in one transaction that
-reaches the disk, and where threads are files one is written beside them. It reads no words, and
-leaves nothing behind.
+The write path is really tried: a row is written and deleted again in one transaction that reaches
+the disk, and if threads are files one is written beside them. It reads no text, and leaves nothing
+behind.
 """
 
 from __future__ import annotations
@@ -20,30 +20,33 @@ from anaphora.values.conversations import Check, Health
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
     from anaphora.embed.service import EmbedderService
-    from anaphora.store.db.engine import Database
 
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
 
 
 def health(services: NamespaceServices) -> Health:
-    """Look at the write path, the index, the embedder and the disk. Nothing raises."""
+    """Check the write path, the index, the embedder and the disk. Nothing raises."""
     container = services.container
-    # The probe's id: one that nothing else has.
-    write = _write(container.truth, container.ids())
-    pending, jobs, index = _index(services)
-    checks = (
-        write,
-        _threads(services.conversations.directory),
-        index,
-        _embedder(container.embedder),
-        _disk(container.settings.home),
-    )
+    write = Check("write", ok=True, detail="a row was written to the database and removed")
+    try:
+        probe(container.truth, container.ids())
+    except AnaphoraError as error:
+        write = Check("write", ok=False, detail=str(error))
+    pending, jobs, index = _check_index(services)
+    threads = _check_threads(services.conversations.directory)
+    embedder = _check_embedder(container.embedder)
+    try:
+        free = shutil.disk_usage(_existing(container.settings.home)).free
+        disk = Check("disk", ok=free >= LEAST_FREE, detail=f"{free / 1e9:,.1f} GB free")
+    except OSError as error:
+        disk = Check("disk", ok=False, detail=f"cannot be read: {error.strerror}")
+    checks = (write, threads, index, embedder, disk)
     return Health(all(check.ok for check in checks), checks, pending, jobs)
 
 
 def try_writing(folder: Path, size: int) -> None:
-    """Write so many bytes to the disk of a folder that is or will be, and leave none of them.
+    """Write `size` bytes to the disk of a folder, which may not exist yet, and leave none of them.
 
     Raises OSError.
     """
@@ -59,15 +62,7 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def _write(truth: Database, token: str) -> Check:
-    try:
-        probe(truth, token)
-    except AnaphoraError as error:
-        return Check("write", ok=False, detail=str(error))
-    return Check("write", ok=True, detail="a row was written to the database and removed")
-
-
-def _threads(folder: Path | None) -> Check:
+def _check_threads(folder: Path | None) -> Check:
     if folder is None:
         return Check("threads", ok=True, detail="conversations are in the database")
     try:
@@ -77,23 +72,23 @@ def _threads(folder: Path | None) -> Check:
     return Check("threads", ok=True, detail="a file was written to the disk and removed")
 
 
-def _index(services: NamespaceServices) -> tuple[int, int, Check]:
+def _check_index(services: NamespaceServices) -> tuple[int, int, Check]:
     try:
-        # What came since is taken in first: an index that lags is no fault, one that cannot is.
+        # Synced first: an index that lags is no fault, one that cannot be synced is.
         services.turns.sync(embed="none")
-        seen = services.turns.check()
-        here, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
-        waiting = max(0, services.vectors.records() - here)
+        state = services.turns.check()
+        embedded, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
+        waiting = max(0, services.vectors.records() - embedded)
         jobs = job_count(services.truth)
     except AnaphoraError as error:
         return 0, 0, Check("index", ok=False, detail=str(error))
-    pending = seen.pending + waiting
-    trouble = [*seen.problems, *([f"{seen.failed} turns failed"] if seen.failed else [])]
+    pending = state.pending + waiting
+    trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
     detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
     return pending, jobs, Check("index", ok=not trouble, detail=detail)
 
 
-def _embedder(embedder: EmbedderService) -> Check:
+def _check_embedder(embedder: EmbedderService) -> Check:
     if embedder.ready(timeout=0):
         if (away := embedder.away) is not None:
             detail = f"{embedder.name}: {away}; the bundled model answers until it is back"
@@ -104,11 +99,3 @@ def _embedder(embedder: EmbedderService) -> Check:
     return Check(
         "embedder", ok=True, detail=f"{embedder.name} is loading; recall uses words only until then"
     )
-
-
-def _disk(home: Path) -> Check:
-    try:
-        free = shutil.disk_usage(_existing(home)).free
-    except OSError as error:
-        return Check("disk", ok=False, detail=f"cannot be read: {error.strerror}")
-    return Check("disk", ok=free >= LEAST_FREE, detail=f"{free / 1e9:,.1f} GB free")

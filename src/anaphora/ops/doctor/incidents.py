@@ -17,16 +17,17 @@ LATELY: Final = 7 * 86_400.0
 
 
 def incident_check(environ: Mapping[str, str], now: datetime) -> Check:
-    """Not well after an incident of this version that failed a call; others are only reported.
+    """Not ok after an incident of this version that failed a call; others are only reported.
 
-    An upgrade may have mended what failed before it.
+    An upgrade may have fixed the failures before it.
     """
     recent = incidents(environ, now.timestamp() - LATELY)
     if not recent:
         return Check("incidents", ok=True, detail="no unexpected errors in the last 7 days")
     counts = Counter(incident.surface for incident in recent)
-    failures = [one for one in recent if not one.note and one.version == program_version()]
-    # A failure says more than a newer incident that failed nothing.
+    version = program_version()
+    failures = [event for event in recent if not event.note and event.version == version]
+    # A failure is more important than a newer incident that failed no call.
     newest = (failures or recent)[-1]
     when = datetime.fromtimestamp(newest.at, UTC)
     operation = f"{newest.surface} {newest.operation}".strip()

@@ -1,4 +1,4 @@
-"""Whether the embedder reads the languages that a home's conversations and memories are in."""
+"""Whether the embedder reads the languages of a home's conversations and memories."""
 
 from __future__ import annotations
 
@@ -16,20 +16,27 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 _SAMPLE: Final = 400
-"""Turns that are looked at, spread evenly over all."""
+"""Turns in the sample, spread evenly over all."""
 
 _LEAST: Final = 20
-"""Turns whose language must be known before it is said in which one most are."""
+"""Turns of known language that are needed for a statement about most turns."""
 
 
 def language_check(services: NamespaceServices, embedder: str) -> Iterator[Check]:
-    """In which language most turns are, and what reads what the embedder does not.
+    """The language of most turns, and a model for languages that the embedder cannot read.
 
-    Nothing where too few tell.
+    Nothing if too few turns have a known language.
     """
-    turns = _spread_turns(services)
+    _, view = services.turns.synced_view(None, embed="none")
+    count = len(view)
+    rows = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.intp))
+    turns: Sequence[str] = services.turns.texts_of(view, rows) if count else ()
     memories = [record.text for record in services.records.list(limit=LAST).items]
-    details = [*_most(turns)]
+    details = []
+    counts = Counter(code for code in map(language_of, turns) if code)
+    if counts.total() >= _LEAST:
+        most = max(counts, key=lambda code: (counts[code], code))
+        details.append(f"most turns are in {languages()[most].name}")
     lanes = (hardly_read(texts, embedder) for texts in (turns, memories))
     if names := tuple(dict.fromkeys(name for lane in lanes for name in lane)):
         label = embedder.partition(":")[0]
@@ -39,18 +46,3 @@ def language_check(services: NamespaceServices, embedder: str) -> Iterator[Check
         )
     if details:
         yield Check("language", ok=True, detail="; ".join(details))
-
-
-def _spread_turns(services: NamespaceServices) -> Sequence[str]:
-    _, view = services.turns.synced_view(None, embed="none")
-    count = len(view)
-    rows = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.intp))
-    return services.turns.texts_of(view, rows) if count else ()
-
-
-def _most(turns: Sequence[str]) -> Iterator[str]:
-    """In which language most turns are, of those whose language is known."""
-    known = Counter(code for code in map(language_of, turns) if code)
-    if known.total() >= _LEAST:
-        most = max(known, key=lambda code: (known[code], code))
-        yield f"most turns are in {languages()[most].name}"

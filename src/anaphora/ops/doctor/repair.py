@@ -1,9 +1,9 @@
-"""What can be mended without touching a word: `doctor --repair`.
+"""Repairs that change no text: `doctor --repair`.
 
-It makes derived things again, removes what interrupted writes left, gives notes of the sidecar back
-to the turns that they were written for, and makes rows readable that make no sense. Each step is a
-`Check` that says what was done; `ok` is False where something stays wrong. No word of a thread or a
-memory is ever changed, and a database that is damaged is only reported.
+It rebuilds derived data, removes the leftovers of interrupted writes, reattaches notes of the
+sidecar to their turns, and makes invalid rows readable. Each step is a `Check` that describes what
+was done; `ok` is False if something stays wrong. No text of a thread or a memory is ever changed,
+and a damaged database is only reported.
 """
 
 from __future__ import annotations
@@ -26,32 +26,29 @@ if TYPE_CHECKING:
 
 
 def repair(services: NamespaceServices) -> tuple[Check, ...]:
-    """Mend what can be mended in a namespace, and in what all namespaces share.
+    """Repair a namespace, and the data that all namespaces share.
 
-    Nothing raises: a part that cannot be mended is a finding.
+    Nothing raises: a part that cannot be repaired is a finding.
     """
     steps: dict[str, Callable[[NamespaceServices], Check]] = {
-        "temporary files": _sweep,
+        "temporary files": _sweep_files,
         "notes": _reseat_notes,
         "truth": _merge_log,
         "rows": _mend_rows,
-        "index": _mend_turns,
+        "index": _mend_index,
         "vectors": _fill_vectors,
         "section index": _mend_sections,
     }
-    return tuple(_tried(name, step, services) for name, step in steps.items())
+    checks = []
+    for name, step in steps.items():
+        try:
+            checks.append(step(services))
+        except (AnaphoraError, OSError) as error:
+            checks.append(Check(name, ok=False, detail=str(error)))
+    return tuple(checks)
 
 
-def _tried(
-    name: str, step: Callable[[NamespaceServices], Check], services: NamespaceServices
-) -> Check:
-    try:
-        return step(services)
-    except (AnaphoraError, OSError) as error:
-        return Check(name, ok=False, detail=str(error))
-
-
-def _sweep(services: NamespaceServices) -> Check:
+def _sweep_files(services: NamespaceServices) -> Check:
     """Remove the temporary files of writes that were interrupted."""
     home = services.container.home.root
     folder = ThreadFolder(services.folder, services.sealing.threads(services.namespace))
@@ -59,28 +56,28 @@ def _sweep(services: NamespaceServices) -> Check:
     if before:
         folder.sweep()
     after = len(folder.temporaries())
-    # Beside the home lies what a restore left that was killed.
+    # A killed restore leaves its stage beside the home.
     stages = staging.make_room(home) + staging.sweep(home)
     removed = before - after + stages
-    kept = f"; {after} belong to writes under way" if after else ""
-    return Check("temporary files", ok=True, detail=f"{removed} removed{kept}")
+    in_use = f"; {after} belong to writes under way" if after else ""
+    return Check("temporary files", ok=True, detail=f"{removed} removed{in_use}")
 
 
 def _reseat_notes(services: NamespaceServices) -> Check:
-    """Give a note whose turn stands at another place now to that turn.
+    """Reattach notes to turns that have another index now.
 
-    A note that no turn, or more than one, answers to is left as it is: it is void, and harmless.
+    A note that matches no turn, or more than one, is left as it is: it is void, and harmless.
     """
     seated, void = 0, 0
     for conversation_id in sorted(services.sidecar.changed_since(0)):
         notes = {
-            at: note
-            for at, note in services.sidecar.turn_notes(conversation_id).items()
+            index: note
+            for index, note in services.sidecar.turn_notes(conversation_id).items()
             if not note.forgotten
         }
-        places = _places(services, conversation_id) if notes else {}
-        moved = list(_moved(notes, places))
-        lost = sum(at not in places.get(note.turn_hash, ()) for at, note in notes.items())
+        indexes = _index_turns(services, conversation_id) if notes else {}
+        moved = list(_reseat(notes, indexes))
+        lost = sum(index not in indexes.get(note.turn_hash, ()) for index, note in notes.items())
         services.sidecar.note_turns(moved)
         seated += len(moved)
         void += lost - len(moved)
@@ -88,30 +85,34 @@ def _reseat_notes(services: NamespaceServices) -> Check:
     return Check("notes", ok=True, detail=detail)
 
 
-def _places(services: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
-    """Where turns stand, by their hash; nothing for a thread that cannot be read."""
+def _index_turns(services: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
+    """The indexes of turns by their hash; empty for a thread that cannot be read."""
     try:
         thread = decode(services.conversations.read_file(conversation_id)[0])
     except (FileNotFoundError, NotAThread):
         return {}
-    places: dict[str, list[int]] = {}
+    indexes: dict[str, list[int]] = {}
     for index, turn in enumerate(thread.turns):
-        places.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
-    return places
+        indexes.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
+    return indexes
 
 
-def _moved(notes: Mapping[int, TurnNote], places: Mapping[str, list[int]]) -> Iterator[TurnNote]:
-    right = {at for at, note in notes.items() if at in places.get(note.turn_hash, ())}
-    taken = set(right)
-    for at, note in notes.items():
-        found = places.get(note.turn_hash, [])
-        if at not in right and len(found) == 1 and found[0] not in taken:
-            taken.add(found[0])
-            yield replace(note, index=found[0])
+def _reseat(
+    notes: Mapping[int, TurnNote], indexes_by_hash: Mapping[str, list[int]]
+) -> Iterator[TurnNote]:
+    seated = {
+        index for index, note in notes.items() if index in indexes_by_hash.get(note.turn_hash, ())
+    }
+    occupied = set(seated)
+    for index, note in notes.items():
+        indexes = indexes_by_hash.get(note.turn_hash, [])
+        if index not in seated and len(indexes) == 1 and indexes[0] not in occupied:
+            occupied.add(indexes[0])
+            yield replace(note, index=indexes[0])
 
 
 def _merge_log(services: NamespaceServices) -> Check:
-    """Merge the write-ahead log, and look whether the database is whole."""
+    """Merge the write-ahead log, and check the database for damage."""
     from anaphora.store.db.health import check_truth
 
     problems = check_truth(services.truth).problems
@@ -123,25 +124,27 @@ def _merge_log(services: NamespaceServices) -> Check:
     return Check("truth", ok=True, detail="intact; another process is using the write-ahead log")
 
 
-def _mend_turns(services: NamespaceServices) -> Check:
-    """Make the index again where anything is wrong with it, and embed what has no vector."""
+def _mend_index(services: NamespaceServices) -> Check:
+    """Rebuild the index if anything is wrong with it, and embed the turns without a vector."""
     index = services.turns
     index.sync(embed="none")
     rebuilt = bool(index.check().problems)
     if rebuilt:
         index.rebuild()
     followed = index.sync(embed="all")
-    seen = index.check()
-    what = "made again" if rebuilt else "well"
-    detail = f"{what}: {seen.turns:,} turns, {followed.embedded:,} embedded, {seen.pending:,} left"
-    wrong = [*seen.problems, *map(str, followed.degraded)]
+    state = index.check()
+    action = "made again" if rebuilt else "well"
+    detail = (
+        f"{action}: {state.turns:,} turns, {followed.embedded:,} embedded, {state.pending:,} left"
+    )
+    wrong = [*state.problems, *map(str, followed.degraded)]
     if wrong:
         detail += f" ({'; '.join(wrong)})"
-    return Check("index", ok=not seen.problems and not seen.pending, detail=detail)
+    return Check("index", ok=not state.problems and not state.pending, detail=detail)
 
 
 def _fill_vectors(services: NamespaceServices) -> Check:
-    """Embed the memories that have no vector."""
+    """Embed the memories without a vector."""
     filled = services.remember.fill_vectors()
     detail = f"{filled.embedded:,} memories embedded"
     if filled.failed:
@@ -150,7 +153,7 @@ def _fill_vectors(services: NamespaceServices) -> Check:
 
 
 def _mend_rows(services: NamespaceServices) -> Check:
-    """Mend rows that make no sense, and times that nothing can keep; every word stays."""
+    """Repair invalid rows and impossible times; every text stays."""
     from anaphora.store.mending import mend_records, mend_times, misdated
 
     truth, sealer = services.notes.truth, services.notes.sealer
@@ -164,16 +167,16 @@ def _mend_rows(services: NamespaceServices) -> Check:
 
 
 def _mend_sections(services: NamespaceServices) -> Check:
-    """Make the index of sections again where it is broken, and embed what has no vector."""
+    """Rebuild the index of sections if it is broken, and embed the sections without a vector."""
     sections = services.sections
     broken = sections.check().problem
-    made = sections.rebuild() if broken else sections.settle()
+    rebuilt = sections.rebuild() if broken else sections.settle()
     services.upkeep.fill_vectors()
-    seen = sections.check()
-    what = "made again" if broken and made else "well"
-    if not made:
-        what = "another process is writing it"
-    detail = f"{what}: {seen.known:,} sections and notes, {seen.pending:,} without a vector"
-    if seen.problem is not None:
-        detail += f"; {seen.problem}"
-    return Check("section index", ok=seen.problem is None and not seen.pending, detail=detail)
+    state = sections.check()
+    action = "made again" if broken and rebuilt else "well"
+    if not rebuilt:
+        action = "another process is writing it"
+    detail = f"{action}: {state.known:,} sections and notes, {state.pending:,} without a vector"
+    if state.problem is not None:
+        detail += f"; {state.problem}"
+    return Check("section index", ok=state.problem is None and not state.pending, detail=detail)

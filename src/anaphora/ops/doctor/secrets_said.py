@@ -18,11 +18,11 @@ MOST: Final = 2_000_000
 second of work."""
 _STORED: Final = "stored secrets"
 _NAMED: Final = 3
-"""Turns for which the command is written out."""
+"""Turns whose redaction command is in the detail."""
 
 
 def stored_check(services: NamespaceServices) -> Check:
-    """Count the memories and notes that hold what would be taken out of new ones today.
+    """Count the memories and notes with text that would be redacted in new ones today.
 
     They were stored by an older version. It is no failure, and nothing of them is shown.
     """
@@ -40,28 +40,30 @@ def stored_check(services: NamespaceServices) -> Check:
 def secrets_check(conversations: Conversations, namespace: str = "default") -> Check:
     """Count the turns of the newest conversations that seem to hold a secret.
 
-    It is no failure: a turn is what was said. The detail has the command for the first ones.
+    It is no failure: turns are stored verbatim. The detail has the command for the first ones.
     """
-    turns, size, places, whole = 0, 0, list[tuple[str, int]](), True
-    for summary in sorted(conversations.list(), key=lambda one: one.updated, reverse=True):
+    turns, size, suspects, complete = 0, 0, list[tuple[str, int]](), True
+    for summary in sorted(conversations.list(), key=lambda listed: listed.updated, reverse=True):
         if size >= MOST:
-            whole = False
+            complete = False
             break
         thread = conversations.get(summary.conversation_id)
         if thread is None:
             continue
         turns += len(thread.turns)
         size += sum(len(turn.text) for turn in thread.turns)
-        places += [(thread.conversation_id, index) for index in seems_to_hold_secrets(thread.turns)]
-    looked = f"{turns:,} turns were read" if whole else f"the newest {turns:,} turns were read"
-    if not places:
+        suspects += [
+            (thread.conversation_id, index) for index in seems_to_hold_secrets(thread.turns)
+        ]
+    looked = f"{turns:,} turns were read" if complete else f"the newest {turns:,} turns were read"
+    if not suspects:
         return Check("secrets", ok=True, detail=f"no turn seems to hold a secret; {looked}")
     option = "" if namespace == "default" else f"--namespace {shlex.quote(namespace)} "
     commands = "; ".join(
         f"anaphora {option}conversation redact {shlex.quote(one_line(mask_handle(name)))} {index}"
-        for name, index in places[:_NAMED]
+        for name, index in suspects[:_NAMED]
     )
-    count = "1 turn seems" if len(places) == 1 else f"{len(places):,} turns seem"
-    more = ", and so on" if len(places) > _NAMED else ""
+    count = "1 turn seems" if len(suspects) == 1 else f"{len(suspects):,} turns seem"
+    more = ", and so on" if len(suspects) > _NAMED else ""
     detail = f"{count} to hold a secret ({looked}); to take it out: {commands}{more}"
     return Check("secrets", ok=True, detail=detail)

@@ -1,8 +1,8 @@
-"""What deep recall keeps for good, in an export and back: gaps, and what facts were taken from.
+"""The permanent data of deep recall, in an export and back: gaps, and the sources of facts.
 
-Answers and traces are made again, and are not exported. A gap that was forgotten here stays away:
-one that was asked in, or closed by, what is deleted or redacted here. Of one gap at two moments
-closed wins, then the later end.
+Answers and traces can be computed again, and are not exported. A gap that was forgotten here is not
+imported: one that was asked in, or closed by, a turn or memory that is deleted or redacted here. Of
+two versions of one gap, closed wins, then the later end.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ _GAP: Final = LineFields(
 
 def gap_lines(services: NamespaceServices, now: datetime) -> Iterator[Line]:
     """The questions that memory could not answer, the oldest change first."""
-    for known in gaps_in(services.deep_rows, now):
+    for record in gaps_in(services.deep_rows, now):
         yield {
             "kind": "gap",
-            **_GAP.write(known.gap),
-            "scope": known.scope,
-            "conversation_id": known.conversation_id,
-            "without_memory": None if known.include_memory else True,
+            **_GAP.write(record.gap),
+            "scope": record.scope,
+            "conversation_id": record.conversation_id,
+            "without_memory": None if record.include_memory else True,
         }
 
 
 def origin_lines(services: NamespaceServices) -> Iterator[Line]:
-    """What facts were taken from: turns, or other memories."""
+    """The sources of facts: turns, or other memories."""
     for row in services.deep_rows.find("fact_turn"):
         turn = row["position"] != OF_MEMORY
         source = row["conversation_id"]
@@ -65,23 +65,23 @@ def origin_lines(services: NamespaceServices) -> Iterator[Line]:
 
 
 class GapReader(BatchReader[GapRecord]):
-    """Reads the gaps of one namespace, at most a few hundred, when all else is in."""
+    """Reads the gaps of one namespace, at most a few hundred, after all other lines."""
 
     last = True
 
     def parse(self, line: Line) -> GapRecord:
         """As `BatchReader.parse`."""
-        given: dict[str, Any] = {"priority": 0.0} | _GAP.read(line)
+        fields: dict[str, Any] = {"priority": 0.0} | _GAP.read(line)
         status: Any = line.get("status", "open")
         scope: Any = line.get("scope")
-        if "created_at" not in given or "expires_at" not in given:
+        if "created_at" not in fields or "expires_at" not in fields:
             raise ValueError("a gap has no times")
         if status not in get_args(GapStatus) or scope not in get_args(Scope):
             raise ValueError(f'"status" is {status!r}, "scope" is {scope!r}')
-        if not given["question"].strip() or not 0.0 <= given["priority"] <= 1.0:
+        if not fields["question"].strip() or not 0.0 <= fields["priority"] <= 1.0:
             raise ValueError("its question is empty, or its priority is not from 0 to 1")
         return GapRecord(
-            Gap(**given | {"asked": given.get("asked") or 1}),
+            Gap(**fields | {"asked": fields.get("asked") or 1}),
             scope=scope,
             conversation_id=text_in(line, "conversation_id"),
             include_memory=line.get("without_memory") is not True,
@@ -90,37 +90,41 @@ class GapReader(BatchReader[GapRecord]):
 
     def write(self, batch: Sequence[tuple[int, GapRecord]]) -> None:
         """As `BatchReader.write`."""
-        moved = [self._moved(one) for _, one in batch]
+        moved = [self._map_ids(record) for _, record in batch]
         # Looked up before the transaction begins: it must stay short.
-        lost = [not self.target.again and self._is_forgotten(one) for one in moved]
+        lost = [not self.target.again and self._is_forgotten(record) for record in moved]
         outcomes: list[Outcome] = []
         with self.target.services.deep_rows.change() as work:
-            here = {one.gap.id: one for one in gaps_in(work)}
-            asked = {question_key(k.gap.question): k for k in here.values() if _is_open(k)}
-            for one, away in zip(moved, lost, strict=True):
-                if away:
+            by_id = {record.gap.id: record for record in gaps_in(work)}
+            open_by_key = {question_key(k.gap.question): k for k in by_id.values() if _is_open(k)}
+            for record, forgotten in zip(moved, lost, strict=True):
+                if forgotten:
                     outcomes.append("forgotten")
                     continue
-                key = question_key(one.gap.question)
-                known = here.get(one.gap.id) or (asked.get(key) if _is_open(one) else None)
-                merged = one if known is None else _merged(known, one)
-                if merged != known:
+                key = question_key(record.gap.question)
+                current = by_id.get(record.gap.id) or (
+                    open_by_key.get(key) if _is_open(record) else None
+                )
+                merged = record if current is None else _merge(current, record)
+                if merged != current:
                     put_gap(work, merged)
-                    here[merged.gap.id] = merged
+                    by_id[merged.gap.id] = merged
                     if _is_open(merged):
-                        asked[key] = merged
+                        open_by_key[key] = merged
                 outcomes.append(
-                    "added" if known is None else "known" if merged == known else "changed"
+                    "added" if current is None else "known" if merged == current else "changed"
                 )
         self.target.count(outcomes, "gaps ")
 
-    def _moved(self, known: GapRecord) -> GapRecord:
-        """With the ids that its conversation and its sources have here."""
-        of = known.conversation_id
+    def _map_ids(self, record: GapRecord) -> GapRecord:
+        """The gap with the ids that its conversation and its sources have here."""
+        conversation_id = record.conversation_id
         return replace(
-            known,
-            conversation_id=None if of is None else self.target.thread_ids.get(of, of),
-            gap=replace(known.gap, closed_by=tuple(map(self._source, known.gap.closed_by))),
+            record,
+            conversation_id=None
+            if conversation_id is None
+            else self.target.thread_ids.get(conversation_id, conversation_id),
+            gap=replace(record.gap, closed_by=tuple(map(self._source, record.gap.closed_by))),
         )
 
     def _source(self, source: str) -> str:
@@ -130,45 +134,45 @@ class GapReader(BatchReader[GapRecord]):
         thread, mark, index = source.rpartition("#")
         return self.target.thread_ids.get(thread, thread) + mark + index
 
-    def _is_forgotten(self, known: GapRecord) -> bool:
-        if any(self._source_is_gone(one) for one in known.gap.closed_by):
+    def _is_forgotten(self, record: GapRecord) -> bool:
+        if any(self._source_is_gone(source) for source in record.gap.closed_by):
             return True
-        of = known.conversation_id
-        if of is None:
+        conversation_id = record.conversation_id
+        if conversation_id is None:
             return False
-        thread = self._thread(of)
+        thread = self._thread(conversation_id)
         if thread is None:
-            return self._was_known(of)
+            return self._was_known(conversation_id)
         texts = {turn.text.strip() for turn in thread.turns}
-        return REDACTED in texts and known.gap.question.strip() not in texts
+        return REDACTED in texts and record.gap.question.strip() not in texts
 
     def _source_is_gone(self, source: str) -> bool:
         if source.startswith(MEMORY):
             return source.removeprefix(MEMORY) in self.target.gone
-        of, _, index = source.rpartition("#")
-        if not of or not index.isdecimal():
+        conversation_id, _, index = source.rpartition("#")
+        if not conversation_id or not index.isdecimal():
             return False
-        thread = self._thread(of)
+        thread = self._thread(conversation_id)
         if thread is None:
-            return self._was_known(of)
-        at = int(index)
-        return at < len(thread.turns) and REDACTED in thread.turns[at].text
+            return self._was_known(conversation_id)
+        position = int(index)
+        return position < len(thread.turns) and REDACTED in thread.turns[position].text
 
     def _thread(self, conversation_id: str) -> Thread | None:
         return self.target.services.conversations.get(conversation_id)
 
     def _was_known(self, conversation_id: str) -> bool:
-        """Whether a conversation that is not here was here, and was deleted."""
+        """Whether a missing conversation existed here, and was deleted."""
         return bool(self.target.services.sidecar.turn_notes(conversation_id))
 
 
 class OriginReader(BatchReader[tuple[str, str, int]]):
-    """Reads what facts were taken from, in one namespace, when memories and threads are in."""
+    """Reads the sources of facts, in one namespace, after memories and threads."""
 
     last = True
 
     def parse(self, line: Line) -> tuple[str, str, int]:
-        """As `BatchReader.parse`: the fact, its source, and the place of it there."""
+        """As `BatchReader.parse`: the fact, its source, and the position of it there."""
         memories, threads = self.target.memory_ids, self.target.thread_ids
         memory = string(line, "memory")
         fact = memories.get(memory, memory)
@@ -181,46 +185,50 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
         return fact, threads.get(thread, thread), index
 
     def write(self, batch: Sequence[tuple[int, tuple[str, str, int]]]) -> None:
-        """Write what is not known, of facts and sources that are here."""
+        """Write the unknown ones, of facts and sources that exist here."""
         services = self.target.services
         origins = [origin for _, origin in batch]
         facts = services.records.many(fact for fact, _, _ in origins)
-        texts = {source: self._texts(source, at) for _, source, at in origins}
+        texts = {source: self._texts(source, position) for _, source, position in origins}
         with services.deep_rows.change() as work:
-            for fact, source, at in origins:
+            for fact, source, position in origins:
                 where: dict[str, str | int] = {
                     "record_id": fact,
                     "conversation_id": source,
-                    "position": at,
+                    "position": position,
                 }
-                said = texts[source].get(at)
-                if fact in facts and said is not None and not work.find("fact_turn", where):
-                    work.put("fact_turn", [{**where, "turn_hash": hash_text(said)}])
+                text = texts[source].get(position)
+                if fact in facts and text is not None and not work.find("fact_turn", where):
+                    work.put("fact_turn", [{**where, "turn_hash": hash_text(text)}])
 
-    def _texts(self, source: str, at: int) -> dict[int, str]:
+    def _texts(self, source: str, position: int) -> dict[int, str]:
         services = self.target.services
-        if at == OF_MEMORY:
+        if position == OF_MEMORY:
             memory = source.removeprefix(MEMORY)
-            found = services.records.many([memory])
-            return {OF_MEMORY: found[memory].text} if memory in found else {}
+            memories = services.records.many([memory])
+            return {OF_MEMORY: memories[memory].text} if memory in memories else {}
         thread = services.conversations.get(source)
-        return {} if thread is None else {n: turn.text for n, turn in enumerate(thread.turns)}
+        return (
+            {} if thread is None else {index: turn.text for index, turn in enumerate(thread.turns)}
+        )
 
 
-def _merged(here: GapRecord, there: GapRecord) -> GapRecord:
-    one, other = here.gap, there.gap
+def _merge(current: GapRecord, incoming: GapRecord) -> GapRecord:
+    ours, imported = current.gap, incoming.gap
     gap = replace(
-        one,
-        created_at=min(one.created_at, other.created_at),
-        expires_at=max(one.expires_at, other.expires_at),
-        asked=max(one.asked, other.asked),
+        ours,
+        created_at=min(ours.created_at, imported.created_at),
+        expires_at=max(ours.expires_at, imported.expires_at),
+        asked=max(ours.asked, imported.asked),
     )
-    if one.status != "closed" and other.status == "closed":
-        gap = replace(gap, status="closed", closed_at=other.closed_at, closed_by=other.closed_by)
-    elif one.status == "expired" and other.status == "open":
+    if ours.status != "closed" and imported.status == "closed":
+        gap = replace(
+            gap, status="closed", closed_at=imported.closed_at, closed_by=imported.closed_by
+        )
+    elif ours.status == "expired" and imported.status == "open":
         gap = replace(gap, status="open")
-    return replace(here, gap=gap)
+    return replace(current, gap=gap)
 
 
-def _is_open(known: GapRecord) -> bool:
-    return known.gap.status == "open"
+def _is_open(record: GapRecord) -> bool:
+    return record.gap.status == "open"

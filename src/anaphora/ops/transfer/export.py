@@ -1,8 +1,8 @@
-"""Exports: everything that was said and remembered, as lines of JSON that any program can read.
+"""Exports: all turns and memories, as lines of JSON that any program can read.
 
-The file is as docs/formats.md has it. Texts leave in clear, those of a sealed home too. Vectors are
-not exported: they are made again. Threads are read first, then truth as of one moment: notes about
-turns that came in between are left out, as their turns are.
+docs/formats.md describes the file. Texts are exported in clear, those of a sealed home too. Vectors
+are not exported: they can be computed again. Threads are read first, then the database as of one
+moment: notes about turns that were added in between are left out, as their turns are.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportProblem
 
 _SAID: Final = frozenset(("thread", "turn", "tool_call"))
-"""Lines of what was said: it is stored word for word."""
+"""Lines with text that is stored verbatim."""
 
 _RECORD_NAMES: Final = ("id", "document", "memory", "from_memory")
 """Members of lines that name a record."""
@@ -67,16 +67,16 @@ def export(
 ) -> Exported:
     """Write an export of `namespaces` (None: all there are) to `path`, whole or not at all.
 
-    `masked`: secrets in turns, titles and tool calls are masked in it, as for somebody else.
-    An open file gets it as it is made. Others may go on writing. `NotEmpty` when something stands
-    at `path`, `NotFound` for a namespace that there is not, `StoreError` and its kinds,
+    `masked`: secrets in turns, titles and tool calls are masked, for an export that is shared.
+    An open file is written as the export proceeds. Other processes may go on writing. `NotEmpty` if
+    `path` exists, `NotFound` for an unknown namespace, `StoreError` and its kinds,
     `EncryptionError`.
     """
     if not isinstance(path, (str, os.PathLike)):
-        chosen = _chosen(container, namespaces)
+        chosen = _choose(container, namespaces)
         return _write(container, chosen, path, "", clock, progress, masked=masked)
     target = staging.free_path(path)
-    chosen = _chosen(container, namespaces)
+    chosen = _choose(container, namespaces)
     with staging.staged(target) as stage:
         with staging.open_new(stage / "export.jsonl") as file:
             exported = _write(container, chosen, file, str(target), clock, progress, masked=masked)
@@ -85,7 +85,7 @@ def export(
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
-    """Whether the file at `path` begins as an export does. Nothing is raised: another may read it.
+    """Whether the file at `path` begins like an export. Nothing is raised.
 
     A folder, a pipe, or a file that cannot be opened, is none.
     """
@@ -95,26 +95,28 @@ def is_export(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _chosen(container: Container, namespaces: Iterable[str] | None) -> tuple[str, ...]:
-    known = container.namespaces()
+def _choose(container: Container, namespaces: Iterable[str] | None) -> tuple[str, ...]:
+    existing = container.namespaces()
     if namespaces is None:
-        return known
+        return existing
     if isinstance(namespaces, str):
         raise InvalidInput("namespaces", namespaces, "expected a list of names, or None for all")
     chosen = tuple(
         dict.fromkeys(container.standing_namespace(check_id(name)) for name in namespaces)
     )
     for name in chosen:
-        if name not in known:
+        if name not in existing:
             raise NotFound("namespace", name)
     return chosen
 
 
-def _without(hidden: set[str], lines: Iterable[Line]) -> Iterator[Line]:
+def _leave_out(hidden: set[str], lines: Iterable[Line]) -> Iterator[Line]:
     """The lines but for those about records with these ids."""
     for line in lines:
-        named = (line.get(name) for name in _RECORD_NAMES)
-        if hidden.isdisjoint(one for one in (*named, *line.get("between", ())) if one is not None):
+        names = (line.get(name) for name in _RECORD_NAMES)
+        if hidden.isdisjoint(
+            record_id for record_id in (*names, *line.get("between", ())) if record_id is not None
+        ):
             yield line
 
 
@@ -139,12 +141,12 @@ def _write(
 
     def write_all(namespace: str, lines: Iterable[Line]) -> None:
         for line in lines:
-            said = mask(line) if masked and line["kind"] in _SAID else line
-            write({"kind": line["kind"], "namespace": namespace, **said})
+            written = mask(line) if masked and line["kind"] in _SAID else line
+            write({"kind": line["kind"], "namespace": namespace, **written})
 
     def tell(label: str, done: int, total: int | None = None) -> None:
         if progress is not None:
-            # What is not counted before: all that is done is all that is known of.
+            # Without a total, the number so far is the total.
             progress(label, done, done if total is None else total)
 
     head = {
@@ -161,7 +163,7 @@ def _write(
         write_all(namespace, thread_lines(live, problems, hashes, partial(tell, "threads")))
         with container.truth.snapshot() as truth:
             then = NamespaceServices(container, namespace, truth)
-            # Forgotten with a way back, which ends within a day: an export would outlive that.
+            # Soft-forgotten records are erased within a day: an export would outlive them.
             hidden = {row["conversation_id"] for row in then.jobs.pending("erase")}
             for lines in (
                 note_lines(then, hashes),
@@ -172,7 +174,7 @@ def _write(
                 document_lines(then),
                 gap_lines(then, clock()),
             ):
-                write_all(namespace, _without(hidden, lines))
+                write_all(namespace, _leave_out(hidden, lines))
     write({"kind": "end", "lines": counts.total()})
     return Exported(
         target,

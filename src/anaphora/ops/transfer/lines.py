@@ -24,21 +24,21 @@ FORMAT = 1
 
 Line = Mapping[str, Any]
 Reader = Callable[[Line, str], Any]
-"""What reads a member of a line by its name. ValueError for one that is not as it was written."""
+"""A function that reads a member of a line by its name. ValueError for an invalid one."""
 
-# What some reader or other takes for the end of a line, and what UTF-8 has no bytes for.
+# Characters that some readers take for the end of a line, and those that UTF-8 cannot encode.
 _TO_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-# Ours are UUIDs; another's may be anything that no text around it is confused with.
+# Ids made here are UUIDs; others may be anything that cannot be confused with surrounding text.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
-# What an integer column of every database holds.
+# The range of an integer column in every database.
 _MOST = 2**31
 
 
-def to_line(value: Line) -> bytes:
-    """One line for `value`, which leaves out what is None or empty; its end included."""
+def to_line(members: Line) -> bytes:
+    """One line for `value`, without members that are None or empty; its end included."""
     written = json.dumps(
-        plain(present(value), _scalar), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        plain(present(members), _scalar), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
     if _SPLIT_CHARACTER.search(written):
         return to_line({"kind": "escaped", "line": escape(written)})
@@ -47,7 +47,7 @@ def to_line(value: Line) -> bytes:
 
 def present(members: Line) -> dict[str, Any]:
     """The members without those that are None or empty."""
-    return {name: item for name, item in members.items() if item is not None and item != ()}
+    return {name: member for name, member in members.items() if member is not None and member != ()}
 
 
 def _scalar(value: object) -> object:
@@ -64,15 +64,15 @@ def time_text(moment: datetime) -> str:
 
 
 def from_line(line: bytes | str) -> dict[str, Any]:
-    """The object of a line. ValueError for what is none, or is nested too deeply."""
+    """The object of a line. ValueError for another value, or one nested too deeply."""
     return read_object(line if isinstance(line, str) else line.decode())
 
 
 class LineFields:
     """The members of a line that are fields of a value: one description for both directions.
 
-    `order` is the order of the file; other fields of the value follow, but for those `left_out`.
-    What a member must be follows from the type of its field, unless `readers` has it by name.
+    `order` is the order of the file; other fields of the value follow, except those `left_out`.
+    The type of a field determines the reader of its member, unless `readers` has one by name.
     """
 
     def __init__(
@@ -90,57 +90,62 @@ class LineFields:
             for name in dict.fromkeys((*order, *types))
             if name not in left_out
         }
-        # False, and an object without members where there always is one, say nothing.
-        self._silent = {n for n, of in types.items() if of is bool or get_origin(of) is Mapping}
+        # Not written: False, and an empty object in a field that always has one.
+        self._silent = {
+            name for name, kind in types.items() if kind is bool or get_origin(kind) is Mapping
+        }
         self._optional = {
-            one.name
-            for one in fields(value)
-            if one.default is not MISSING or one.default_factory is not MISSING
+            spec.name
+            for spec in fields(value)
+            if spec.default is not MISSING or spec.default_factory is not MISSING
         }
 
     def write(self, value: Any) -> dict[str, Any]:
-        """The members for a value, None for those that say nothing."""
-        given = {name: getattr(value, name) for name in self._readers}
-        return {name: one or None if name in self._silent else one for name, one in given.items()}
+        """The members for a value, None for those that are not written."""
+        members = {name: getattr(value, name) for name in self._readers}
+        return {
+            name: member or None if name in self._silent else member
+            for name, member in members.items()
+        }
 
     def read(self, line: Line) -> dict[str, Any]:
-        """The fields that a line has a value for. ValueError names the member that is wrong."""
-        given = {
+        """The fields that the line has values for. ValueError names the wrong member."""
+        values = {
             name: read(line, name)
             for name, read in self._readers.items()
             if name in line or name not in self._optional
         }
-        return {name: one for name, one in given.items() if one is not None}
+        return {name: member for name, member in values.items() if member is not None}
 
 
 def one_of(values: Collection[str], otherwise: str) -> Reader:
-    """Reads a member that is one of these words; `otherwise` where it is missing."""
+    """Reads a member that is one of these words; `otherwise` if it is missing."""
 
     def read(line: Line, name: str) -> str:
-        value: str = line.get(name, otherwise)
-        if value not in values:
-            raise ValueError(f'"{name}" is {value!r}')
-        return value
+        member: str = line.get(name, otherwise)
+        if member not in values:
+            raise ValueError(f'"{name}" is {member!r}')
+        return member
 
     return read
 
 
 def string(line: Line, name: str) -> str:
     """A member that must be a string. ValueError."""
-    value = line.get(name)
-    if not isinstance(value, str):
+    member = line.get(name)
+    if not isinstance(member, str):
         raise ValueError(f'"{name}" is not a string')
-    return value
+    return member
 
 
 def id_in(line: Line, name: str = "id") -> str:
-    """A name that no text around it can be confused with. ValueError."""
-    value = string(line, name)
-    if _ID.fullmatch(value) is None:
+    """An id that cannot be confused with surrounding text. ValueError."""
+    member = string(line, name)
+    if _ID.fullmatch(member) is None:
         raise ValueError(
             f'"{name}" is not an id: 1 to 128 ASCII letters, digits, "_", "-", ".", ":"'
         )
-    return value
+    return member
 
 
 def time_in(line: Line, name: str) -> datetime | None:
@@ -157,61 +162,61 @@ def time_in(line: Line, name: str) -> datetime | None:
 
 
 def text_in(line: Line, name: str) -> str | None:
-    """A member that is a string, or None where it is missing. ValueError."""
+    """A member that is a string, or None if it is missing. ValueError."""
     return None if line.get(name) is None else string(line, name)
 
 
 def texts_in(line: Line, name: str) -> tuple[str, ...]:
-    """A member that is a list of strings, each once; () where it is missing. ValueError."""
-    value = line.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    """A member that is a list of strings, each once; () if it is missing. ValueError."""
+    member = line.get(name, [])
+    if not isinstance(member, list) or not all(isinstance(text, str) for text in member):
         raise ValueError(f'"{name}" is not a list of strings')
-    return tuple(dict.fromkeys(value))
+    return tuple(dict.fromkeys(member))
 
 
 def number_in(line: Line, name: str) -> int | None:
     """A member that is a whole number from 0 on, or None. ValueError."""
-    value = line.get(name)
-    if value is None:
+    member = line.get(name)
+    if member is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST:
+    if isinstance(member, bool) or not isinstance(member, int) or not 0 <= member < _MOST:
         raise ValueError(f'"{name}" is not an integer, 0 or more')
-    return value
+    return member
 
 
 def real_in(line: Line, name: str) -> float:
     """A member that must be a number. ValueError."""
-    value = line.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    member = line.get(name)
+    if isinstance(member, bool) or not isinstance(member, (int, float)):
         raise ValueError(f'"{name}" is not a number')
     try:
-        return float(value)
+        return float(member)
     except OverflowError:
         raise ValueError(f'"{name}" is too large a number') from None
 
 
 def real_or_none(line: Line, name: str) -> float | None:
     """A member that is a number from 0 on, or None. ValueError."""
-    value = None if line.get(name) is None else real_in(line, name)
-    if value is not None and value < 0:
+    member = None if line.get(name) is None else real_in(line, name)
+    if member is not None and member < 0:
         raise ValueError(f'"{name}" is below 0')
-    return value
+    return member
 
 
 def object_in(line: Line, name: str) -> dict[str, Any] | None:
-    """A member that is an object, or None where it is missing. ValueError."""
-    value = line.get(name)
-    if value is not None and not isinstance(value, dict):
+    """A member that is an object, or None if it is missing. ValueError."""
+    member = line.get(name)
+    if member is not None and not isinstance(member, dict):
         raise ValueError(f'"{name}" is not an object')
-    return value
+    return member
 
 
 def list_in(line: Line, name: str) -> list[Any]:
-    """A member that is a list, empty where it is missing. ValueError."""
-    value = line.get(name, [])
-    if not isinstance(value, list):
+    """A member that is a list, empty if it is missing. ValueError."""
+    member = line.get(name, [])
+    if not isinstance(member, list):
         raise ValueError(f'"{name}" is not a list')
-    return value
+    return member
 
 
 def flag_in(line: Line, name: str) -> bool:
@@ -219,8 +224,7 @@ def flag_in(line: Line, name: str) -> bool:
     return line.get(name) is True
 
 
-# By the type of a field. A time that a value must have may be missing in a line: its reader says
-# what holds instead.
+# By the type of a field. A required time may be missing in a line: the caller has a default.
 _READERS: Final[Mapping[Any, Reader]] = {
     str: string,
     str | None: text_in,

@@ -1,8 +1,8 @@
-"""Imports of exports: what is missing here comes in, what is here stays.
+"""Imports of exports: missing data is added, existing data stays.
 
-A line that cannot be read is reported with its number, and the rest goes in. Importing the same
-file again changes nothing; an import that was interrupted is finished by doing it again. Vectors
-come later.
+A line that cannot be read is reported with its number, and the others are imported. Importing the
+same file again changes nothing; to finish an interrupted import, repeat it. Vectors are computed
+later.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from anaphora.store.disk import open_regular, translate
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
 
-# Wrong in the file or in what it says; anything else is trouble with this home.
+# Errors of the file or its contents; any other error is one of this home.
 _WRONG = (ValueError, TypeError, CorruptThread)
 # Bytes: no turn and no memory is longer, and one line never takes all of a machine's memory.
 _MOST_LINE = 128 << 20
@@ -54,28 +54,28 @@ def import_sources(
     progress: Progress | None,
     name: str = "",
 ) -> ImportReport:
-    """Take in what other programs keep, and exports of other memories; see `Memory.import_`.
+    """Import files of other programs, and exports of other memories; see `Memory.import_`.
 
-    With `embed` their vectors are begun then.
+    With `embed` the computation of their vectors is started.
     """
-    given: Iterable[Source] = [source] if isinstance(source, (str, os.PathLike)) else source
+    sources: Iterable[Source] = [source] if isinstance(source, (str, os.PathLike)) else source
     exports: list[str | os.PathLike[str]] = []
-    others: list[Source] = []
-    for one in given:
-        path = None if isinstance(one, ImportedConversation) else one
+    conversations: list[Source] = []
+    for candidate in sources:
+        path = None if isinstance(candidate, ImportedConversation) else candidate
         if path is not None and (form == "anaphora" or (form is None and is_export(path))):
             exports.append(path)
         else:
-            others.append(one)
+            conversations.append(candidate)
     home, into = services.container, services.namespace
     reports = [
         import_export(home, path, namespace=into, again=again, progress=progress)
         for path in exports
     ]
-    if others or not exports:
+    if conversations or not exports:
         reports.append(
             import_files(
-                others,
+                conversations,
                 services.conversation_import(again=again),
                 services.memory_import(again=again),
                 format=form,
@@ -91,9 +91,9 @@ def import_sources(
 
 
 def _begin_vectors(services: NamespaceServices, *, memories: bool, notes: bool) -> None:
-    """Make the vectors of what came in: of few texts now, of many behind this call.
+    """Compute the vectors of imported texts: of few texts now, of many in the background.
 
-    What is not made when this process ends, the next question anywhere goes on with.
+    If this process ends before, the next question in any process continues.
     """
     services.turns.sync()
     if memories:
@@ -114,13 +114,12 @@ def import_export(
     progress: Progress | None = None,
     bounds: Bounds = BOUNDS,
 ) -> ImportReport:
-    """Bring the export at `source` in, each namespace into its own, or all into `namespace`.
+    """Import the export at `source`, each namespace into its own, or all into `namespace`.
 
-    Memories and notes that change count as added. `again` also brings back what was deleted here.
-    `progress` is called with the file's name,
-    bytes read and bytes in all. `UnknownFormat` for a file that is no export, `StoreError` for one
-    of a newer format, `StoreError` and its kinds when this home refuses: what was written until
-    then stays, and importing again goes on from there.
+    Memories and notes that change count as added. `again` also imports data that was deleted here.
+    `progress` is called with the file's name, bytes read and bytes in all. `UnknownFormat` for a
+    file that is no export, `StoreError` for one of a newer format, `StoreError` and its kinds if
+    this home cannot be written: the lines written until then stay, and a repeated import continues.
     """
     path = Path(source).expanduser().absolute()
     into = None if namespace is None else container.standing_namespace(check_id(namespace))
@@ -148,7 +147,7 @@ def import_export(
     return report
 
 
-# The kinds of lines, in the order of the file: what refers to something comes after it.
+# The kinds of lines, in the order of the file: references come after their targets.
 _READERS: Mapping[str, type[LineReader]] = {
     "thread": ThreadReader,
     "turn": ThreadReader,
@@ -195,7 +194,7 @@ class _Import:
             raise StoreError("read", self._path, reason)
 
     def read(self, line: ReadLine) -> None:
-        """Read another line, and do what can be done by now."""
+        """Read another line, and write full batches."""
         self.number += 1
         if line.text is None:
             self._problem(self.number, line.reason)
@@ -208,14 +207,9 @@ class _Import:
             self._problem(self.number, str(error))
 
     def stop(self, reason: str) -> None:
-        """Reading was ended: what is behind the last line cannot be had."""
+        """Reading was ended: the lines after the last one are lost."""
         self._problem(self.number + 1, reason)
         self._ended = True
-
-    def _namespace(self, named: str) -> str:
-        if named not in self._namespaces:
-            self._namespaces[named] = self._container.standing_namespace(check_id(named))
-        return self._namespaces[named]
 
     def _read(self, line: Line) -> None:
         kind = string(line, "kind")
@@ -224,7 +218,12 @@ class _Import:
             return
         if kind not in _READERS:
             raise ValueError(f"unknown kind of line {kind!r}")
-        namespace = self._into or self._namespace(string(line, "namespace"))
+        namespace = self._into
+        if namespace is None:
+            name = string(line, "namespace")
+            if name not in self._namespaces:
+                self._namespaces[name] = self._container.standing_namespace(check_id(name))
+            namespace = self._namespaces[name]
         reader = self._reader_of(namespace, kind)
         if reader is not self._reader:
             before, self._reader = self._reader, reader
@@ -233,11 +232,11 @@ class _Import:
         reader.read(self.number, line)
 
     def end(self) -> ImportReport:
-        """Write what is left, link the notes that came to what they name, and say what was done."""
+        """Write the remaining lines, link the imported notes, and report."""
         for namespace, target in self._targets.items():
-            for made in dict.fromkeys(_READERS.values()):
-                if (namespace, made) in self._readers:
-                    self._readers[namespace, made].flush()
+            for reader_class in dict.fromkeys(_READERS.values()):
+                if (namespace, reader_class) in self._readers:
+                    self._readers[namespace, reader_class].flush()
             if target.touched_notes:
                 notes = target.services.note_taking
                 notes.link_imported(tuple(dict.fromkeys(target.touched_notes)))
@@ -261,18 +260,18 @@ class _Import:
         )
 
     def _reader_of(self, namespace: str, kind: str) -> LineReader:
-        made = _READERS[kind]
-        if (namespace, made) not in self._readers:
-            self._readers[namespace, made] = made(self._target(namespace))
-        return self._readers[namespace, made]
-
-    def _target(self, namespace: str) -> Target:
-        if namespace not in self._targets:
-            services = self._container.namespace(namespace)
-            gone = frozenset(one for _, one in services.records.tombstones_since(0))
-            target = Target(services, self._again, gone, self._problem, self._counts)
-            self._targets[namespace] = target
-        return self._targets[namespace]
+        reader_class = _READERS[kind]
+        if (namespace, reader_class) not in self._readers:
+            if namespace not in self._targets:
+                services = self._container.namespace(namespace)
+                deleted = frozenset(
+                    record_id for _, record_id in services.records.tombstones_since(0)
+                )
+                self._targets[namespace] = Target(
+                    services, self._again, deleted, self._problem, self._counts
+                )
+            self._readers[namespace, reader_class] = reader_class(self._targets[namespace])
+        return self._readers[namespace, reader_class]
 
     def _problem(self, number: int, reason: str) -> None:
         self._problems.add(ImportProblem(str(self._path), f"line {number}", shortened(reason)))

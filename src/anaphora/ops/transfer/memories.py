@@ -1,16 +1,16 @@
-"""Memories and the links between them, in an export and back: lines, and how two homes' meet.
+"""Memories and the links between them, in an export and back: lines, and the merge of two homes.
 
-What comes in has its secrets taken out, as everything that is remembered has. The rules, under
-which importing twice changes nothing the second time and the order of two imports hardly matters:
+Secrets in imported memories are redacted, as in all memories. The rules, under which importing
+twice changes nothing the second time and the order of two imports hardly matters:
 
-- An id that is unknown is added as it is, with its id, times and events.
-- An id that is here with the same words, path and payload is the same memory at another moment:
+- A memory with an unknown id is added unchanged, with its id, times and events.
+- An id that exists here with the same text, path and payload is the same memory at another moment:
   events are united, counts follow from them, times widen, an end or a soft forgetting stays.
-- An id that is here with another value: both are kept, the imported one under an id that is made
+- An id that exists here with another value: both are kept, the imported one under an id derived
   from its content.
-- An unknown id with the value of a present memory is a restatement of it: its events join.
-- Two values of one path end up in one line, by the time from which they hold.
-- What was forgotten here for good stays away; asked for again, it comes under a new id.
+- An unknown id with the value of a present memory is a restatement of it: its events are added.
+- Two values of one path end up in one line, by their `valid_from`.
+- Memories forgotten here for good are not imported; if requested, they get a new id.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 _SAID = ("added", "restated", "linked")
-_IN_PLACE = [*(name for name, one in MEMORY_FIELDS.items() if one.changes == "in_place"), "pin"]
+_IN_PLACE = [*(name for name, spec in MEMORY_FIELDS.items() if spec.changes == "in_place"), "pin"]
 
 
-# Members in the order of the file; fields that come to a record stand behind them.
+# Members in the order of the file; fields added to a record later follow them.
 _ORDER = (
     "id", "text", "type", "path", "payload", "category", "conversation_id", "turn_index",
     "parent", "supersedes", "superseded_by", "reinforce_count", "created_at", "last_reinforced",
@@ -78,7 +78,7 @@ _EVENT: Final = LineFields(
 
 @dataclass(frozen=True, slots=True)
 class IncomingRecord:
-    """A memory of an export. `stands_alone`: nothing restates it, as adapters ask for."""
+    """A memory of an export. `stands_alone`: nothing restates it, as adapters require."""
 
     record: MemoryRecord
     events: tuple[RecordEvent, ...]
@@ -96,9 +96,9 @@ class IncomingRecord:
 
 
 class RecordFields(LineFields):
-    """The members of a record's line, whatever kind of record it is: all but its vectors.
+    """The members of the line of any kind of record: all but its vectors.
 
-    `types` are those that it may be of, the type `otherwise` where a line has none.
+    `types` are the allowed ones, `otherwise` the type if a line has none.
     """
 
     def __init__(
@@ -108,23 +108,23 @@ class RecordFields(LineFields):
         super().__init__(MemoryRecord, _ORDER, left_out=("seq", *left_out), readers=readers)
 
     def line(self, record: MemoryRecord, events: Iterable[RecordEvent]) -> dict[str, Any]:
-        """The members for a record and what is known of when it was said."""
-        told = [present(_EVENT.write(event)) for event in events]
-        return self.write(record) | {"events": told}
+        """The members for a record and its events."""
+        listed = [present(_EVENT.write(event)) for event in events]
+        return self.write(record) | {"events": listed}
 
-    def incoming(self, line: Line, *, stands_alone: bool = False, **more: Any) -> IncomingRecord:
-        """The record of a line, with `more` fields, and its events, without secrets. ValueError.
+    def incoming(self, line: Line, *, stands_alone: bool = False, **extra: Any) -> IncomingRecord:
+        """The record of a line, with `extra` fields, and its events, without secrets. ValueError.
 
-        What `stands_alone` is an item of a store that gives back what was put into it, word for
-        word: it stays as it is.
+        A record that `stands_alone` is an item of a store that returns its items verbatim: it is
+        not redacted.
         """
-        given = self.read(line)
-        created = given.get("created_at")
+        fields = self.read(line)
+        created = fields.get("created_at")
         if created is None:
             raise ValueError('"created_at" is missing')
         times = {"last_reinforced": created, "valid_from": created}
-        record = MemoryRecord(**{"seq": 0} | times | given | more)
-        events = tuple(_event_in(record.id, one) for one in list_in(line, "events"))
+        record = MemoryRecord(**{"seq": 0} | times | fields | extra)
+        events = tuple(_read_event(record.id, event) for event in list_in(line, "events"))
         if stands_alone:
             return IncomingRecord(record, events, stands_alone=True)
         return IncomingRecord(_clean_record(record), tuple(map(_clean_event, events)))
@@ -138,28 +138,28 @@ def memory_lines(
     problems: list[ImportProblem],
     tell: Callable[[int], None],
 ) -> Iterator[Line]:
-    """All memories, then their links. `problems` gets the records that cannot be read."""
+    """All memories, then their links. Unreadable records are added to `problems`."""
     namespace, records = services.namespace, services.records
     sealer = services.notes.sealer
     key = sealer.lookup("same_key", namespace, STANDS_ALONE)
     alone = records_with_key(records.truth, namespace, key)
     after, ids = 0, []
-    while found := records.changed_since(after):
-        for record in found:
+    while batch := records.changed_since(after):
+        for record in batch:
             line = _MEMORY.line(record, records.events(record.id))
             line["stands_alone"] = record.id in alone or None
             yield {"kind": "memory", **line}
-        ids += [record.id for record in found]
-        after = found[-1].seq
+        ids += [record.id for record in batch]
+        after = batch[-1].seq
         tell(len(ids))
     for kind, damaged in unreadable_records(records.truth, namespace, sealer).items():
         reason = "it cannot be read; `doctor --repair` repairs it"
         problems += [ImportProblem(kind, record_id, reason) for record_id in damaged]
     for start in range(0, len(ids), STEP):
-        some = ids[start : start + STEP]
-        first = set(some)
-        # Each link once: by the end that it is kept under.
-        for link in (one for one in records.links(some, LINK_KINDS) if one.record_id in first):
+        chunk = ids[start : start + STEP]
+        chunk_ids = set(chunk)
+        # Each link once: by the end under which it is stored.
+        for link in (ln for ln in records.links(chunk, LINK_KINDS) if ln.record_id in chunk_ids):
             yield {
                 "kind": "link",
                 "between": [link.record_id, link.other_id],
@@ -168,20 +168,20 @@ def memory_lines(
             }
 
 
-def _event_in(record_id: str, line: Any) -> RecordEvent:
+def _read_event(record_id: str, line: Any) -> RecordEvent:
     if not isinstance(line, dict) or line.get("kind") not in get_args(EventKind):
         raise ValueError("an event has an unknown kind")
-    given = _EVENT.read(line)
-    if "at" not in given:
+    fields = _EVENT.read(line)
+    if "at" not in fields:
         raise ValueError("an event has no time")
-    return RecordEvent(record_id, **given)
+    return RecordEvent(record_id, **fields)
 
 
 def _clean_record(record: MemoryRecord) -> MemoryRecord:
     """The record without secrets. InvalidInput for a payload that is nested too deeply."""
-    said = members_of(record)
-    names = [one.name for one in fields(NewMemory) if one.name in said]
-    new, _ = without_secrets(NewMemory(**{name: said[name] for name in names}))
+    members = members_of(record)
+    names = [spec.name for spec in fields(NewMemory) if spec.name in members]
+    new, _ = without_secrets(NewMemory(**{name: members[name] for name in names}))
     sources = tuple(redact(source).text for source in record.sources)
     return replace(record, sources=sources, **{name: getattr(new, name) for name in names})
 
@@ -221,19 +221,19 @@ class MemoryReader(BatchReader[IncomingRecord]):
 def without_other_kinds(
     target: Target, batch: Sequence[tuple[int, IncomingRecord]], kind: str, reason: str
 ) -> list[IncomingRecord]:
-    """A batch, but for what has the id of a record of another kind here: a problem of its line.
+    """A batch without items that have the id of a record of another kind here: these are problems.
 
-    `reason` has a place for that kind.
+    `reason` is a format for that kind.
     """
     services = target.services
-    here = kinds_of(services.truth, services.namespace, [item.record.id for _, item in batch])
+    kinds = kinds_of(services.truth, services.namespace, [item.record.id for _, item in batch])
     good: list[IncomingRecord] = []
     for number, item in batch:
-        other = here.get(item.record.id, kind)
-        if other == kind:
+        actual = kinds.get(item.record.id, kind)
+        if actual == kind:
             good.append(item)
         else:
-            target.problem(number, reason.format(other))
+            target.problem(number, reason.format(actual))
     return good
 
 
@@ -249,27 +249,27 @@ class LinkReader(BatchReader[RecordLink]):
         kind = string(line, "relation")
         if kind not in LINK_KINDS:
             raise ValueError('"relation" is unknown')
-        one, other = sorted(self.target.memory_ids.get(end, end) for end in ends)
-        return RecordLink(one, other, kind, strength)
+        first, second = sorted(self.target.memory_ids.get(end, end) for end in ends)
+        return RecordLink(first, second, kind, strength)
 
     def write(self, batch: Sequence[tuple[int, RecordLink]]) -> None:
-        """Write the links that are not known, between memories that are here."""
+        """Write the unknown links between memories that exist here."""
         ids = list({end for _, link in batch for end in (link.record_id, link.other_id)})
         with self.target.services.records.change() as work:
             work.load(ids=ids)
-            known = {_link_key(link): link for link in work.linked(ids, LINK_KINDS)}
-            fresh: dict[tuple[str, str, bool], RecordLink] = {}
+            known_links = {_link_key(link): link for link in work.linked(ids, LINK_KINDS)}
+            new_links: dict[tuple[str, str, bool], RecordLink] = {}
             for number, link in batch:
-                one, other, _ = key = _link_key(link)
-                if one == other or self.target.gone & {one, other}:
+                first, second, _ = key = _link_key(link)
+                if first == second or self.target.gone & {first, second}:
                     continue
-                if work.find(one) is None or work.find(other) is None:
+                if work.find(first) is None or work.find(second) is None:
                     self.target.problem(number, "a link to a memory that is missing")
-                elif key not in known:
-                    fresh[key] = link
-                elif known[key].kind == OPEN and _is_settled(work, link):
-                    work.turn(known[key], link.kind)
-            work.join(fresh.values())
+                elif key not in known_links:
+                    new_links[key] = link
+                elif known_links[key].kind == OPEN and _is_settled(work, link):
+                    work.turn(known_links[key], link.kind)
+            work.join(new_links.values())
 
 
 def _link_key(link: RecordLink) -> tuple[str, str, bool]:
@@ -278,19 +278,19 @@ def _link_key(link: RecordLink) -> tuple[str, str, bool]:
 
 
 def _is_settled(work: RecordTransaction, link: RecordLink) -> bool:
-    """Whether a verdict that comes in is that of the memories that are here."""
-    one, other = work.find(link.record_id), work.find(link.other_id)
-    if link.kind == OPEN or one is None or other is None:
+    """Whether an imported verdict agrees with the memories here."""
+    first, second = work.find(link.record_id), work.find(link.other_id)
+    if link.kind == OPEN or first is None or second is None:
         return False
-    ended = one.superseded_by == other.id or other.superseded_by == one.id
+    ended = first.superseded_by == second.id or second.superseded_by == first.id
     return ended or link.kind == "both_hold"
 
 
 @dataclass(slots=True)
 class RecordMerger:
-    """Brings memories into one namespace. `gone` are the ids that were deleted here for good.
+    """Merges memories into one namespace. `gone` are the ids that were deleted here for good.
 
-    `ids` tells under which id a memory of the export is here, where that is another one.
+    `ids` maps the id of a memory in the export to its id here, if that is another one.
     """
 
     gone: frozenset[str]
@@ -298,153 +298,150 @@ class RecordMerger:
     ids: dict[str, str] = field(default_factory=dict)
 
     def merge(self, work: RecordTransaction, items: Sequence[IncomingRecord]) -> list[Outcome]:
-        """Bring in several memories in one change."""
+        """Merge several memories in one change."""
         work.load(
             ids=[item.record.id for item in items],
             same_keys=[item.same_key for item in items if item.same_key],
             paths=[item.record.path for item in items if item.record.path is not None],
         )
-        became = [self._one(work, item) for item in items]
+        outcomes = [self._merge_one(work, item) for item in items]
         for path in {item.record.path for item in items if item.record.path is not None}:
-            _line_up(work, path)
-        return became
+            _end_overlaps(work, path)
+        return outcomes
 
     def id_of(self, record_id: str | None) -> str | None:
         """The id here of a memory of the export."""
         return record_id if record_id is None else self.ids.get(record_id, record_id)
 
-    def _one(self, work: RecordTransaction, item: IncomingRecord) -> Outcome:
-        record_id = item.record.id
+    def _merge_one(self, work: RecordTransaction, incoming: IncomingRecord) -> Outcome:
+        record_id = incoming.record.id
         if record_id in self.gone:
             if not self.again:
                 return "forgotten"
-            return self._under_another_id(work, item)
-        here = work.find(record_id)
-        if here is None:
-            return self._new(work, item)
-        if _value(here) == _value(item.record):
-            return _unite(work, here, item)
-        return self._under_another_id(work, item)
+            return self._add_under_another_id(work, incoming)
+        current = work.find(record_id)
+        if current is None:
+            return self._add_new(work, incoming)
+        if _value(current) == _value(incoming.record):
+            return _unite(work, current, incoming)
+        return self._add_under_another_id(work, incoming)
 
-    def _new(self, work: RecordTransaction, item: IncomingRecord) -> Outcome:
-        record = item.record
-        if item.same_key and record.valid_to is None and not record.forgotten:
-            standing = [one for one in work.having(item.same_key) if one.valid_to is None]
-            if standing:
-                self.ids[record.id] = standing[-1].id
-                return _unite(work, standing[-1], item)
-        self._add(work, item)
-        return "added"
-
-    def _under_another_id(self, work: RecordTransaction, item: IncomingRecord) -> Outcome:
-        derived = _derived_id(item)
-        self.ids[item.record.id] = derived
-        if derived in self.gone:
-            return "forgotten"
-        events = tuple(replace(event, record_id=derived) for event in item.events)
-        moved = replace(item, record=replace(item.record, id=derived), events=events)
-        here = work.find(derived)
-        if here is not None:
-            return _unite(work, here, moved)
-        return self._new(work, moved)
-
-    def _add(self, work: RecordTransaction, item: IncomingRecord) -> None:
-        record = replace(
-            item.record,
-            parent=self.id_of(item.record.parent),
-            supersedes=self.id_of(item.record.supersedes),
-            superseded_by=self.id_of(item.record.superseded_by),
+    def _add_new(self, work: RecordTransaction, incoming: IncomingRecord) -> Outcome:
+        record = incoming.record
+        if incoming.same_key and record.valid_to is None and not record.forgotten:
+            current = [
+                holder for holder in work.having(incoming.same_key) if holder.valid_to is None
+            ]
+            if current:
+                self.ids[record.id] = current[-1].id
+                return _unite(work, current[-1], incoming)
+        added = replace(
+            record,
+            parent=self.id_of(record.parent),
+            supersedes=self.id_of(record.supersedes),
+            superseded_by=self.id_of(record.superseded_by),
             forgotten=False,
         )
-        work.add(record, item.same_key)
-        for event in item.events:
+        work.add(added, incoming.same_key)
+        for event in incoming.events:
             work.tell(event)
-        if item.record.forgotten:
-            work.hide(record.id, item.last)
+        if record.forgotten:
+            work.hide(record.id, incoming.last)
+        return "added"
+
+    def _add_under_another_id(self, work: RecordTransaction, incoming: IncomingRecord) -> Outcome:
+        # The same id however often the same memory is imported.
+        content = f"{incoming.record.id}\n{_value(incoming.record)}".encode(
+            "utf-8", "surrogatepass"
+        )
+        derived = f"{incoming.record.id[:36]}-{hashlib.sha256(content).hexdigest()[:8]}"
+        self.ids[incoming.record.id] = derived
+        if derived in self.gone:
+            return "forgotten"
+        events = tuple(replace(event, record_id=derived) for event in incoming.events)
+        moved = replace(incoming, record=replace(incoming.record, id=derived), events=events)
+        current = work.find(derived)
+        if current is not None:
+            return _unite(work, current, moved)
+        return self._add_new(work, moved)
 
 
 def _value(record: MemoryRecord) -> str:
-    # Type, tags, category, expiry and pin change in place: they are not what a memory says.
+    # Type, tags, category, expiry and pin change in place: they are no part of the content.
     return same_key_of(replace(record, type="semantic"))
 
 
-def _unite(work: RecordTransaction, here: MemoryRecord, item: IncomingRecord) -> Outcome:
-    """One memory at two moments, or said in two homes."""
-    there = item.record
-    own = work.events(here.id)
-    known = {_event_key(event) for event in own}
-    fresh = [event for event in item.events if _event_key(event) not in known]
-    wanted = {
-        "created_at": min(here.created_at, there.created_at),
-        "last_reinforced": max(here.last_reinforced, there.last_reinforced),
-        "valid_from": min(here.valid_from, there.valid_from),
-    } | _gained(here, there, own, fresh)
-    if here.valid_to is None and there.valid_to is not None and here.id == there.id:
-        wanted |= {"valid_to": there.valid_to, "superseded_by": there.superseded_by}
-    changes = {name: value for name, value in wanted.items() if getattr(here, name) != value}
-    if "type" in changes and work.same_key(here.id) != STANDS_ALONE:
-        changes["same_key"] = same_key_of(replace(here, type=there.type))
+def _unite(work: RecordTransaction, current: MemoryRecord, item: IncomingRecord) -> Outcome:
+    """Unite one memory at two moments, or from two homes."""
+    imported = item.record
+    events = work.events(current.id)
+    known_keys = {_event_key(event) for event in events}
+    new_events = [event for event in item.events if _event_key(event) not in known_keys]
+    merged = {
+        "created_at": min(current.created_at, imported.created_at),
+        "last_reinforced": max(current.last_reinforced, imported.last_reinforced),
+        "valid_from": min(current.valid_from, imported.valid_from),
+    } | _gain(current, imported, events, new_events)
+    if current.valid_to is None and imported.valid_to is not None and current.id == imported.id:
+        merged |= {"valid_to": imported.valid_to, "superseded_by": imported.superseded_by}
+    changes = {name: new for name, new in merged.items() if getattr(current, name) != new}
+    if "type" in changes and work.same_key(current.id) != STANDS_ALONE:
+        changes["same_key"] = same_key_of(replace(current, type=imported.type))
     if changes:
-        work.change(here.id, **changes)
-    for event in fresh:
+        work.change(current.id, **changes)
+    for event in new_events:
         kind = "restated" if event.kind == "added" else event.kind
-        work.tell(replace(event, record_id=here.id, kind=kind))
-    if there.forgotten and not here.forgotten:
-        work.hide(here.id, item.last)
+        work.tell(replace(event, record_id=current.id, kind=kind))
+    if imported.forgotten and not current.forgotten:
+        work.hide(current.id, item.last)
         return "changed"
-    return "changed" if changes or fresh else "known"
+    return "changed" if changes or new_events else "known"
 
 
-def _gained(
-    here: MemoryRecord,
-    there: MemoryRecord,
-    own: Sequence[RecordEvent],
-    fresh: Sequence[RecordEvent],
+def _gain(
+    current: MemoryRecord,
+    incoming: MemoryRecord,
+    events: Sequence[RecordEvent],
+    new_events: Sequence[RecordEvent],
 ) -> dict[str, Any]:
-    """What events that are new here bring: occurrences join; a later change in place wins."""
-    last = max((event.at for event in own), default=here.last_reinforced)
-    if here.id == there.id and any(e.kind == "updated" and e.at > last for e in fresh):
-        gained = {name: getattr(there, name) for name in _IN_PLACE}
+    """The changes from new events: occurrences are united; a later change in place wins."""
+    last = max((event.at for event in events), default=current.last_reinforced)
+    if current.id == incoming.id and any(e.kind == "updated" and e.at > last for e in new_events):
+        gained = {name: getattr(incoming, name) for name in _IN_PLACE}
     else:
-        said = [event for event in fresh if event.kind in _SAID]
-        missing = [name for name in _IN_PLACE if said and getattr(here, name) is None]
-        gained = {name: getattr(there, name) for name in missing}
-        gained["tags"] = _joined(here.tags, *(event.tags for event in said))
-        if said:
-            # None is no missing time: such a memory never expires.
-            ends = here.expires_at, there.expires_at
+        mentions = [event for event in new_events if event.kind in _SAID]
+        missing = [name for name in _IN_PLACE if mentions and getattr(current, name) is None]
+        gained = {name: getattr(incoming, name) for name in missing}
+        gained["tags"] = _join(current.tags, *(event.tags for event in mentions))
+        if mentions:
+            # None is not a missing time: such a memory never expires.
+            ends = current.expires_at, incoming.expires_at
             gained["expires_at"] = ends[0] and ends[1] and max(ends[0], ends[1])
-        gained["pin"] = there.pin if here.pin is None else here.pin
-    sources = [event.source for event in fresh if event.source is not None]
-    count = here.reinforce_count + sum(event.kind in _SAID for event in fresh)
-    return gained | {"sources": _joined(here.sources, sources), "reinforce_count": count}
+        gained["pin"] = incoming.pin if current.pin is None else current.pin
+    sources = [event.source for event in new_events if event.source is not None]
+    count = current.reinforce_count + sum(event.kind in _SAID for event in new_events)
+    return gained | {"sources": _join(current.sources, sources), "reinforce_count": count}
 
 
-def _line_up(work: RecordTransaction, path: str) -> None:
-    """Let no two values of a path hold at one time: the earlier ends where the later begins."""
+def _end_overlaps(work: RecordTransaction, path: str) -> None:
+    """Let no two values of a path be valid at one time: the earlier ends when the later begins."""
     line = work.versions(path)
-    for one, following in pairwise(line):
-        if one.valid_to is not None and one.valid_to <= following.valid_from:
+    for earlier, later in pairwise(line):
+        if earlier.valid_to is not None and earlier.valid_to <= later.valid_from:
             continue
-        work.change(one.id, valid_to=following.valid_from, superseded_by=following.id)
-        if following.supersedes is None:
-            work.change(following.id, supersedes=one.id)
+        work.change(earlier.id, valid_to=later.valid_from, superseded_by=later.id)
+        if later.supersedes is None:
+            work.change(later.id, supersedes=earlier.id)
 
 
 def _event_key(event: RecordEvent) -> str:
-    said = "said" if event.kind in {"added", "restated"} else event.kind
-    shown = [
-        said, event.at.isoformat(), event.source, event.conversation_id, event.turn_index,
+    kind = "said" if event.kind in {"added", "restated"} else event.kind
+    parts = [
+        kind, event.at.isoformat(), event.source, event.conversation_id, event.turn_index,
         event.text, dict(event.details),
     ]  # fmt: skip
-    return json.dumps(shown, sort_keys=True, default=str)
+    return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _derived_id(item: IncomingRecord) -> str:
-    """An id that is the same however often the same memory comes."""
-    data = f"{item.record.id}\n{_value(item.record)}".encode("utf-8", "surrogatepass")
-    return f"{item.record.id[:36]}-{hashlib.sha256(data).hexdigest()[:8]}"
-
-
-def _joined(*groups: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for group in groups for one in group))
+def _join(*groups: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for group in groups for text in group))

@@ -1,9 +1,9 @@
 """Notes of projects in an export and back: observations and diary entries.
 
-A note says which project it is about by id and name; projects are not exported. A note whose
-project is not known here keeps the id, and comes under the project when it is imported again after
-the project was indexed. They meet the notes that are here by the rules of `memories`. `load` links
-them to what they name when all lines were read.
+A note names its project by id and name; projects are not exported. A note whose project is unknown
+here keeps the id, and is assigned to the project when it is imported again after the project was
+indexed. They are merged with the notes here by the rules of `memories`. `load` links them to the
+records that they name when all lines were read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MOST_IMPORTANT = 5
 _PAYLOAD = ("importance", "subject", "project")
-# A note has no place for these.
+# Fields that a note does not use.
 _UNUSED = ("path", "payload", "category", "conversation_id", "turn_index", "parent", "pin")
 _FIELDS: Final[Mapping[NoteRecordKind, RecordFields]] = {
     "observation": RecordFields(NOTE_KINDS, "note", _UNUSED),
@@ -41,25 +41,25 @@ _FIELDS: Final[Mapping[NoteRecordKind, RecordFields]] = {
 
 
 def project_note_lines(services: NamespaceServices, tell: Callable[[int], None]) -> Iterator[Line]:
-    """All notes, with everything that is known of them but vectors and what they are linked to."""
+    """All notes, with all their data except vectors and links."""
     notes = services.notes
     names = {row.id: row.name for row in services.projects.rows()}
     after = done = 0
-    while found := notes.changed_since(after):
-        for row in found:
-            value = _FIELDS[row.kind].line(row.record, notes.events(row.record.id))
+    while rows := notes.changed_since(after):
+        for row in rows:
+            members = _FIELDS[row.kind].line(row.record, notes.events(row.record.id))
             payload = row.record.payload or {}
-            value |= {name: payload.get(name) for name in _PAYLOAD}
-            value["project_name"] = names.get(row.project or "")
-            yield {"kind": row.kind, **value}
-        after = found[-1].record.seq
-        done += len(found)
+            members |= {name: payload.get(name) for name in _PAYLOAD}
+            members["project_name"] = names.get(row.project or "")
+            yield {"kind": row.kind, **members}
+        after = rows[-1].record.seq
+        done += len(rows)
         tell(done)
 
 
 @dataclass(frozen=True, slots=True)
 class _IncomingNote:
-    """A note of an export, and how its project is called there."""
+    """A note of an export, and the name of its project there."""
 
     kind: NoteRecordKind
     item: IncomingRecord
@@ -81,15 +81,15 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
             subject=text_in(line, "subject"),
         )
         more: dict[str, Any] = {"type": "note"} if kind == "diary" else {}
-        item = _FIELDS[kind].incoming(line, payload=payload, **more)
-        return _IncomingNote(kind, item, text_in(line, "project_name"))
+        incoming = _FIELDS[kind].incoming(line, payload=payload, **more)
+        return _IncomingNote(kind, incoming, text_in(line, "project_name"))
 
     def write(self, batch: Sequence[tuple[int, _IncomingNote]]) -> None:
         """As `BatchReader.write`."""
         for kind in RECORD_KINDS:
-            some = [(number, note) for number, note in batch if note.kind == kind]
-            if some:
-                self.target.count(self._bring_in(kind, some), "notes ")
+            notes = [(number, note) for number, note in batch if note.kind == kind]
+            if notes:
+                self.target.count(self._bring_in(kind, notes), "notes ")
 
     def _bring_in(
         self, kind: NoteRecordKind, batch: Sequence[tuple[int, _IncomingNote]]
@@ -102,38 +102,40 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
             "its id is that of a record of kind {!r} here",
         )
         with self.target.services.notes.change(kind) as work:
-            work.load(ids=[item.record.id for item in items])
-            moved = [self._placed(work, item, names[item.record.id]) for item in items]
-            outcomes = self._merger.merge(work, [item for item, _ in moved])
-        for at, (item, changed) in enumerate(moved):
+            work.load(ids=[incoming.record.id for incoming in items])
+            moved = [
+                self._assign_project(work, incoming, names[incoming.record.id])
+                for incoming in items
+            ]
+            outcomes = self._merger.merge(work, [incoming for incoming, _ in moved])
+        for at, (incoming, changed) in enumerate(moved):
             if changed and outcomes[at] == "known":
                 outcomes[at] = "changed"
             if outcomes[at] in {"added", "changed"}:
-                self.target.touched_notes.append(str(self._merger.id_of(item.record.id)))
+                self.target.touched_notes.append(str(self._merger.id_of(incoming.record.id)))
         return outcomes
 
-    def _placed(
-        self, work: RecordTransaction, item: IncomingRecord, project_name: str | None
+    def _assign_project(
+        self, work: RecordTransaction, incoming: IncomingRecord, project_name: str | None
     ) -> tuple[IncomingRecord, bool]:
-        """The note under its project here; whether one that is here was put under it as well."""
-        record, known = item.record, self._projects
-        project = self._project_here((record.payload or {}).get("project"), project_name)
-        here = work.find(record.id)
-        if here is None or _apart(here) != _apart(record):
-            return _under(item, project), False
-        current = (here.payload or {}).get("project")
-        if current == project or project not in known or current in (None, *known):
-            return _under(item, current), False
-        fresh = _under(item, project)
-        payload = fresh.record.payload
-        work.change(here.id, payload=payload, same_key=same_key_of(replace(here, payload=payload)))
-        return fresh, True
-
-    def _project_here(self, project: str | None, name: str | None) -> str | None:
-        if project is None or project in self._projects:
-            return project
-        called = [one for one, known in self._projects.items() if known == name]
-        return called[0] if len(called) == 1 else project
+        """The note under its project here; whether the present note was moved there as well."""
+        record, projects = incoming.record, self._projects
+        project = (record.payload or {}).get("project")
+        if project is not None and project not in projects:
+            matches = [known_id for known_id, name in projects.items() if name == project_name]
+            project = matches[0] if len(matches) == 1 else project
+        present = work.find(record.id)
+        if present is None or _apart(present) != _apart(record):
+            return _under(incoming, project), False
+        assigned = (present.payload or {}).get("project")
+        if assigned == project or project not in projects or assigned in (None, *projects):
+            return _under(incoming, assigned), False
+        moved = _under(incoming, project)
+        payload = moved.record.payload
+        work.change(
+            present.id, payload=payload, same_key=same_key_of(replace(present, payload=payload))
+        )
+        return moved, True
 
     @cached_property
     def _projects(self) -> Mapping[str, str]:
@@ -141,18 +143,20 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
 
     @cached_property
     def _merger(self) -> RecordMerger:
-        gone = frozenset(one for _, one in self.target.services.notes.tombstones_since(0))
-        return RecordMerger(gone, self.target.again)
+        deleted = frozenset(
+            note_id for _, note_id in self.target.services.notes.tombstones_since(0)
+        )
+        return RecordMerger(deleted, self.target.again)
 
 
-def _under(item: IncomingRecord, project: str | None) -> IncomingRecord:
-    payload = {k: v for k, v in (item.record.payload or {}).items() if k != "project"}
+def _under(incoming: IncomingRecord, project: str | None) -> IncomingRecord:
+    payload = {k: v for k, v in (incoming.record.payload or {}).items() if k != "project"}
     if project is not None:
         payload["project"] = project
-    return replace(item, record=replace(item.record, payload=payload or None))
+    return replace(incoming, record=replace(incoming.record, payload=payload or None))
 
 
 def _apart(record: MemoryRecord) -> tuple[Any, ...]:
-    """What a note says, apart from its project and its kind."""
+    """The content of a note, apart from its project and its kind."""
     payload = {k: v for k, v in (record.payload or {}).items() if k != "project"}
     return same_key_of(replace(record, type="semantic", payload=payload or None)), record.id

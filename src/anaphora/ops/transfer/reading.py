@@ -1,4 +1,4 @@
-"""What lines of an export are read into a namespace with: where they go, and in which steps."""
+"""The base of the readers that import lines of an export into a namespace, and their target."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ BATCH = 256
 ItemT = TypeVar("ItemT")
 
 Outcome = Literal["added", "changed", "known", "forgotten"]
-"""What became of a line: it was not here, something of it, all of it, or it was deleted here."""
+"""The outcome of a line: it was new, changed a record, was known, or was forgotten before."""
 
 
 @dataclass(slots=True)
 class Target:
-    """The namespace that lines come into. `again`: what was forgotten here comes back, too.
+    """The namespace to import into. `again`: forgotten data is imported, too.
 
     `gone` are the memories that were deleted here for good, `deleted_threads` the threads of the
-    export that stay away for that reason. `memory_ids` and `thread_ids` tell under which id
-    something of the export is here, where that is another one; `turn_hashes` are those of the turns
-    of threads that came in, by their id here; `touched_notes` the ids here of notes that came or
-    changed. `problem` is told the number and the reason of a line that cannot come in.
+    export that are not imported for that reason. `memory_ids` and `thread_ids` map an id of the
+    export to the id here, if that is another one; `turn_hashes` are those of the turns of imported
+    threads, by their id here; `touched_notes` the ids here of notes that were added or changed.
+    `problem` is called with the number and the reason of a line that cannot be imported.
     """
 
     services: NamespaceServices
@@ -45,15 +45,17 @@ class Target:
     touched_notes: list[str] = field(default_factory=list)
 
     def count(self, outcomes: Iterable[Outcome], prefix: str = "") -> None:
-        """Count what became of lines of a kind; what is forgotten counts for all kinds together."""
-        self.counts.update(one if one == "forgotten" else prefix + one for one in outcomes)
+        """Count the outcomes of a kind of lines; "forgotten" is one count for all kinds."""
+        self.counts.update(
+            outcome if outcome == "forgotten" else prefix + outcome for outcome in outcomes
+        )
 
 
 class LineReader(ABC):
     """Reads the lines of a kind into one namespace."""
 
     last: ClassVar[bool] = False
-    """Whether what was read is written only when all lines of the export were."""
+    """Whether to write only after all lines of the export were read."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -64,11 +66,11 @@ class LineReader(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Write what was read and is not written yet."""
+        """Write the lines that were read and not written yet."""
 
 
 class BatchReader(LineReader, Generic[ItemT]):
-    """Reads lines that stand each for itself, and writes a batch of them at once."""
+    """Reads independent lines, and writes a batch of them at once."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -76,9 +78,9 @@ class BatchReader(LineReader, Generic[ItemT]):
 
     def read(self, number: int, line: Line) -> None:
         """As `LineReader.read`."""
-        item = self.parse(line)
-        if item is not None:
-            self._batch.append((number, item))
+        parsed = self.parse(line)
+        if parsed is not None:
+            self._batch.append((number, parsed))
         if len(self._batch) >= BATCH and not self.last:
             self.flush()
 
@@ -90,8 +92,8 @@ class BatchReader(LineReader, Generic[ItemT]):
 
     @abstractmethod
     def parse(self, line: Line) -> ItemT | None:
-        """What a line stands for; None where there is nothing left to write. ValueError."""
+        """The content of a line; None if there is nothing left to write. ValueError."""
 
     @abstractmethod
     def write(self, batch: Sequence[tuple[int, ItemT]]) -> None:
-        """Write what lines stand for, each with the number of its line."""
+        """Write the contents of lines, each with the number of its line."""

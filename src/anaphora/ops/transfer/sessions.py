@@ -1,7 +1,7 @@
-"""Where agents' sessions took place and what their tools did, in an export and back.
+"""The places of agents' sessions and the calls of their tools, in an export and back.
 
-Both come in for threads that came in, a call for a turn that is here with its words; what is known
-here stays.
+Both are imported for imported threads, a call for a turn that exists here with the same text;
+existing data stays.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ _PLACE: Final = LineFields(SessionPlace, ("client", "directory", "repository", "
 def session_lines(
     services: NamespaceServices, hashes: Mapping[str, Sequence[str]]
 ) -> Iterator[Line]:
-    """The places of sessions that left, and the calls after their turns."""
-    for conversation_id, place in sorted(services.sidecar.places().items()):
+    """The places of exported sessions, and the calls after their turns."""
+    for conversation_id, session_place in sorted(services.sidecar.places().items()):
         if conversation_id in hashes:
-            members = {name: one for name, one in _PLACE.write(place).items() if one}
+            members = {
+                name: member for name, member in _PLACE.write(session_place).items() if member
+            }
             yield {"kind": "session_place", "thread": conversation_id, **members}
     since = -1
-    while found := services.calls.changed_since(since, STEP):
-        for record in found:
+    while calls := services.calls.changed_since(since, STEP):
+        for record in calls:
             turns = hashes.get(record.conversation_id or "", ())
             if record.path and record.turn_index is not None and record.turn_index < len(turns):
                 yield {
@@ -44,23 +46,23 @@ def session_lines(
                     "text": record.text,
                     **present({"ts": record.created_at}),
                 }
-        since = found[-1].seq
+        since = calls[-1].seq
 
 
 class SessionReader(BatchReader[NotedCall]):
     """Reads the lines about sessions of one namespace, after its threads and their notes."""
 
     def parse(self, line: Line) -> NotedCall | None:
-        """A call, if it comes in; a place is written at once. ValueError."""
+        """A call, if it is imported; a place is written at once. ValueError."""
         target = self.target
-        named = check_id(string(line, "thread"))
-        if named in target.deleted_threads:
+        exported_id = check_id(string(line, "thread"))
+        if exported_id in target.deleted_threads:
             return None
-        conversation_id = target.thread_ids.get(named, named)
+        conversation_id = target.thread_ids.get(exported_id, exported_id)
         if line["kind"] == "session_place":
             if conversation_id in target.turn_hashes:
-                place = SessionPlace(**_PLACE.read(line))
-                target.services.sessions.note_place([conversation_id], place)
+                session_place = SessionPlace(**_PLACE.read(line))
+                target.services.sessions.note_place([conversation_id], session_place)
             return None
         index, when = line.get("index"), time_in(line, "ts")
         if isinstance(index, bool) or not isinstance(index, int) or when is None:

@@ -1,11 +1,11 @@
-"""Conversations in an export and back: threads with their turns, and what is noted of both.
+"""Conversations in an export and back: threads with their turns, and the notes of both.
 
-Of two threads that begin alike the longer wins; two that differ are both kept, the imported one
-under an id made from its content; a turn that was redacted here matches any words, and never gets
-them back. Notes (speakers, sources, what was forgotten) come in for turns that stand here with the
-very words that stood in the export; what is known here stays, and what was forgotten here stays
-forgotten. Thread files are written in the form of the home, each under its lock, whole or not at
-all; times are kept to the letter.
+Of two threads with the same beginning the longer wins; two that differ are both kept, the imported
+one under an id made from its content; a turn that was redacted here matches any text, and its text
+is never restored. Notes (speakers, sources, forgotten turns) are imported for turns with the same
+text here and in the export; existing notes stay, and forgotten turns stay forgotten. Thread files
+are written in the form of the home, each under its lock, whole or not at all; times are kept
+verbatim.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def thread_lines(
     hashes: dict[str, list[str]],
     tell: Callable[[int, int], None],
 ) -> Iterator[Line]:
-    """Every thread with its turns. `hashes` gets its turns', `problems` what cannot be read."""
+    """Every thread with its turns. Fills `hashes` by thread, and `problems` for unreadable ones."""
     store = services.conversations
     files = sorted(store.files())
     for done, (conversation_id, path) in enumerate(files):
@@ -68,7 +68,7 @@ def thread_lines(
         except FileNotFoundError:
             continue  # Deleted since the folder was listed.
         except (NotAThread, EncryptionError, OSError) as error:
-            # One file that cannot be read must not keep the others from leaving.
+            # One unreadable file must not stop the export of the others.
             problems.append(ImportProblem(str(path), conversation_id, str(error)))
             continue
         hashes[conversation_id] = _hashes(thread)
@@ -97,7 +97,7 @@ def _hashes(thread: Thread) -> list[str]:
 
 
 def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> Iterator[Line]:
-    """What is noted of conversations, then of turns that left with these hashes."""
+    """The notes of conversations, then of the turns exported with these hashes."""
     sidecar = services.sidecar
     for conversation_id, origin in sorted(sidecar.conversation_notes().items()):
         yield {
@@ -107,9 +107,11 @@ def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> 
         }
     # Notes of deleted conversations keep their messages from being imported again.
     for conversation_id in sorted(hashes.keys() | sidecar.changed_since(0)):
-        known = hashes.get(conversation_id, [])
+        turn_hashes = hashes.get(conversation_id, [])
         for index, note in sidecar.turn_notes(conversation_id).items():
-            if note.forgotten or (index < len(known) and known[index] == note.turn_hash):
+            if note.forgotten or (
+                index < len(turn_hashes) and turn_hashes[index] == note.turn_hash
+            ):
                 yield {
                     "kind": "forgotten_turn" if note.forgotten else "turn_note",
                     "thread": note.conversation_id,
@@ -131,69 +133,66 @@ class ThreadReader(LineReader):
         else:
             form = services.container.sealing.threads(services.namespace)
             folder = ThreadFolder(services.folder, form)
-            self._write = partial(_write_told, services.audit, folder)
-        # The thread whose turns follow, how many they are said to be, and the number of its line.
+            self._write = partial(_write_audited, services.audit, folder)
+        # The thread of the following turns, its stated number of turns, and the number of its line.
         self._head: Thread | None = None
-        self._said: object = None
+        self._stated: object = None
         self._number = 0
         self._turns: list[Turn] = []
 
     def read(self, number: int, line: Line) -> None:
         """Read a thread's line, or that of its next turn. ValueError."""
         if line["kind"] == "turn":
-            self._turns.append(self._next_turn(line))
+            if self._head is None or self._head.conversation_id != string(line, "thread"):
+                raise ValueError("a turn comes before its thread")
+            if line.get("index") != len(self._turns):
+                raise ValueError(
+                    f"turn {line.get('index')!r} comes where {len(self._turns)} was expected"
+                )
+            ts_text = string(line, "ts")
+            intent = string(line, "intent_id") if "intent_id" in line else ""
+            role, text = string(line, "role"), string(line, "text")
+            self._turns.append(Turn(role, text, read_time(ts_text), ts_text, intent))
             return
         self.flush()
         conversation_id, updated = check_id(string(line, "id")), string(line, "updated")
         title = string(line, "title") if "title" in line else ""
         self._head = Thread(conversation_id, (), read_time(updated), updated, title)
-        self._said, self._number = line.get("turns"), number
+        self._stated, self._number = line.get("turns"), number
 
     def flush(self) -> None:
-        """Write the thread whose lines were read."""
+        """Write the thread that was read."""
         head, turns = self._head, tuple(self._turns)
         self._head, self._turns = None, []
         if head is None:
             return
         target, thread = self.target, replace(head, turns=turns)
-        if self._said != len(turns):
-            reason = f"only the first {len(turns)} of {self._said} turns can be read"
+        if self._stated != len(turns):
+            reason = f"only the first {len(turns)} of {self._stated} turns can be read"
             target.problem(self._number, reason)
         if not target.again and any(map(self._was_deleted, forms_of(thread.conversation_id))):
             target.deleted_threads.add(thread.conversation_id)
             target.counts["forgotten"] += len(turns)
             return
-        here = target.services.conversations.standing_id(thread.conversation_id)
+        thread_id = target.services.conversations.standing_id(thread.conversation_id)
         try:
-            added = self._write(here, thread)
+            added = self._write(thread_id, thread)
             if added is None:
-                here = _other_id(thread)
-                added = self._write(here, thread)
+                thread_id = _derive_id(thread)
+                added = self._write(thread_id, thread)
         except CorruptThread as error:
             target.problem(self._number, str(error))
             return
-        # Two threads with one digest of their turns are the same thread.
+        # Threads with the same digest of their turns are the same thread.
         assert added is not None
-        target.thread_ids[thread.conversation_id] = here
-        target.turn_hashes[here] = _hashes(thread)
+        target.thread_ids[thread.conversation_id] = thread_id
+        target.turn_hashes[thread_id] = _hashes(thread)
         target.counts["threads"] += 1
         target.counts["turns added"] += added
         target.counts["turns known"] += len(turns) - added
 
-    def _next_turn(self, line: Line) -> Turn:
-        if self._head is None or self._head.conversation_id != string(line, "thread"):
-            raise ValueError("a turn comes before its thread")
-        if line.get("index") != len(self._turns):
-            raise ValueError(
-                f"turn {line.get('index')!r} comes where {len(self._turns)} was expected"
-            )
-        ts_text = string(line, "ts")
-        intent = string(line, "intent_id") if "intent_id" in line else ""
-        role, text = string(line, "role"), string(line, "text")
-        return Turn(role, text, read_time(ts_text), ts_text, intent)
-
     def _was_deleted(self, conversation_id: str) -> bool:
-        """Whether this thread was here and was deleted: by its mark, or by what is noted of it."""
+        """Whether this thread was deleted here, by its mark or by its notes."""
         services = self.target.services
         notes = services.sidecar.turn_notes(conversation_id).values()
         is_marked = services.sidecar.deletion_key(conversation_id) in self._deletions
@@ -206,10 +205,10 @@ class ThreadReader(LineReader):
         return self.target.services.sidecar.deleted_since(0)
 
 
-def _write_told(
+def _write_audited(
     trail: AuditTrail, folder: ThreadFolder, conversation_id: str, thread: Thread
 ) -> int | None:
-    """As `_write_file`, and tell the audit trail, as a store of conversations would."""
+    """As `_write_file`, with an entry in the audit trail, as a conversation store writes it."""
     count = _write_file(folder, conversation_id, thread)
     if count:
         tell_of_turns(trail, "remembered", conversation_id, count)
@@ -217,9 +216,9 @@ def _write_told(
 
 
 def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> int | None:
-    """Keep a thread under this id in a folder; how many turns it adds, None where another has it.
+    """Write a thread under this id; returns the added turns, None if another thread has the id.
 
-    `CorruptThread` where one that cannot be read is in its place, `StoreError` and its kinds.
+    `CorruptThread` for an unreadable file of that id, `StoreError` and its kinds.
     """
     file = folder.file(conversation_id)
     try:
@@ -229,8 +228,8 @@ def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> i
             try:
                 document, _ = file.document()
             except FileNotFoundError:
-                own = replace(document_of(thread), conversation_id=conversation_id)
-                file.rewrite(own, NO_FILE)
+                document_here = replace(document_of(thread), conversation_id=conversation_id)
+                file.rewrite(document_here, NO_FILE)
                 return len(thread.turns)
             except NotAThread as error:
                 raise CorruptThread(file.path, str(error)) from error
@@ -245,34 +244,30 @@ def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> i
 def _write_rows(store: SqlConversationStore, conversation_id: str, thread: Thread) -> int | None:
     """As `_write_file`, into a store of rows."""
     while True:
-        found = store.get(conversation_id)
-        here = found.turns if found is not None else ()
-        news = _news(here, thread.turns)
-        # Where somebody else was faster, it is compared again.
+        thread_here = store.get(conversation_id)
+        turns_here = thread_here.turns if thread_here is not None else ()
+        news = _news(turns_here, thread.turns)
+        # If another writer was faster, compare again.
         if not news or store.add_exact(
             conversation_id,
             news,
-            len(here),
+            len(turns_here),
             title=thread.title,
             updated_text=thread.updated_text,
         ):
             return None if news is None else len(news)
 
 
-def _news(here: Sequence[Turn], there: Sequence[Turn]) -> Sequence[Turn] | None:
-    """The turns that go on where those here end; None where the two are not one thread."""
-    if not all(map(_is_same, here, there)):
-        return None
-    return there[len(here) :]
+def _news(ours: Sequence[Turn], theirs: Sequence[Turn]) -> Sequence[Turn] | None:
+    """The turns after the end of `ours`; None if the two are not the same thread."""
+    for our_turn, their_turn in zip(ours, theirs, strict=False):
+        same_text = our_turn.text == their_turn.text or REDACTED in our_turn.text
+        if our_turn.role != their_turn.role or our_turn.ts != their_turn.ts or not same_text:
+            return None
+    return theirs[len(ours) :]
 
 
-def _is_same(here: Turn, there: Turn) -> bool:
-    if here.role != there.role or here.ts != there.ts:
-        return False
-    return here.text == there.text or REDACTED in here.text
-
-
-def _other_id(thread: Thread) -> str:
+def _derive_id(thread: Thread) -> str:
     digest = hashlib.sha256()
     for turn in thread.turns:
         digest.update(encode_turn(turn).encode() + b"\n")
@@ -281,18 +276,18 @@ def _other_id(thread: Thread) -> str:
 
 
 class NoteReader(BatchReader[TurnNote]):
-    """Reads what is noted of the conversations and turns of one namespace, after its threads."""
+    """Reads the notes of the conversations and turns of one namespace, after its threads."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self._here: dict[str, Mapping[int, TurnNote]] = {}
 
     def parse(self, line: Line) -> TurnNote | None:
-        """A note of a turn that came in; all others are written at once. ValueError."""
-        named = check_id(string(line, "thread"))
-        if named in self.target.deleted_threads:
+        """The note of an imported turn; all others are written at once. ValueError."""
+        exported_id = check_id(string(line, "thread"))
+        if exported_id in self.target.deleted_threads:
             return None
-        conversation_id = self.target.thread_ids.get(named, named)
+        conversation_id = self.target.thread_ids.get(exported_id, exported_id)
         if line["kind"] == "conversation_note":
             self._write_conversation(conversation_id, line)
             return None
@@ -303,33 +298,33 @@ class NoteReader(BatchReader[TurnNote]):
         if line["kind"] == "forgotten_turn":
             self._write_forgotten(note)
             return None
-        return self._of_turn(note)
+        return self._match_turn(note)
 
     def write(self, batch: Sequence[tuple[int, TurnNote]]) -> None:
         """As `BatchReader.write`."""
         self.target.services.sidecar.note_turns([note for _, note in batch])
         self._here = {}
 
-    def _of_turn(self, note: TurnNote) -> TurnNote | None:
+    def _match_turn(self, note: TurnNote) -> TurnNote | None:
         hashes = self.target.turn_hashes.get(note.conversation_id, [])
         if note.index >= len(hashes):
             raise ValueError("a note about a turn that is not in the file")
-        here = self._notes_here(note.conversation_id).get(note.index)
-        if here is not None and here.turn_hash == hashes[note.index]:
+        present = self._notes_here(note.conversation_id).get(note.index)
+        if present is not None and present.turn_hash == hashes[note.index]:
             return None
-        if here is not None and here.forgotten and not self.target.again:
+        if present is not None and present.forgotten and not self.target.again:
             return None
         return replace(note, turn_hash=hashes[note.index])
 
     def _write_forgotten(self, note: TurnNote) -> None:
-        """Let a message that was forgotten there stay away here, unless it lives here."""
+        """Keep a message that was forgotten there from being imported, unless it is stored here."""
         sidecar = self.target.services.sidecar
         if note.source is None or note.source_key is None or note.message_key is None:
             return
         if note.message_key in sidecar.known(note.source, note.source_key):
             return
         if self._notes_here(note.conversation_id).get(note.index) is not None:
-            # Its place has a note of its own here, which must not go.
+            # The note that the turn has here must not be replaced.
             return
         self.flush()
         sidecar.note_turns([note])
