@@ -13,7 +13,7 @@ from tests.conftest import Clock
 from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Memory
-from anaphora.deep.persisted.answers import MOST_ANSWERS, QuestionContext, answer_key
+from anaphora.deep.persisted.answers import MOST_ANSWERS, QuestionScope, answer_key
 from anaphora.deep.persisted.gaps import question_key
 from anaphora.values.conversations import NewTurn
 
@@ -185,20 +185,18 @@ def test_an_answer_without_support_is_not_kept(
 
 def test_a_key_is_a_digest_that_says_nothing() -> None:
     """The key is SHA-256 in hex over all that tells questions apart."""
-    one = QuestionContext("How many?", "all_sessions", None, True, ("a", "b"))
+    one = QuestionScope("How many?", "all_sessions", None, True, ("a", "b"))
     keys = {
         answer_key("default", one),
         answer_key("work", one),
-        answer_key("default", QuestionContext("How many?", "all_sessions", "c", True, ("a", "b"))),
-        answer_key(
-            "default", QuestionContext("How many?", "all_sessions", None, False, ("a", "b"))
-        ),
-        answer_key("default", QuestionContext("How many?", "all_sessions", None, True, ("b", "a"))),
+        answer_key("default", QuestionScope("How many?", "all_sessions", "c", True, ("a", "b"))),
+        answer_key("default", QuestionScope("How many?", "all_sessions", None, False, ("a", "b"))),
+        answer_key("default", QuestionScope("How many?", "all_sessions", None, True, ("b", "a"))),
     }
     assert len(keys) == 5
     assert all(len(key) == 64 for key in keys)
     assert answer_key("default", one) == answer_key(
-        "default", QuestionContext("how  many", "all_sessions", None, True, ("a", "b"))
+        "default", QuestionScope("how  many", "all_sessions", None, True, ("a", "b"))
     )
 
 
@@ -227,7 +225,7 @@ def test_one_sign_makes_another_question(before: str, one: str, other: str, afte
     # A mark at the end of a word is the one sign that may be left away.
     assume(not {one, other} & set("?\uff1f\u061f") or " ".join((after + "x").split()) != "x")
     keys = {
-        answer_key("default", QuestionContext(text, "all_sessions", None, True))
+        answer_key("default", QuestionScope(text, "all_sessions", None, True))
         for text in (first, second)
     }
     assert len(keys) == 2

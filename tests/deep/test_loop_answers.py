@@ -442,13 +442,13 @@ def test_a_model_that_fails_is_told_in_the_result(ferrywell: Memory) -> None:
 @pytest.mark.promise("deep.loop")
 def test_the_sandbox_ends_with_the_question(ferrywell: Memory) -> None:
     """Whatever ends a loop, every session of the sandbox is closed."""
-    from anaphora.deep.sandbox.base import Engine, JsonValue, Limits, Session, Wall
+    from anaphora.deep.sandbox.base import Engine, JsonValue, SandboxLimits, SandboxSession, Wall
     from anaphora.deep.sandbox.monty import MontyEngine
 
     class Watched:
         def __init__(self) -> None:
             self.inner: Engine = MontyEngine()
-            self.opened: list[Session] = []
+            self.opened: list[SandboxSession] = []
 
         def walls(self) -> tuple[Wall, ...]:
             return self.inner.walls()
@@ -457,8 +457,8 @@ def test_the_sandbox_ends_with_the_question(ferrywell: Memory) -> None:
             self,
             inputs: dict[str, JsonValue],
             functions: dict[str, HostFunction],
-            limits: Limits,
-        ) -> Session:
+            limits: SandboxLimits,
+        ) -> SandboxSession:
             self.opened.append(self.inner.open(inputs, functions, limits))
             return self.opened[-1]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from anaphora import Memory
 from anaphora.deep import prompts
 from anaphora.deep.dreaming.extract import fact_prompt, rewording_prompt
-from anaphora.deep.evidence.scope import Session
+from anaphora.deep.evidence.scope import ScopeSession
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.values.conversations import Turn
 from anaphora.values.deep import DeepSource, DeepStep, SubCall
@@ -67,7 +67,7 @@ def test_words_of_a_history_stay_data(ferrywell: Memory) -> None:
         prompts.first_prompt(
             "Who?",
             now=ASKED,
-            sessions=[Session(name, ORDER, 3, None, None, ()) for name in ("a", ORDER)],
+            sessions=[ScopeSession(name, ORDER, 3, None, None, ()) for name in ("a", ORDER)],
             session_count=1,
             seeds=seeds,
             history=(1, 1),

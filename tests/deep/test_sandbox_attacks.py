@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.deep.sandbox.base import HostRefusal, JsonValue, Limits, Run
+from anaphora.deep.sandbox.base import HostRefusal, JsonValue, Run, SandboxLimits
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.deep.sandbox.walls import Outer
 from anaphora.errors import InvalidInput
@@ -23,7 +23,7 @@ from anaphora.errors import InvalidInput
 pytestmark = pytest.mark.internal
 
 CANARY = "canary-7f3a91-of-the-host"
-LIMITS = Limits(seconds=10.0, memory_bytes=48 * 1024 * 1024, output_chars=2_000, calls=300)
+LIMITS = SandboxLimits(seconds=10.0, memory_bytes=48 * 1024 * 1024, output_chars=2_000, calls=300)
 HOST_GROWTH = 256 * 1024 * 1024
 # macOS counts bytes, Linux KiB.
 UNIT = {"darwin": 1}.get(sys.platform, 1024)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from anaphora.deep.sandbox.base import Engine, HostRefusal, JsonValue, Limits, Session
+from anaphora.deep.sandbox.base import Engine, HostRefusal, JsonValue, SandboxLimits, SandboxSession
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.errors import InvalidInput, MissingExtra, NotFound, SandboxError, StoreError
 
@@ -79,7 +79,7 @@ def test_tuples_arrive_as_lists(engine: Engine) -> None:
 @pytest.mark.promise("sandbox.output")
 def test_output_is_cut_and_says_so(engine: Engine) -> None:
     """Output up to the limit comes back whole, more of it with a mark that tells how much more."""
-    with engine.open({}, {}, Limits(output_chars=10)) as session:
+    with engine.open({}, {}, SandboxLimits(output_chars=10)) as session:
         assert session.run("print('123456789')").output == "123456789\n"
         run = session.run("for n in range(100):\n    print('é' * 9)")
         assert run.output == "é" * 9 + "\n" + "\n[output truncated: 10 of 1000 characters shown]"
@@ -201,7 +201,7 @@ def test_time_spent_in_host_calls_counts(engine: Engine) -> None:
         clock.now += seconds
         return seconds
 
-    with MontyEngine(clock=clock).open({}, {"slow": slow}, Limits(seconds=10.0)) as session:
+    with MontyEngine(clock=clock).open({}, {"slow": slow}, SandboxLimits(seconds=10.0)) as session:
         assert session.run("slow(4)\nslow(5)\nprint('in time')").output == "in time\n"
         run = session.run("slow(4)\nprint('first')\nslow(7)\nprint('never')")
         assert (run.output, run.limit, run.alive, run.seconds) == ("first\n", "seconds", False, 11)
@@ -232,7 +232,7 @@ def test_inputs_are_bounded_together(engine: Engine) -> None:
     with engine.open({"history": "é" * 4_000_000}, {}) as session:
         assert session.run("print(len(history))").output == "4000000\n"
     with pytest.raises(InvalidInput, match="too much text"):
-        engine.open({"a": "x" * 60, "b": "x" * 60}, {}, Limits(input_chars=100))
+        engine.open({"a": "x" * 60, "b": "x" * 60}, {}, SandboxLimits(input_chars=100))
     with pytest.raises(InvalidInput, match="also the name"):
         engine.open({"add": 1}, {"add": add})
 
@@ -246,7 +246,7 @@ def test_results_are_bounded(engine: Engine) -> None:
     def odd() -> JsonValue:
         return {1, 2}  # type: ignore[return-value]
 
-    limits = Limits(result_chars=5_000)
+    limits = SandboxLimits(result_chars=5_000)
     with engine.open({}, {"many": many, "odd": odd}, limits) as session:
         assert "result of many is refused: too much text" in (session.run("many()").error or "")
         assert "result of odd is refused: set is not plain data" in (
@@ -330,12 +330,12 @@ def test_importing_the_sandbox_loads_no_interpreter() -> None:
     assert done.stdout == "[]\n"
 
 
-def _is_session(session: Session) -> Session:
+def _is_session(session: SandboxSession) -> SandboxSession:
     return session
 
 
 def test_the_engine_keeps_its_protocol(engine: Engine) -> None:
-    """What the engine opens is a `Session`, and a failure of truth inside it is ours."""
+    """What the engine opens is a `SandboxSession`, and a failure of truth inside it is ours."""
 
     def unreadable() -> JsonValue:
         raise StoreError("read", "/home/someone/truth", "no such place")

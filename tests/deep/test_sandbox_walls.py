@@ -22,7 +22,7 @@ import pytest
 
 from anaphora.deep.checks import sandbox_checks
 from anaphora.deep.sandbox import confine
-from anaphora.deep.sandbox.base import Limits
+from anaphora.deep.sandbox.base import SandboxLimits
 from anaphora.deep.sandbox.monty import MontyEngine, Watchdog
 from anaphora.deep.sandbox.walls import OUTER, Launcher, Outer, detect
 
@@ -384,9 +384,9 @@ def test_the_code_dies_with_its_host(outer: Outer) -> None:
     """When the host is killed, code that would run on for a minute is gone at once."""
     interpreter(outer)
     program = (
-        "from anaphora.deep.sandbox.base import Limits\n"
+        "from anaphora.deep.sandbox.base import SandboxLimits\n"
         "from anaphora.deep.sandbox.monty import MontyEngine\n"
-        f"session = MontyEngine({outer!r}).open({{}}, {{}}, Limits(seconds=60.0))\n"
+        f"session = MontyEngine({outer!r}).open({{}}, {{}}, SandboxLimits(seconds=60.0))\n"
         "print(session._inner.worker_pid, flush=True)\n"
         "session.run('while True:\\n    pass')\n"
     )
@@ -415,7 +415,7 @@ def _descendants(process: int) -> list[int]:
 def test_no_process_is_left_behind() -> None:
     """A closed session, a killed one and a dead one leave no process."""
     for code in ("x = 1", "while True:\n    pass", "x = 'a' * 10**11"):
-        with MontyEngine().open({}, {}, Limits(seconds=0.3)) as session:
+        with MontyEngine().open({}, {}, SandboxLimits(seconds=0.3)) as session:
             process = os.pidfd_open(_worker(session))
             session.run(code)
         try:

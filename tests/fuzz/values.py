@@ -20,7 +20,7 @@ import pytest
 
 from anaphora import Memory
 from anaphora.core.arguments import EARLIEST, LATEST
-from anaphora.deep.sandbox.base import HostRefusal, Limits
+from anaphora.deep.sandbox.base import HostRefusal, SandboxLimits
 from anaphora.deep.sandbox.crossing import HostCalls, Oversized, copy_plain
 from anaphora.deep.sandbox.monty import MESSAGE_CHARS, Output, error_text, limit_of
 from anaphora.errors import FilterError, InvalidId, InvalidInput
@@ -199,7 +199,7 @@ def _refuses(value: Any = None) -> Any:
     raise HostRefusal(str(value)[:50])
 
 
-_LIMITS = Limits(argument_chars=20_000, result_chars=40_000, output_chars=500)
+_LIMITS = SandboxLimits(argument_chars=20_000, result_chars=40_000, output_chars=500)
 _CALLS = as_json(
     ["echo", ["heron", 3], {"limit": 5}], ["search", ["heron"], {}],
     ["twice", [[1, 2, {"a": 1}]], {}], ["refuses", [], {}], ["nobody", [], {}],

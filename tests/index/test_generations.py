@@ -13,7 +13,7 @@ from anaphora.core.analyser import ANALYSER
 from anaphora.index.memories.words import memory_segments
 from anaphora.index.sections.words import section_segments
 from anaphora.index.words import manifest as module
-from anaphora.index.words.manifest import Manifest, document_of, remove_all_but
+from anaphora.index.words.manifest import WordManifest, document_of, remove_all_but
 from anaphora.index.words.segment import signature
 
 pytestmark = pytest.mark.internal
@@ -48,10 +48,10 @@ def test_a_manifest_is_that_of_its_form_and_key(
     found = segments(tmp_path, "key").read()
     assert (found.meta.generation, found.meta.count, found.meta.signature) == ("generation", 2, 99)
     assert (found.upto, found.ids, found.digests) == (12, ("a", "b"), "0" * 16 + "1" * 16)
-    assert segments(tmp_path, "other").read() == segments(tmp_path).read() == Manifest()
+    assert segments(tmp_path, "other").read() == segments(tmp_path).read() == WordManifest()
     earlier = {**given, "form": f"4/{ANALYSER}key"}
     (tmp_path / name).write_text(json.dumps(earlier), encoding="utf-8")
-    assert segments(tmp_path, "key").read() == Manifest()
+    assert segments(tmp_path, "key").read() == WordManifest()
 
 
 @BOTH
@@ -76,7 +76,7 @@ def test_a_manifest_that_is_wrong(
     if wrong is ...:
         del torn[entry]
     (tmp_path / name).write_text(json.dumps(torn), encoding="utf-8")
-    assert segments(tmp_path, "key").read() == Manifest()
+    assert segments(tmp_path, "key").read() == WordManifest()
 
 
 @BOTH
@@ -87,7 +87,7 @@ def test_a_manifest_as_it_is_written(
     folder = segments(tmp_path, "key")
     texts = ["tea.py", "", "tea with cats"][-len(given["meta"][3]) :]
     document = document_of("a", texts)
-    written = folder.write(Manifest(), 12, [document])
+    written = folder.write(WordManifest(), 12, [document])
     assert written is not None
     assert folder.read() == written
     assert (written.upto, written.ids, written.digests) == (12, ("a",), document.digest)
@@ -130,7 +130,7 @@ def test_a_write_that_the_disk_refuses_leaves_no_list_of_what_is_gone(
     assert seen.meta.generation == "generation"
     assert folder.write(seen, 13, []) is None
     assert list(tmp_path.iterdir()) == []
-    assert folder.read() == Manifest()
+    assert folder.read() == WordManifest()
 
 
 def test_a_file_that_changed_changes_the_signature(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anaphora.index.turns.records import Checkpoint
+from anaphora.index.turns.records import ThreadCheckpoint
 from anaphora.index.turns.source import FileThreadSource
 
 from .conftest import Bench
@@ -22,7 +22,7 @@ def test_writes_are_seen_at_once_and_edits_in_place_soon(bench: Bench) -> None:
         bench.store.path(f"t{number}").write_bytes(model.replace(b'"t0"', b'"t%d"' % number))
     now = [max(bench.store.path(f"t{n}").stat().st_ctime_ns for n in range(300)) + SECOND]
     follower = FileThreadSource(bench.store, None, lambda: now[0])
-    marks: dict[str, Checkpoint] = {}
+    marks: dict[str, ThreadCheckpoint] = {}
     index = bench.index()
     index.sync(embed="none")
     assert len(index.view().table) == 300
@@ -30,7 +30,7 @@ def test_writes_are_seen_at_once_and_edits_in_place_soon(bench: Bench) -> None:
     for key in follower.differing(marks, None):
         status = bench.store.path(key).stat()
         identity = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        marks[key] = Checkpoint(identity, now[0], 1, b"")
+        marks[key] = ThreadCheckpoint(identity, now[0], 1, b"")
     assert follower.differing(marks, None) == []
     path = bench.store.path("t7")
     path.write_bytes(model.replace(b'"t0"', b'"t7"').replace(b"hello", b"HELLO!"))

@@ -25,7 +25,7 @@ from anaphora.index.memories.state import MemoryQuery
 from anaphora.index.memories.words import FIELDS, memory_segments
 from anaphora.index.words.manifest import SegmentFolder
 from anaphora.index.words.parts import PartSizes
-from anaphora.index.words.segment import Part
+from anaphora.index.words.segment import SegmentPart
 from anaphora.store.records.store import Records
 from anaphora.values.memories import NewMemory
 
@@ -440,7 +440,7 @@ def test_words_of_an_earlier_form_are_one_part(home: MemoryHome) -> None:
 
 def test_however_many_there_are_parts_stay_few() -> None:
     """Up to a million that come by and by lie in few parts, each written a few times."""
-    sizes, parts, total, written = PartSizes(), list[Part](), 0, 0
+    sizes, parts, total, written = PartSizes(), list[SegmentPart](), 0, 0
     rng = random.Random(4)
     while total < 1_000_000:
         fresh = rng.randint(100, max(500, total // memories.TAIL_SHARE))
@@ -451,7 +451,7 @@ def test_however_many_there_are_parts_stay_few() -> None:
         first = max((part.upto for part in parts), default=0) + 1
         parts = list(kept)
         for count in sizes.split(again, total):
-            parts.append(Part(first, count, (), (), (), 0))
+            parts.append(SegmentPart(first, count, (), (), (), 0))
             first += count
         assert sum(part.count for part in parts) == total
         assert len(parts) <= sizes.most

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anaphora.index.sections.words import SectionWords, section_segments
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.manifest import Document, Manifest, document_of
+from anaphora.index.words.manifest import IndexedDocument, WordManifest, document_of
 from anaphora.index.words.postings import idf
 
 pytestmark = pytest.mark.internal
@@ -23,7 +23,7 @@ documents = st.lists(st.tuples(text, text, text), min_size=1, max_size=12)
 Texts = list[tuple[str, str, str]]
 
 
-def made(texts: Texts) -> list[Document]:
+def made(texts: Texts) -> list[IndexedDocument]:
     return [document_of(str(row), fields) for row, fields in enumerate(texts)]
 
 
@@ -31,15 +31,15 @@ def empty(folder: Path, key_tag: str = "") -> SectionWords:
     return SectionWords(WordIndex(section_segments(folder, key_tag)))
 
 
-def in_memory(folder: Path, found: list[Document]) -> SectionWords:
+def in_memory(folder: Path, found: list[IndexedDocument]) -> SectionWords:
     words = empty(folder)
     for row, document in enumerate(found):
         words.index.put(row, document)
     return words
 
 
-def on_disk(folder: Path, found: list[Document], *, key_tag: str = "") -> SectionWords:
-    written = section_segments(folder, key_tag).write(Manifest(), 1, found)
+def on_disk(folder: Path, found: list[IndexedDocument], *, key_tag: str = "") -> SectionWords:
+    written = section_segments(folder, key_tag).write(WordManifest(), 1, found)
     assert written is not None
     words = empty(folder, key_tag)
     assert words.open(written, int, 1)
@@ -108,7 +108,7 @@ def test_what_is_dropped_or_replaced_counts_no_more(tmp_path: Path) -> None:
 def test_a_bulk_grows_and_is_read_again(tmp_path: Path) -> None:
     """What is written behind is read again from the manifest; the later of a key counts."""
     segments = section_segments(tmp_path)
-    first = segments.write(Manifest(), 3, made([("a.py", "cat", "cat")]))
+    first = segments.write(WordManifest(), 3, made([("a.py", "cat", "cat")]))
     assert first is not None
     again = [document_of("0", ("a.py", "dog", "dog")), document_of("1", ("b.py", "tea", "tea"))]
     second = segments.write(first, 5, again)
@@ -132,7 +132,7 @@ def test_a_folder_may_vanish_or_tear(tmp_path: Path) -> None:
     shutil.rmtree(place)
     assert not empty(tmp_path).open(manifest, int, 1)
     (tmp_path / "sections.json").write_text("{", encoding="utf-8")
-    assert section_segments(tmp_path).read() == Manifest()
+    assert section_segments(tmp_path).read() == WordManifest()
 
 
 def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
     everything = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert b"treasur" not in everything
     assert b"secret" not in everything
-    assert section_segments(tmp_path).read() == Manifest()
+    assert section_segments(tmp_path).read() == WordManifest()
     assert section_segments(tmp_path, "key1").read().ids == ("0",)
     section_segments(tmp_path, "key2").remove_foreign()
     assert not tmp_path.exists()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.sqlite_driver import dbapi2
 
-from anaphora.index.turns.ledger import Ledger
+from anaphora.index.turns.ledger import TurnIndexFile
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, facts
@@ -71,19 +71,19 @@ def test_a_turn_that_another_writes_while_words_are_read_counts_once(
     first, second = bench.index(), bench.index()
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(9)])
     first.sync()
-    read = Ledger.tokens
+    read = TurnIndexFile.tokens
     between: list[Callable[[], object]] = [
         lambda: bench.store.append("a", "user", "number 9 came late"),
         second.sync,
     ]
 
-    def after_another(self: Ledger, *span: int) -> list[tuple[int, int, str]]:
+    def after_another(self: TurnIndexFile, *span: int) -> list[tuple[int, int, str]]:
         while between:
             between.pop(0)()
         return read(self, *span)
 
     bench.store.append("a", "user", "words of thread a")
-    monkeypatch.setattr(Ledger, "tokens", after_another)
+    monkeypatch.setattr(TurnIndexFile, "tokens", after_another)
     first.sync()
     first.sync()
     assert between == []

@@ -14,7 +14,7 @@ import pytest
 
 from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.files import ThreadFolder, ThreadLocks
-from anaphora.store.threads.gojson import Document, parse
+from anaphora.store.threads.gojson import ThreadDocument, parse
 
 CHILD = Path(__file__).with_name("thread_child.py")
 
@@ -137,7 +137,7 @@ def test_an_append_does_not_read_what_this_process_wrote(
     """Only the first append of a process to a thread parses it; those after it do not."""
     parsed: list[int] = []
 
-    def counting(data: bytes) -> Document:
+    def counting(data: bytes) -> ThreadDocument:
         parsed.append(len(data))
         return parse(data)
 

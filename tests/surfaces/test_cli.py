@@ -389,7 +389,10 @@ def test_the_page_is_started_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0
         assert "runs already, in another window, at http://127.0.0.1:7412" in done.output
-    with start._single_instance(tmp_path / "home") as state, Memory.open(tmp_path / "home") as memory:
+    with (
+        start._single_instance(tmp_path / "home") as state,
+        Memory.open(tmp_path / "home") as memory,
+    ):
         assert state is not None
         assert any("drag an export" in line for line in start._describe(memory, 2))
         memory.remember("Tea is at four.")

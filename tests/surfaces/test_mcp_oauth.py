@@ -33,7 +33,7 @@ from tests.mcp_client import SCRIPT, call
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.mcp_server.callers import Buckets, peer_of
+from anaphora.surfaces.mcp_server.callers import CallerBuckets, peer_of
 from anaphora.surfaces.mcp_server.http import gated
 from anaphora.surfaces.mcp_server.oauth.address import public_address
 from anaphora.surfaces.mcp_server.sdk import build_server
@@ -544,7 +544,7 @@ def test_callers_are_told_apart_by_their_addresses() -> None:
         scope = {"client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", told.encode())]}
         return int(flood.take(peer_of(scope)))
 
-    flood = Buckets(0.5, 30, 10, lambda: 0.0)
+    flood = CallerBuckets(0.5, 30, 10, lambda: 0.0)
     assert sum(registered(f"198.51.100.{n}, 203.0.113.7") for n in range(40)) == 30
     assert sum(registered(f"2001:db8::{n:x}") for n in range(40)) == 30
     assert registered("203.0.113.8") == 1

@@ -24,20 +24,20 @@ from tests.conftest import Clock
 
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
+from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
 from anaphora.surfaces.rest import ServerOptions, create_app
 
 pytestmark = pytest.mark.enable_socket
 ANAPHORA = Path(sys.executable).parent / "anaphora"
 PATIENT = 60
-USUAL = Limits()
+USUAL = ConnectionLimits()
 WHOLE = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 ASK = WHOLE + b'Content-Length: 14\r\n\r\n{"query": "x"}'
 
 
 @contextmanager
 def listening(
-    home: Path, limits: Limits = USUAL, options: ServerOptions | None = None, **given: Any
+    home: Path, limits: ConnectionLimits = USUAL, options: ServerOptions | None = None, **given: Any
 ) -> Iterator[tuple[int, Memory]]:
     """The port of a server in a thread, as `serve` runs it, and its memory."""
     with Memory.open(home, embedder="hashing", **given) as memory:
@@ -103,7 +103,7 @@ SILENT = {
 @pytest.mark.parametrize("said", SILENT.values(), ids=SILENT)
 def test_who_falls_silent_is_let_go(tmp_path: Path, said: bytes) -> None:
     """A caller who stops in the middle of anything loses the connection."""
-    with listening(tmp_path / "home", Limits(head=0.2, body=0.2)) as (port, _):
+    with listening(tmp_path / "home", ConnectionLimits(head=0.2, body=0.2)) as (port, _):
         answer = heard(came(port, said))
         assert answer.startswith(b"HTTP/1.1 200") == said.startswith(ASK)
         # Others do not notice.
@@ -113,7 +113,7 @@ def test_who_falls_silent_is_let_go(tmp_path: Path, said: bytes) -> None:
 @pytest.mark.promise("server.silent")
 def test_the_silent_give_way_to_who_asks(tmp_path: Path) -> None:
     """With all places taken by the silent, the oldest of them goes and the next asker is heard."""
-    with listening(tmp_path / "home", Limits(connections=4, head=600)) as (port, _):
+    with listening(tmp_path / "home", ConnectionLimits(connections=4, head=600)) as (port, _):
         silent = [came(port) for _ in range(3)] + [came(port, SILENT["half a head"])]
         for _ in range(3):
             assert ask(port, "POST", "/v1/recall", {"query": "x"})[0] == 200

@@ -21,7 +21,7 @@ from anaphora import Memory
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.minilm import MiniLM
 from anaphora.errors import EmbeddingError
-from anaphora.surfaces.connections import Limits, uvicorn_settings
+from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
 from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.rest.collecting import EVERY, short_collections
 from anaphora.values.memories import NewMemory
@@ -96,7 +96,7 @@ def listening(memory: Memory, options: ServerOptions | None = None) -> Iterator[
     """The port of a server over a memory, as `serve` runs it."""
     app = create_app(memory, settings=options or ServerOptions(page=None))
     config = uvicorn.Config(
-        app, port=0, log_level="critical", access_log=False, **uvicorn_settings(Limits())
+        app, port=0, log_level="critical", access_log=False, **uvicorn_settings(ConnectionLimits())
     )
     begun = threading.Event()
 

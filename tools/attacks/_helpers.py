@@ -74,7 +74,7 @@ def rest_server(
     """The port of the REST server in a thread, with the limits of `serve`, and its memory."""
     import uvicorn
 
-    from anaphora.surfaces.connections import Limits, uvicorn_settings
+    from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
     from anaphora.surfaces.rest import create_app
     from anaphora.surfaces.rest.options import ServerOptions
 
@@ -84,7 +84,7 @@ def rest_server(
             server_options = replace(server_options, body_limit=body_limit)
         app = create_app(memory, settings=server_options)
         config = uvicorn.Config(
-            app, log_level="critical", access_log=False, **uvicorn_settings(Limits())
+            app, log_level="critical", access_log=False, **uvicorn_settings(ConnectionLimits())
         )
         server = uvicorn.Server(config)
         with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -19,7 +19,7 @@ from anaphora.ops import Backup, Exported
 from anaphora.ops.audit import Audit
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
-from anaphora.store.threads.gojson import Document
+from anaphora.store.threads.gojson import ThreadDocument
 from anaphora.store.tokens import Tokens
 from anaphora.sync.hosted import HostedLogs
 from anaphora.sync.manager import Sync
@@ -526,10 +526,12 @@ class AsyncMemory:
     ) -> AddedDocument:
         """As `Memory.add_document`."""
 
-    async def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
+    async def documents(
+        self, *, limit: int = 50, history: bool = False
+    ) -> tuple[ThreadDocument, ...]:
         """As `Memory.documents`."""
 
-    async def document(self, id: str) -> Document:
+    async def document(self, id: str) -> ThreadDocument:
         """As `Memory.document`."""
 
     async def document_sections(self, id: str) -> tuple[DocumentSection, ...]:
@@ -538,7 +540,7 @@ class AsyncMemory:
     async def document_file(self, id: str) -> bytes:
         """As `Memory.document_file`."""
 
-    async def document_history(self, name: str) -> tuple[Document, ...]:
+    async def document_history(self, name: str) -> tuple[ThreadDocument, ...]:
         """As `Memory.document_history`."""
 
     async def deep_recall(

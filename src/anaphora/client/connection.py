@@ -85,7 +85,7 @@ class Patience:
     restart: float = 30.0
 
 
-class Connection:
+class ServerConnection:
     """What all views on one server share. Safe to share between threads."""
 
     def __init__(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 from urllib.parse import quote
 
 from anaphora.api.memory import Memory
-from anaphora.client.connection import Connection, Patience, Request
+from anaphora.client.connection import Patience, Request, ServerConnection
 from anaphora.client.conversations import RemoteConversations
 from anaphora.client.routes import (
     HERE,
@@ -81,7 +81,7 @@ class RemoteMemory(Memory):
     Safe to share between threads. What a server does not offer raises `NotOffered`.
     """
 
-    def __init__(self, connection: Connection, namespace: str) -> None:
+    def __init__(self, connection: ServerConnection, namespace: str) -> None:
         self._connection = connection
         self.namespace = namespace
 
@@ -113,7 +113,7 @@ class RemoteMemory(Memory):
         if retries < 0:
             raise InvalidInput("retries", retries, "expected 0 or more")
         patience = Patience(timeout, max(timeout, long_timeout), retries, sleep or time.sleep)
-        return cls(Connection(url, token, patience, http_client), _check_namespace(namespace))
+        return cls(ServerConnection(url, token, patience, http_client), _check_namespace(namespace))
 
     @property
     def url(self) -> str:

@@ -573,17 +573,19 @@ class NamespaceServices:
     def warm_up(self) -> WarmUpRecall:
         """The context lane at the beginning of a session."""
         from anaphora.recall.context.belonging import EVERYTHING, project_around
-        from anaphora.recall.context.standing import Standing
+        from anaphora.recall.context.standing import StandingContext
         from anaphora.recall.context.warm_up import WarmUpRecall
 
-        def standing(directory: str | None) -> Standing:
+        def standing(directory: str | None) -> StandingContext:
             _, view = self.turns.synced_view(None, embed="none")
             project = EVERYTHING
             if directory is not None:
                 indexed = {row.root: row.name for row in self.projects.rows()}
                 project = project_around(directory, self.places, indexed)
             calls = self.recall_calls.of
-            return Standing(self.records, self.conversations, view, self.clock(), project, calls)
+            return StandingContext(
+                self.records, self.conversations, view, self.clock(), project, calls
+            )
 
         return WarmUpRecall(self.recall_context, standing, self.container.settings.core_tokens)
 

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from anaphora.core.dates import Moment, moments_in
+from anaphora.core.dates import WrittenTime, moments_in
 from anaphora.core.folding import compatible, fold, fold_letters
 from anaphora.core.languages.language import ENGLISH, english, language_of, languages
 
@@ -150,7 +150,7 @@ _STEMMERS: tuple[tuple[str, str, str], ...] = (
 _stemming = threading.Lock()
 
 
-class _Part(NamedTuple):
+class _TextPart(NamedTuple):
     """A part of a text: a token, and of a plain word how it is written, folded and not.
 
     A run of a script without spaces is a part that is `unspaced`: its token is all of it. `held`
@@ -307,7 +307,7 @@ def token_of(word: str, code: str) -> str:
     return _marked(word, language.stemmer, code)
 
 
-def _lookups(part: _Part, code: str) -> Iterator[QueryWord]:
+def _lookups(part: _TextPart, code: str) -> Iterator[QueryWord]:
     if part.unspaced:
         for run in _cut(part.token, code):
             if len(run) == 1 and run != part.token and not _HAN.match(run):
@@ -375,7 +375,7 @@ def _make_plain_tokens(piece: str) -> tuple[str, ...]:
     return tuple(_tokens_of(_tokens(piece)))
 
 
-def _tokens_of(parts: Iterable[_Part]) -> Iterator[str]:
+def _tokens_of(parts: Iterable[_TextPart]) -> Iterator[str]:
     for part in parts:
         if part.unspaced:
             yield from _pairs(part.token)
@@ -388,8 +388,8 @@ def _tokens_of(parts: Iterable[_Part]) -> Iterator[str]:
 _cached_plain_tokens = lru_cache(maxsize=65_536)(_make_plain_tokens)
 
 
-def _parts(text: str) -> list[_Part]:
-    parts: list[_Part] = []
+def _parts(text: str) -> list[_TextPart]:
+    parts: list[_TextPart] = []
     for stretch, moment in _stretches(compatible(text)):
         if moment is not None:
             parts += _moment_parts(stretch, moment)
@@ -412,7 +412,7 @@ def _parts(text: str) -> list[_Part]:
     return parts
 
 
-def _names_kind(run: str, part: _Part) -> bool:
+def _names_kind(run: str, part: _TextPart) -> bool:
     """Whether a run is a plain word that a number after it can specify."""
     return run.isalpha() and bool(part.folded) and part.folded not in _function_words()
 
@@ -422,7 +422,7 @@ def _function_words() -> frozenset[str]:
     return frozenset().union(*(language.stop for language in languages().values()))
 
 
-def _stretches(text: str) -> Iterator[tuple[str, Moment | None]]:
+def _stretches(text: str) -> Iterator[tuple[str, WrittenTime | None]]:
     """A text cut at its dates and times of day: the text between them, and each of them."""
     end = 0
     for moment in moments_in(text, lambda: language_of(text)):
@@ -432,7 +432,7 @@ def _stretches(text: str) -> Iterator[tuple[str, Moment | None]]:
     yield text[end:] if end else text, None
 
 
-def _moment_parts(written: str, moment: Moment) -> Iterator[_Part]:
+def _moment_parts(written: str, moment: WrittenTime) -> Iterator[_TextPart]:
     """The token of a date or time of day, and its words; of a date not the bare numbers."""
     yield _moment_part(moment)
     for run in written.split():
@@ -442,29 +442,29 @@ def _moment_parts(written: str, moment: Moment) -> Iterator[_Part]:
                 yield part._replace(written=True)
 
 
-def _moment_part(moment: Moment) -> _Part:
+def _moment_part(moment: WrittenTime) -> _TextPart:
     token, *further = moment.held
-    return _Part(token, held=tuple(further), others=moment.looked_up[1:])
+    return _TextPart(token, held=tuple(further), others=moment.looked_up[1:])
 
 
-def _split_run(run: str) -> Iterator[_Part]:
+def _split_run(run: str) -> Iterator[_TextPart]:
     """Give the parts of a run without white space."""
     for piece in _pieces(run):
         yield from _tokens(piece)
 
 
 @lru_cache(maxsize=32_768)
-def _cached_run(run: str) -> tuple[_Part, ...]:
+def _cached_run(run: str) -> tuple[_TextPart, ...]:
     return tuple(_split_run(run))
 
 
-def _tokens(piece: str) -> tuple[_Part, ...]:
+def _tokens(piece: str) -> tuple[_TextPart, ...]:
     """Return the parts of a piece."""
     # A cache of very long pieces would hold megabytes and never hit.
     return _cached_tokens(piece) if len(piece) <= MAX_TOKEN else _make_tokens(piece)
 
 
-def _make_tokens(piece: str) -> tuple[_Part, ...]:
+def _make_tokens(piece: str) -> tuple[_TextPart, ...]:
     match = _KIND.match(piece)
     kind = match.lastgroup if match else "word"
     if kind == "word":
@@ -472,9 +472,9 @@ def _make_tokens(piece: str) -> tuple[_Part, ...]:
     elif kind == "url":
         parts = list(_split_compound(piece.rstrip(".,;:!?)]}'")))
     elif kind == "number":
-        parts = [_Part(piece.replace(",", ""))]
+        parts = [_TextPart(piece.replace(",", ""))]
     else:
-        parts = [_Part(_DECORATION.sub("", piece).lower())]
+        parts = [_TextPart(_DECORATION.sub("", piece).lower())]
     return tuple(
         part
         if part.unspaced or len(part.token) <= MAX_TOKEN
@@ -487,7 +487,7 @@ def _make_tokens(piece: str) -> tuple[_Part, ...]:
 _cached_tokens = lru_cache(maxsize=32_768)(_make_tokens)
 
 
-def _split_compound(piece: str, level: int = 0) -> Iterator[_Part]:
+def _split_compound(piece: str, level: int = 0) -> Iterator[_TextPart]:
     """Give a compound whole, then each of its parts, which can be compounds of a tighter joint."""
     while level < len(_JOINTS) and not _JOINTS[level].search(piece):
         level += 1
@@ -501,7 +501,7 @@ def _split_compound(piece: str, level: int = 0) -> Iterator[_Part]:
     compound = piece.strip("/\\~")
     if len(parts) > 1 or (parts and parts[0] != compound):
         named = _NUMBERED.fullmatch(compound)
-        yield _Part(
+        yield _TextPart(
             fold_letters("".join(named.groups()) if named else compound).replace("\u2019", "'")
         )
     if level == len(_JOINTS) - 1 and (dated := _ISO_DAY.search(piece)):
@@ -511,19 +511,19 @@ def _split_compound(piece: str, level: int = 0) -> Iterator[_Part]:
         yield from _split_compound(part, level + 1)
 
 
-def _split_dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_Part]:
+def _split_dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_TextPart]:
     """A version or another number with points, whole; what is written before and behind it."""
     alone = not behind and before.lower() in ("", "v")
     if not alone:
-        yield _Part(fold_letters(piece))
-    yield _Part(number)
+        yield _TextPart(fold_letters(piece))
+    yield _TextPart(number)
     if before and not alone:
         yield from _split_plain(before)
     if behind:
         yield from _split_plain(behind)
 
 
-def _split_plain(piece: str) -> Iterator[_Part]:
+def _split_plain(piece: str) -> Iterator[_TextPart]:
     """Give the tokens of letters and digits without a joint; apostrophes can be among them."""
     if _APOSTROPHE.search(piece):
         piece = piece.replace("\u2019", "'")
@@ -533,17 +533,17 @@ def _split_plain(piece: str) -> Iterator[_Part]:
             return
     for run in _SCRIPT_RUN.split(piece):
         if run and _SCRIPT_RUN.fullmatch(run):
-            yield _Part(fold_letters(run), unspaced=True)
+            yield _TextPart(fold_letters(run), unspaced=True)
         elif run:
             yield from _split_humps(run)
 
 
 @lru_cache(maxsize=16_384)
-def _cached_plain(piece: str) -> tuple[_Part, ...]:
+def _cached_plain(piece: str) -> tuple[_TextPart, ...]:
     return tuple(_split_plain(piece))
 
 
-def _split_humps(word: str) -> Iterator[_Part]:
+def _split_humps(word: str) -> Iterator[_TextPart]:
     """Give a word; one with inner capitals or with digits among letters also in its parts."""
     # What is longer than a token is no word: nothing is gained by stemming megabytes.
     word = word[:MAX_TOKEN]
@@ -553,14 +553,14 @@ def _split_humps(word: str) -> Iterator[_Part]:
     if simple:
         cut = len(word) > _SHORT_HEX and not word.isdecimal() and word[1] not in "xX"
         short = (folded[:_SHORT_HEX],) if cut else ()
-        yield _Part(folded, held=short, others=short)
+        yield _TextPart(folded, held=short, others=short)
     elif len(humps) > 1:
-        yield _Part(folded)
+        yield _TextPart(folded)
         for hump in humps:
             part = fold_letters(hump)
-            yield _Part(_stem(part), part, hump.lower())
+            yield _TextPart(_stem(part), part, hump.lower())
     else:
-        yield _Part(_stem(folded), folded, word.lower())
+        yield _TextPart(_stem(folded), folded, word.lower())
 
 
 def _is_one_hump(word: str) -> bool:

@@ -72,7 +72,7 @@ _CLOCK = re.compile(
 _EAST_HALF = re.compile(r"(?:(午後|下午|晚上|夜|오후)|(午前|上午|早上|朝|오전))の?\s?$")
 
 
-class Moment(NamedTuple):
+class WrittenTime(NamedTuple):
     """A day, a month or a time of day that a text writes, and where.
 
     `held` are the tokens that an index has of it, `looked_up` what it stands for in a question, its
@@ -86,7 +86,7 @@ class Moment(NamedTuple):
     is_day: bool = True
 
 
-def moments_in(text: str, code: Callable[[], str]) -> Iterator[Moment]:
+def moments_in(text: str, code: Callable[[], str]) -> Iterator[WrittenTime]:
     """The days, months and times of day in a text in its compatible form, in their order.
 
     `code` gives the code of the text's language ("": not known), where a date reads two ways.
@@ -113,7 +113,7 @@ def month_token(year: int, month: int) -> str:
     return f"{year:04}-{month:02}"
 
 
-def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTime | None:
     if iso := _ISO.match(text, at):
         year, month = int(iso[1]), int(iso[3] or iso[5])
         return _date(at, iso.end(), year, month, int(iso[4]) if iso[4] else None)
@@ -133,7 +133,7 @@ def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Momen
     return None
 
 
-def _either(text: str, dates: list[Moment]) -> Moment | None:
+def _either(text: str, dates: list[WrittenTime]) -> WrittenTime | None:
     if len(dates) < 2:
         return dates[0] if dates else None
     first = dates[0]
@@ -143,7 +143,7 @@ def _either(text: str, dates: list[Moment]) -> Moment | None:
     return first._replace(looked_up=looked_up, held=tuple(dict.fromkeys(indexed)))
 
 
-def _in_the_east(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+def _in_the_east(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTime | None:
     match = _EAST.match(text, at)
     if match is None or not (match[1] or match[3]):
         return None
@@ -151,7 +151,7 @@ def _in_the_east(text: str, at: int, least: int, code: Callable[[], str]) -> Mom
     return _date(at, match.end(), year, int(match[2]), day)
 
 
-def _day_named(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+def _day_named(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTime | None:
     match = _DAY_NAMED.match(text, at)
     month = month_named(match[2]) if match else 0
     if not (match and month):
@@ -159,7 +159,7 @@ def _day_named(text: str, at: int, least: int, code: Callable[[], str]) -> Momen
     return _date(at, match.end(), int(match[3]) if match[3] else None, month, int(match[1]))
 
 
-def _named_before(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+def _named_before(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTime | None:
     if not text[at - 1 : at].isspace():
         return None
     name = _NAME_BEFORE.search(text, max(least, at - _BACK), at)
@@ -178,21 +178,23 @@ def _is_date(month: int, day: int | None) -> bool:
     return 1 <= month <= 12 and (day is None or 1 <= day <= _LENGTHS[month - 1])
 
 
-def _date(start: int, end: int, year: int | None, month: int, day: int | None) -> Moment | None:
+def _date(
+    start: int, end: int, year: int | None, month: int, day: int | None
+) -> WrittenTime | None:
     if not _is_date(month, day) or (year is None and day is None):
         return None
     if day is None:
         token = month_token(year or 0, month)
-        return Moment(start, end, (token,), (token, str(year)))
+        return WrittenTime(start, end, (token,), (token, str(year)))
     of_any_year = f"--{month:02}-{day:02}"
     if year is None:
-        return Moment(start, end, (of_any_year,), (of_any_year, day_tokens(0, month, day)[0]))
+        return WrittenTime(start, end, (of_any_year,), (of_any_year, day_tokens(0, month, day)[0]))
     dated, yearless = day_tokens(year, month, day)
     indexed = (dated, of_any_year, month_token(year, month), str(year))
-    return Moment(start, end, (dated, yearless), indexed)
+    return WrittenTime(start, end, (dated, yearless), indexed)
 
 
-def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | None:
+def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTime | None:
     match = _CLOCK.match(text, at)
     if match is None:
         return None
@@ -211,12 +213,14 @@ def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> Moment | 
         afternoon = bool(late) or (half or "").lower() == "p"
         hour = hour % 12 + 12 * afternoon if hour <= 12 else hour
         token = f"{hour:02}:{minutes}"
-        return Moment(start, end, tuple(dict.fromkeys((token, plain))), (token,), is_day=False)
+        return WrittenTime(start, end, tuple(dict.fromkeys((token, plain))), (token,), is_day=False)
     if 1 <= hour <= 11 and not match[1].startswith("0"):
         readings = tuple(f"{reading:02}:{minutes}" for reading in (hour, hour + 12))
-        return Moment(start, end, tuple(dict.fromkeys((plain, *readings))), (plain,), is_day=False)
+        return WrittenTime(
+            start, end, tuple(dict.fromkeys((plain, *readings))), (plain,), is_day=False
+        )
     token = f"{hour:02}:{minutes}"
-    return Moment(start, end, (token,), (token,), is_day=False)
+    return WrittenTime(start, end, (token,), (token,), is_day=False)
 
 
 @lru_cache(maxsize=4096)

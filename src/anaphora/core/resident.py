@@ -35,7 +35,7 @@ _LONGEST_MESSAGE: Final = 0x7FFF_FFFF
 _OTHERS: Final = 0o077
 
 
-class Connection(Protocol):
+class MessageChannel(Protocol):
     """What a caller and a resident process talk through: whole messages, as `multiprocessing` has
     them."""
 
@@ -146,7 +146,7 @@ def pipe_key(environ: Mapping[str, str]) -> bytes | None:
     return None
 
 
-def connect(environ: Mapping[str, str]) -> Connection:
+def connect(environ: Mapping[str, str]) -> MessageChannel:
     """A connection to the resident process. Raises `NoResident`."""
     if not idle_minutes(environ):
         raise NoResident(f"{VARIABLE} is 0", hopeless=True)
@@ -249,7 +249,7 @@ def start_process(environ: Mapping[str, str]) -> None:
         raise NoResident(str(error)) from error
 
 
-def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) -> Connection:
+def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) -> MessageChannel:
     """A connection to a resident process of this version; `start`: one is started if needed.
 
     Waits at most `patience` seconds for a starting one. Raises `NoResident`.
@@ -272,7 +272,7 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
         time.sleep(_POLL)
 
 
-def is_current(connection: Connection, environ: Mapping[str, str]) -> bool:
+def is_current(connection: MessageChannel, environ: Mapping[str, str]) -> bool:
     """Whether the other end is of this version and environment. Raises `NoResident`.
 
     A process of another version ends then.
@@ -282,7 +282,7 @@ def is_current(connection: Connection, environ: Mapping[str, str]) -> bool:
     return answer.get("ok") is True
 
 
-def ask(connection: Connection, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
+def ask(connection: MessageChannel, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
     """Send a request and wait at most so many seconds for its answer. Raises `NoResident`."""
     try:
         connection.send_bytes(json.dumps(request).encode())

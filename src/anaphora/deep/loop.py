@@ -19,7 +19,7 @@ from anaphora.deep.evidence.questions import first_hits, says_nothing
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.host import Host, SubCalls, Submission
 from anaphora.deep.models.base import Message, ModelRole, Reply
-from anaphora.deep.sandbox.base import Engine, Limits, Run, Session
+from anaphora.deep.sandbox.base import Engine, Run, SandboxLimits, SandboxSession
 from anaphora.deep.worker_threads import lasting_thread
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.values.conversations import Degraded
@@ -82,10 +82,10 @@ class DeepLoop:
     ) -> LoopResult:
         """Answer `question`. `on_step` is called with every step when it has ended."""
         meter = Meter(budget or Budget(), self.timer)
-        return _Search(self, question, evidence, meter, on_step).run()
+        return _DeepSearch(self, question, evidence, meter, on_step).run()
 
 
-class _Search:
+class _DeepSearch:
     """One question in the making."""
 
     def __init__(
@@ -106,8 +106,8 @@ class _Search:
         self._steps: list[DeepStep] = []
         self._seeds: tuple[DeepSource, ...] = ()
         self._history = ""
-        self._session: Session | None = None
-        self._starting: Future[Session] | None = None
+        self._session: SandboxSession | None = None
+        self._starting: Future[SandboxSession] | None = None
         self._heard = False
         self._silent: ModelTimeout | None = None
 
@@ -202,9 +202,9 @@ class _Search:
             self._session = None
         return run
 
-    def _open(self) -> Session:
+    def _open(self) -> SandboxSession:
         seconds = self._meter.budget.execution_seconds
-        limits = Limits(seconds=self._lane.execution_seconds if seconds is None else seconds)
+        limits = SandboxLimits(seconds=self._lane.execution_seconds if seconds is None else seconds)
         inputs = {"history": self._history, "question": self._question}
         return self._lane.engine.open(inputs, self._host.functions(), limits)
 

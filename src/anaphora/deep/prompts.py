@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from anaphora.core.display import headed, one_line, quoted, visible
 from anaphora.core.shown_times import shown_minute
-from anaphora.deep.evidence.scope import Session
+from anaphora.deep.evidence.scope import ScopeSession
 from anaphora.deep.evidence.sources import format_time
 from anaphora.deep.models.base import Message, start_talk
 from anaphora.values.deep import DeepSource, DeepStep
@@ -145,7 +145,7 @@ def first_prompt(
     question: str,
     *,
     now: datetime,
-    sessions: Iterable[Session],
+    sessions: Iterable[ScopeSession],
     session_count: int,
     seeds: Sequence[DeepSource],
     history: tuple[int, int],

@@ -18,9 +18,9 @@ from anaphora.deep.budget import check_question
 from anaphora.deep.evidence.counting import COUNTED, count_mentions
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
-from anaphora.deep.evidence.snapshot import TOP, Snapshot, take_snapshot
+from anaphora.deep.evidence.snapshot import TOP, EvidenceSnapshot, take_snapshot
 from anaphora.deep.evidence.sources import MEMORY, quote_ids
-from anaphora.deep.persisted.answers import AnswerCache, QuestionContext, Secrets, TraceStore
+from anaphora.deep.persisted.answers import AnswerCache, QuestionScope, Secrets, TraceStore
 from anaphora.deep.persisted.gaps import GapStore
 from anaphora.deep.tools import Models
 from anaphora.errors import NotFound
@@ -169,7 +169,7 @@ class DeepRecall:
         models = self.models()
         names = models.names if models else ()
         secrets = Secrets.of(question)
-        context = QuestionContext(question, scope, conversation_id, include_memory, names, secrets)
+        context = QuestionScope(question, scope, conversation_id, include_memory, names, secrets)
         scoped = self.scope_evidence(context)
         if models is not None:
             cached = self.answers.find_answer(context, scoped)
@@ -201,21 +201,21 @@ class DeepRecall:
         return self._answer_from_loop(context, scoped, models, budget, on_step)
 
     def scope_evidence(
-        self, context: QuestionContext, seen: ShownSources | None = None
+        self, context: QuestionScope, seen: ShownSources | None = None
     ) -> ScopedEvidence:
         """The evidence that a question may see now; `seen` as in `NamespaceEvidence.within`."""
         return self.lane.within(
             context.scope, context.conversation_id, include_memory=context.include_memory, seen=seen
         )
 
-    def answer(self, context: QuestionContext, models: Models, budget: Budget) -> DeepAnswer:
+    def answer(self, context: QuestionScope, models: Models, budget: Budget) -> DeepAnswer:
         """The loop's answer, without cache, shortcut, gap or trace: for a dream."""
         outcome = self._run_loop(context, self.scope_evidence(context), models, budget)
         return _to_answer(context.question, outcome, self.scope_evidence(context))
 
     def _answer_from_hits(
         self,
-        context: QuestionContext,
+        context: QuestionScope,
         scoped: ScopedEvidence,
         hits: Sequence[DeepSource],
         on_step: OnStep | None,
@@ -243,7 +243,7 @@ class DeepRecall:
         return answer
 
     def _answer_with_evidence(
-        self, context: QuestionContext, scoped: ScopedEvidence, failed: LoopResult | None = None
+        self, context: QuestionScope, scoped: ScopedEvidence, failed: LoopResult | None = None
     ) -> DeepAnswer:
         """The best evidence: without a model, or if a loop has ended without the model's answer."""
         then = take_snapshot(self.lane, scoped, context.question)
@@ -277,7 +277,7 @@ class DeepRecall:
 
     def _answer_from_loop(
         self,
-        context: QuestionContext,
+        context: QuestionScope,
         scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
@@ -298,7 +298,7 @@ class DeepRecall:
 
     def _run_loop(
         self,
-        context: QuestionContext,
+        context: QuestionScope,
         scoped: ScopedEvidence,
         models: Models,
         budget: Budget | None,
@@ -317,9 +317,9 @@ class DeepRecall:
 
     def _store_answer(
         self,
-        context: QuestionContext,
+        context: QuestionScope,
         answer: DeepAnswer,
-        then: Snapshot,
+        then: EvidenceSnapshot,
         seen: ShownSources,
         *,
         blind: bool,
@@ -338,7 +338,7 @@ class DeepRecall:
             self.traces.put_trace(work, answer, seen, context.secrets)
         return answer
 
-    def _locate_question(self, context: QuestionContext) -> QuestionContext:
+    def _locate_question(self, context: QuestionScope) -> QuestionScope:
         """The question with the conversation that stores it: its gap is deleted with that one."""
         if context.conversation_id is not None:
             return context

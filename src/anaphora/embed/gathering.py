@@ -24,7 +24,7 @@ ENOUGH = 4
 
 
 @dataclass(slots=True, eq=False)
-class _Question:
+class _PendingQuery:
     """A question that runs or waits. `turn` wakes its own thread, `done` those that share it."""
 
     key: Hashable
@@ -39,8 +39,8 @@ class GatheredQuestions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._coming: dict[Hashable, _Question] = {}
-        self._waiting: list[_Question] = []
+        self._coming: dict[Hashable, _PendingQuery] = {}
+        self._waiting: list[_PendingQuery] = []
         self._running = False
         self._process = os.getpid()
 
@@ -61,7 +61,7 @@ class GatheredQuestions:
             self._lead(run)
         return question.vector, False
 
-    def _join(self, key: Hashable, text: str) -> tuple[_Question, bool, bool]:
+    def _join(self, key: Hashable, text: str) -> tuple[_PendingQuery, bool, bool]:
         with self._lock:
             if self._process != os.getpid():
                 # After a fork: the thread that ran the model is not in this process.
@@ -71,7 +71,7 @@ class GatheredQuestions:
             coming = self._coming.get(key)
             if coming is not None:
                 return coming, False, True
-            question = self._coming[key] = _Question(key, text)
+            question = self._coming[key] = _PendingQuery(key, text)
             self._waiting.append(question)
             leads, self._running = not self._running, True
             return question, leads, False

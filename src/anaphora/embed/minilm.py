@@ -39,7 +39,7 @@ MINILM = Path(__file__).parent / "models" / "minilm"
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class ModelManifest:
     """The content of `manifest.json`: the name of the model, and the SHA-256 of each of its files.
 
     `window` counts word pieces including the two special ones. `mean_cosine` is the average cosine
@@ -56,12 +56,12 @@ class Manifest:
     typed: bool = False
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> ModelManifest:
     """Read a model's manifest. Raises EmbeddingError if it is missing or malformed."""
     path = folder / "manifest.json"
     try:
         raw = json.loads(path.read_bytes())
-        return Manifest(
+        return ModelManifest(
             folder=folder,
             name=str(raw["name"]),
             dimensions=int(raw["dimensions"]),
@@ -85,7 +85,7 @@ def check_digest(path: Path, expected: str) -> None:
         raise ModelIntegrityError(path, expected, digest)
 
 
-def verified(manifest: Manifest, file: str) -> Path:
+def verified(manifest: ModelManifest, file: str) -> Path:
     """The path of one of the model's files, after checking it.
 
     Raises ModelIntegrityError if its bytes are not those of the manifest, and EmbeddingError if it

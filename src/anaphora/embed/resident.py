@@ -18,7 +18,7 @@ from anaphora.embed.base import Embedder, Vector, Vectors, mean_vector
 from anaphora.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from anaphora.core.resident import Connection
+    from anaphora.core.resident import MessageChannel
     from anaphora.embed.service import EmbedderSpec
 
 _PATIENCE: Final = 120.0
@@ -33,14 +33,14 @@ class ResidentEmbedder:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: MessageChannel,
         environ: Mapping[str, str],
         load: Callable[[], Embedder],
         *,
         name: str,
         dimensions: int,
     ) -> None:
-        self._connection: Connection | None = connection
+        self._connection: MessageChannel | None = connection
         self._environ = environ
         self._load = load
         self._name, self._dimensions = name, dimensions

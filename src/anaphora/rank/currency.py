@@ -294,7 +294,7 @@ def _make_pair_row(
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BestPairFeatures:
     """What the pair of each statement and the best one, place 0, is; each (S,), 0 at place 0.
 
     `before` is the probability that the newer of the two should stand before the older, given that
@@ -314,7 +314,7 @@ class Comparison:
 
 def compare_statements(
     statements: Statements, cues: QuestionCues, judge: PairJudge = judge_pairs
-) -> Comparison:
+) -> BestPairFeatures:
     """Compare each with the best one. Where a time is not known, both probabilities are 0.
 
     `judge` gives the probabilities of replacement.
@@ -328,7 +328,7 @@ def compare_statements(
     before, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
     indexes = np.flatnonzero(able)
     if not len(indexes):
-        return Comparison(before, replaces, holds, later, able, echoes)
+        return BestPairFeatures(before, replaces, holds, later, able, echoes)
     readings = dated.readings
     compared = dated.take([0, *indexes.tolist()])
     odds = (
@@ -353,7 +353,7 @@ def compare_statements(
         )
         if holds[index]:
             replaces[index] = 0.0
-    return Comparison(before, replaces, holds, later, able, echoes)
+    return BestPairFeatures(before, replaces, holds, later, able, echoes)
 
 
 def replacements(
@@ -637,7 +637,7 @@ def arrange_group(
 
 def _find_lifted(
     at: NDArray[np.float64],
-    pairs: Comparison,
+    pairs: BestPairFeatures,
     cues: QuestionCues,
     threshold: float,
     spans: Sequence[tuple[float, float]],

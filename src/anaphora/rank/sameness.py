@@ -142,7 +142,7 @@ AMBIGUOUS_CASE = words(
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ComparedWord:
     """A word as it is compared.
 
     `article` is the one before it ("a", "the" or none); `case` is "upper" or "lower" for the words
@@ -161,7 +161,7 @@ class Word:
 class TextReading:
     """`commas` are the numbers of words before each comma or other break inside a sentence."""
 
-    words: tuple[Word, ...]
+    words: tuple[ComparedWord, ...]
     question: bool
     commas: tuple[int, ...]
     moved: TextReading | None = None
@@ -265,27 +265,27 @@ def _rewrite_colon(text: str) -> str:
     return f"{before} is {after}" if single and before.strip() and after.strip() else text
 
 
-def _tokenise(text: str) -> list[Word]:
-    tokens: list[Word] = []
+def _tokenise(text: str) -> list[ComparedWord]:
+    tokens: list[ComparedWord] = []
     for match in _PIECE.finditer(text):
         kind = match.lastgroup or "word"
         piece = match.group().strip()
         if kind == "hyphen":
             if match.string[match.end()].isdigit() and tokens and tokens[-1].kind == "number":
-                tokens.append(Word("-", kind="mark"))
+                tokens.append(ComparedWord("-", kind="mark"))
             continue
         if kind == "word":
             tokens.extend(_read_word(piece, tokens))
         elif kind == "mark" and piece in "\u2013\u2014\u2010\u2011":
-            tokens.append(Word("-", kind="mark"))
+            tokens.append(ComparedWord("-", kind="mark"))
         else:
-            tokens.append(Word(piece, kind=kind))
+            tokens.append(ComparedWord(piece, kind=kind))
     while tokens and tokens[-1].kind in ("stop", "comma") and "?" not in tokens[-1].text:
         tokens.pop()
     return tokens
 
 
-def _read_word(piece: str, before: list[Word]) -> list[Word]:
+def _read_word(piece: str, before: list[ComparedWord]) -> list[ComparedWord]:
     """A word with its contraction opened; its case kept only where it can mean something."""
     first = not before or before[-1].kind == "stop"
     low = piece.lower()
@@ -293,32 +293,36 @@ def _read_word(piece: str, before: list[Word]) -> list[Word]:
     case = "" if first or low not in AMBIGUOUS_CASE else "upper" if piece[0].isupper() else "lower"
     if before and before[-1].kind == "number" and piece != low:
         # MB and Mb, 5 M and 5 m are not the same unit.
-        return [Word(piece)]
+        return [ComparedWord(piece)]
     if low in CONTRACTIONS:
-        return [Word(part) for part in CONTRACTIONS[low].split("_")]
+        return [ComparedWord(part) for part in CONTRACTIONS[low].split("_")]
     if low.endswith("n't") and len(low) > 4:
-        return [Word(low[:-3]), Word("not")]
+        return [ComparedWord(low[:-3]), ComparedWord("not")]
     stem, quote, ending = low.rpartition("'")
     if not quote:
         # A letter that names something is no article: plan A, vitamin A.
         letter = low == "a" and piece == "A" and not first
-        return [Word("A" if letter else low, "", case, name)]
+        return [ComparedWord("A" if letter else low, "", case, name)]
     short = _SHORT.get("'" + ending)
     if short:
-        return [Word(stem), Word(short)]
+        return [ComparedWord(stem), ComparedWord(short)]
     if ending == "s" and stem in _PRONOUNS:
-        return [Word(stem), Word("is")]
-    return [Word(stem, "", case, name), Word("'" + ending)] if stem else [Word(low)]
+        return [ComparedWord(stem), ComparedWord("is")]
+    return (
+        [ComparedWord(stem, "", case, name), ComparedWord("'" + ending)]
+        if stem
+        else [ComparedWord(low)]
+    )
 
 
-def _replace_phrases(tokens: list[Word]) -> list[Word]:
-    out: list[Word] = []
+def _replace_phrases(tokens: list[ComparedWord]) -> list[ComparedWord]:
+    out: list[ComparedWord] = []
     at = 0
     while at < len(tokens):
         for size in (4, 3, 2):
             words = tuple(token.text for token in tokens[at : at + size])
             if len(words) == size and words in PHRASES:
-                out.extend(Word(word) for word in PHRASES[words])
+                out.extend(ComparedWord(word) for word in PHRASES[words])
                 at += size
                 break
         else:
@@ -327,15 +331,15 @@ def _replace_phrases(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _replace_numbers(tokens: list[Word]) -> list[Word]:
+def _replace_numbers(tokens: list[ComparedWord]) -> list[ComparedWord]:
     """Number words as digits: "twenty three" is 23, "three hundred" is 300."""
-    out: list[Word] = []
+    out: list[ComparedWord] = []
     at = 0
     while at < len(tokens):
         word = tokens[at].text
         number = NUMBERS.get(word) if tokens[at].kind == "word" else None
         if number is None:
-            out.append(Word(ORDINALS[word]) if word in ORDINALS else tokens[at])
+            out.append(ComparedWord(ORDINALS[word]) if word in ORDINALS else tokens[at])
             at += 1
             continue
         at += 1
@@ -345,17 +349,17 @@ def _replace_numbers(tokens: list[Word]) -> list[Word]:
         while at < len(tokens) and tokens[at].text in SCALES and number < _LARGE:
             number *= SCALES[tokens[at].text]
             at += 1
-        out.append(Word(str(number), kind="number"))
+        out.append(ComparedWord(str(number), kind="number"))
     return out
 
 
-def _replace_variants(tokens: list[Word]) -> list[Word]:
+def _replace_variants(tokens: list[ComparedWord]) -> list[ComparedWord]:
     """Units after numbers, spelling variants and synonyms; fillers go."""
-    out: list[Word] = []
+    out: list[ComparedWord] = []
     for at, token in enumerate(tokens):
         last = out[-1] if out else None
         if last is not None and last.kind == "number" and token.text in (*UNITS, "%"):
-            out.append(Word(UNITS.get(token.text, "%")))
+            out.append(ComparedWord(UNITS.get(token.text, "%")))
         elif token.kind == "word" and token.text in SAME:
             new = SAME[token.text]
             forms = new.split("_") if "every_" in new else [new]
@@ -367,7 +371,7 @@ def _replace_variants(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _is_filler(token: Word, tokens: list[Word], at: int) -> bool:
+def _is_filler(token: ComparedWord, tokens: list[ComparedWord], at: int) -> bool:
     if token.text in FILLERS:
         return True
     after = tokens[at + 1] if at + 1 < len(tokens) else None
@@ -377,10 +381,10 @@ def _is_filler(token: Word, tokens: list[Word], at: int) -> bool:
     return token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING and after is not None
 
 
-def _attach_articles(tokens: list[Word]) -> list[Word]:
+def _attach_articles(tokens: list[ComparedWord]) -> list[ComparedWord]:
     """Articles become a mark on the word after them; a last one is a word of its own."""
     letters = any(len(t.text) == 1 and t.name and t.text not in "ai" for t in tokens)
-    out: list[Word] = []
+    out: list[ComparedWord] = []
     article = ""
     for at, token in enumerate(tokens):
         follows = at + 1 < len(tokens) and tokens[at + 1].kind not in ("stop", "comma", "mark")
@@ -393,8 +397,8 @@ def _attach_articles(tokens: list[Word]) -> list[Word]:
     return out
 
 
-def _replace_gerunds(tokens: list[Word]) -> list[Word]:
-    out: list[Word] = []
+def _replace_gerunds(tokens: list[ComparedWord]) -> list[ComparedWord]:
+    out: list[ComparedWord] = []
     at = 0
     while at < len(tokens):
         out.append(tokens[at])
@@ -405,7 +409,7 @@ def _replace_gerunds(tokens: list[Word]) -> list[Word]:
             continue
         following = tokens[at]
         if following.text == "to" and at + 1 < len(tokens) and tokens[at + 1].kind == "word":
-            out.append(Word("-ing " + _stem(tokens[at + 1].text)))
+            out.append(ComparedWord("-ing " + _stem(tokens[at + 1].text)))
             at += 2
         elif (
             following.kind == "word"
@@ -413,7 +417,7 @@ def _replace_gerunds(tokens: list[Word]) -> list[Word]:
             and re.fullmatch(r"[a-z]{2,}ing", following.text)
             and _stem(following.text) != following.text
         ):
-            out.append(Word("-ing " + _stem(following.text)))
+            out.append(ComparedWord("-ing " + _stem(following.text)))
             at += 1
     return out
 
@@ -422,7 +426,7 @@ def _stem(word: str) -> str:
     return (analyse(word) or [word])[-1]
 
 
-def _move_front(tokens: list[Word]) -> list[Word] | None:
+def _move_front(tokens: list[ComparedWord]) -> list[ComparedWord] | None:
     """ "On Fridays, she cooks" as "she cooks on Fridays"; None where nothing can be moved."""
     breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
     if len(breaks) != 1 or tokens[breaks[0]].text != ",":
@@ -433,8 +437,8 @@ def _move_front(tokens: list[Word]) -> list[Word] | None:
     return tokens[at + 1 :] + tokens[:at]
 
 
-def _make_reading(tokens: list[Word], question: bool) -> TextReading:
-    words: list[Word] = []
+def _make_reading(tokens: list[ComparedWord], question: bool) -> TextReading:
+    words: list[ComparedWord] = []
     commas: list[int] = []
     for token in tokens:
         if token.kind == "comma":
@@ -500,7 +504,7 @@ def _compare(first: TextReading, second: TextReading) -> tuple[str, ...]:
     return tuple(sorted(kinds))
 
 
-def _classify(word: Word) -> str:
+def _classify(word: ComparedWord) -> str:
     text = word.text
     for kind, listed in _KINDS:
         if text in listed:

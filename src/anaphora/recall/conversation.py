@@ -129,7 +129,7 @@ NO_BUDGET = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _QuestionRun:
     """One question to rows of a view. `degraded` gets what was unavailable, `notices` what the
     caller should know; `unread` gets why its candidates could not be read with it.
 
@@ -175,7 +175,7 @@ class _Question:
 
 
 @dataclass(frozen=True, slots=True)
-class _Limits:
+class _HitLimits:
     """What hits may take up: how many, how many tokens, and which texts are in the prompt.
 
     `whole`: no passage stands for a long turn. Where anything answers as probably as
@@ -278,7 +278,7 @@ class ConversationRecall:
         narrowed = narrow_by_times(view.table, rows, query, times, named, now)
         if silent_times is not None:
             silent_times.extend(narrowed.notices)
-        question = _Question(
+        question = _QuestionRun(
             view,
             narrowed.rows,
             query,
@@ -290,7 +290,7 @@ class ConversationRecall:
             alone=narrowed.alone,
         )
         live = frozenset(text.strip() for text in exclude)
-        limits = _Limits(top_k, budget, live, whole, 0.0 if narrowed.alone else floor)
+        limits = _HitLimits(top_k, budget, live, whole, 0.0 if narrowed.alone else floor)
         answer = self._answer_cached(question, limits, (conversation_id, choice))
         degraded += answer.degraded
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
@@ -304,7 +304,7 @@ class ConversationRecall:
         return with_floor(recall, answer.answered, limits.floor)
 
     def _answer_cached(
-        self, question: _Question, limits: _Limits, chosen: tuple[str | None, TurnChoice]
+        self, question: _QuestionRun, limits: _HitLimits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
         view, mode = question.view, question.mode
         # What lies in the future counts from then on.
@@ -338,7 +338,7 @@ class ConversationRecall:
         query, cut = truncated_question(typed_question(query))
         spans = read_times(query, self._clock())
         named = turns_naming(view.table, spans, view.naming)
-        question = _Question(
+        question = _QuestionRun(
             view,
             rows,
             query,
@@ -348,11 +348,11 @@ class ConversationRecall:
             naming=np.any(named, axis=0) if named else None,
         )
         meaning, scores = self._score(question)
-        hits, answered = self._fill(question, meaning, scores, _Limits(top_k))
+        hits, answered = self._fill(question, meaning, scores, _HitLimits(top_k))
         degraded = (*cut, *question.degraded)
         return Recall(hits, degraded, confidence=answered, notices=tuple(question.notices))
 
-    def _score(self, question: _Question) -> tuple[str | None, TurnScores]:
+    def _score(self, question: _QuestionRun) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
 
         The first value is the text whose vector was needed.
@@ -436,7 +436,7 @@ class ConversationRecall:
         return code
 
     def _compute_cosine(
-        self, question: _Question, text: str, words: NDArray[np.float32] | None = None
+        self, question: _QuestionRun, text: str, words: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32] | None:
         vector = query_vector(self._embedder, text, question.degraded)
         if vector is None:
@@ -454,7 +454,7 @@ class ConversationRecall:
         )
 
     def _fill(
-        self, question: _Question, meaning: str | None, scores: TurnScores, limits: _Limits
+        self, question: _QuestionRun, meaning: str | None, scores: TurnScores, limits: _HitLimits
     ) -> tuple[tuple[TurnHit, ...], float | None]:
         """The hits, and the probability that one of them answers, None where it is not known."""
         view, answered = question.view, None
@@ -496,7 +496,7 @@ class ConversationRecall:
             hits.append(finder.shortened(hit, int(scores.rows[pick.hit.place]), pick.room))
         return tuple(hits), answered
 
-    def _open_window(self, question: _Question, scores: TurnScores) -> Window:
+    def _open_window(self, question: _QuestionRun, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""
         view, table = question.view, question.view.table
 
@@ -546,7 +546,7 @@ class ConversationRecall:
         return before
 
     def _list_candidates(
-        self, question: _Question, scores: TurnScores, limits: _Limits, finder: PassageFinder
+        self, question: _QuestionRun, scores: TurnScores, limits: _HitLimits, finder: PassageFinder
     ) -> Iterator[Candidate]:
         table = question.view.table
         for index, text in self._iterate_texts(question, scores, limits):
@@ -592,9 +592,9 @@ class ConversationRecall:
 
     def _find_sharing(
         self,
-        question: _Question,
+        question: _QuestionRun,
         scores: TurnScores,
-        limits: _Limits,
+        limits: _HitLimits,
         finder: PassageFinder,
         candidate: Candidate,
     ) -> Iterator[Candidate]:
@@ -630,7 +630,7 @@ class ConversationRecall:
         scores: TurnScores,
         hits: Sequence[Candidate],
         finder: PassageFinder,
-        limits: _Limits,
+        limits: _HitLimits,
     ) -> Mapping[int, RelatedTurn]:
         """The turns that the hits are about, by their places; without those forgotten since.
 
@@ -650,7 +650,7 @@ class ConversationRecall:
         return turns
 
     def _iterate_texts(
-        self, question: _Question, scores: TurnScores, limits: _Limits
+        self, question: _QuestionRun, scores: TurnScores, limits: _HitLimits
     ) -> Iterator[tuple[int, str]]:
         """Places and their texts, best first, without the turns of the live transcript."""
         view = question.view
@@ -665,7 +665,7 @@ class ConversationRecall:
             done, size = done + size, 2 * size
 
     def _read_live_texts(
-        self, view: TurnView, scores: TurnScores, limits: _Limits, indexes: Rows
+        self, view: TurnView, scores: TurnScores, limits: _HitLimits, indexes: Rows
     ) -> Iterator[tuple[int, str]]:
         texts = self._index.texts_of(view, scores.rows[indexes])
         for index, text in zip(indexes, texts, strict=True):

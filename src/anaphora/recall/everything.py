@@ -144,7 +144,7 @@ class _LaneAnswer:
 
 
 @dataclass(slots=True)
-class _TextReading:
+class _TermReading:
     """One text as it is read for some terms: that takes longer than recalling it."""
 
     text: str
@@ -168,7 +168,7 @@ class _Search:
     top_k: int
     floor: float | None
     sessions: frozenset[str] | None
-    shown: ViewCache[_TextReading]
+    shown: ViewCache[_TermReading]
     own: frozenset[str] = frozenset()
     placed: Collection[str] = field(default=())
     read: int | None = None
@@ -178,10 +178,10 @@ class _Search:
         """Below which what is kept as facts is silent; None chosen: each lane has its own."""
         return FACT_FLOOR if self.floor is None else self.floor
 
-    def reading(self, text: str) -> _TextReading:
+    def reading(self, text: str) -> _TermReading:
         """A text as it is read for this question."""
         key = (text, self.terms)
-        return self.shown.of(None, key, lambda: _TextReading(text, self.terms))
+        return self.shown.of(None, key, lambda: _TermReading(text, self.terms))
 
     def snippet(self, text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
         """What is shown of a text, and where that matches."""
@@ -201,7 +201,7 @@ class EverythingRecall:
     places: SessionPlaces
     context: Callable[[], ContextRecall | None]
     documents: Callable[[], MemoryRecall | None] = lambda: None
-    shown: ViewCache[_TextReading] = field(
+    shown: ViewCache[_TermReading] = field(
         default_factory=lambda: ViewCache(_KEPT, lambda reading: _OVERHEAD + len(reading.text))
     )
     opposed: ViewCache[OpposedPairs] = field(default_factory=lambda: ViewCache(_QUESTIONS))

@@ -111,7 +111,7 @@ class KeptNotes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _RankedHits:
     """The hits that candidates gave at a moment, and how probably anything answers.
 
     `unread` says why they were not read with the question, where they should have been.
@@ -155,7 +155,7 @@ class MemoryRecall:
     judge: PairJudge = judge_pairs
     reader: ReaderService | None = None
     reads: RecordReads = field(default_factory=RecordReads)
-    answers: ViewCache[_Answer] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
+    answers: ViewCache[_RankedHits] = field(default_factory=lambda: ViewCache(_ANSWERS_KEPT))
 
     @property
     def calibrated(self) -> bool:
@@ -241,7 +241,7 @@ class MemoryRecall:
             )
             hits = work.hits(top_k, least, lowest)
             unread = tuple(work.unread)
-            answer = _Answer(parts, lookup.moment, hits, work.answered, unread)
+            answer = _RankedHits(parts, lookup.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
             rejected = work.rejected() if explain else ()
         degraded += (*answer.unread, *self._report_damaged())
@@ -470,7 +470,9 @@ class _AnswerBuilder:
         found_ids = self._found.columns.ids
         best_first = [found_ids[p] for p in self._scores.order.tolist()]
         version = self._found.version
-        links = _Links(self._lane.records, best_first, self._lane.reads.neighbours, version)
+        links = _CandidateLinks(
+            self._lane.records, best_first, self._lane.reads.neighbours, version
+        )
         same: dict[str, list[str]] = {}
         for candidate in self._order(0.0 if self._explain else floor):
             record_id = self._get_id(candidate.place)
@@ -692,7 +694,7 @@ class _AnswerBuilder:
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
 
-    def _filter_visible(self, links: _Links, ids: list[str]) -> set[str]:
+    def _filter_visible(self, links: _CandidateLinks, ids: list[str]) -> set[str]:
         """Which of the linked memories may be shown: those that are past stay out of sight."""
         linked = [linked_id for record_id in ids for linked_id in links.linked_ids(record_id)]
         if not linked:
@@ -700,7 +702,7 @@ class _AnswerBuilder:
         return self._lane.index.visible(linked, self._wanted.moment, past=self._wanted.past)
 
 
-class _Links:
+class _CandidateLinks:
     """The links of candidates, read when they are first asked for, some candidates at a time.
 
     Those that were read at this `version` before are taken from `cache`.

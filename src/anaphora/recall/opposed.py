@@ -33,7 +33,7 @@ _CHAIN: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _OpposedPair:
     """Two memories of which one speaks against the other; `ended` does not hold any more."""
 
     one: MemoryRecord
@@ -41,7 +41,7 @@ class _Pair:
     ended: bool
 
 
-OpposedPairs: TypeAlias = tuple[_Pair, ...]
+OpposedPairs: TypeAlias = tuple[_OpposedPair, ...]
 
 
 def mark_opposed(
@@ -112,9 +112,9 @@ def render_opposing(memories: Iterable[RelatedMemory], since: datetime) -> str:
     )
 
 
-def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
+def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_OpposedPair]:
     for older, newer in open_contradictions(records, ids):
-        yield _Pair(older, newer, ended=False)
+        yield _OpposedPair(older, newer, ended=False)
     links = records.links(ids, CONTRADICTION)
     by_id = records.many(
         {*ids, *(end for link in links for end in (link.record_id, link.other_id))}
@@ -130,14 +130,14 @@ def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_Pair]:
         for _ in range(_CHAIN):
             newest = by_id.get(newest.superseded_by or "", newest)
         if record.valid_to is not None and newest is not record and _is_current(newest):
-            yield _Pair(record, newest, ended=True)
+            yield _OpposedPair(record, newest, ended=True)
 
 
 def _is_current(record: MemoryRecord) -> bool:
     return record.valid_to is None and not record.forgotten
 
 
-def _mark(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
+def _mark(hit: SearchHit, pairs: Iterable[_OpposedPair]) -> SearchHit:
     lines: list[str] = []
     against: list[str] = []
     for pair in pairs:
@@ -160,7 +160,7 @@ def _mark(hit: SearchHit, pairs: Iterable[_Pair]) -> SearchHit:
     return replace(hit, versions=(*new, *hit.versions), contradicts=tuple(dict.fromkeys(against)))
 
 
-def _find_opposed(hit: SearchHit, pair: _Pair) -> MemoryRecord | None:
+def _find_opposed(hit: SearchHit, pair: _OpposedPair) -> MemoryRecord | None:
     """The memory of a pair that speaks against a hit; None where none does."""
     if hit.kind == "memory":
         if pair.ended:

@@ -29,7 +29,7 @@ _BACK: Final = 60
 _MEANING: Final = 1.0
 
 
-class Match(NamedTuple):
+class TermMatch(NamedTuple):
     """A word of a text that holds terms of a question."""
 
     start: int
@@ -90,7 +90,7 @@ def best_part(text: str, terms: Sequence[str], most: int) -> str:
     return text[start:end]
 
 
-def _find_matches(text: str, asked_terms: frozenset[str]) -> list[Match]:
+def _find_matches(text: str, asked_terms: frozenset[str]) -> list[TermMatch]:
     """The words that hold wanted terms, in order."""
     matches = []
     for start, end in _find_likely(text, asked_terms) if asked_terms else ():
@@ -98,7 +98,7 @@ def _find_matches(text: str, asked_terms: frozenset[str]) -> list[Match]:
         if terms := _analyse_word(word) & asked_terms:
             inner = word.strip(_EDGES)
             first = start + word.find(inner) if inner else start
-            matches.append(Match(first, first + len(inner or word), terms))
+            matches.append(TermMatch(first, first + len(inner or word), terms))
     return matches
 
 
@@ -139,7 +139,7 @@ def _analyse_word(word: str) -> frozenset[str]:
     return frozenset(analyse(word))
 
 
-def _place_window(flat: str, matches: Sequence[Match], most: int) -> tuple[int, int]:
+def _place_window(flat: str, matches: Sequence[TermMatch], most: int) -> tuple[int, int]:
     start = _find_densest(matches, most - _BACK, {})[0]
     # A sentence's beginning close before it reads better than the middle of one.
     begins = [match.end() for match in _STARTS.finditer(flat, max(0, start - _BACK), start + 1)]
@@ -157,7 +157,7 @@ def _place_window(flat: str, matches: Sequence[Match], most: int) -> tuple[int, 
 
 
 def _find_densest(
-    matches: Sequence[Match], size: int, weights: Mapping[str, float]
+    matches: Sequence[TermMatch], size: int, weights: Mapping[str, float]
 ) -> tuple[int, float]:
     """Where a window of `size` characters begins that holds the most different terms by weight.
 
@@ -183,7 +183,7 @@ def _find_densest(
 
 def _find_start(
     text: str,
-    matches: Sequence[Match],
+    matches: Sequence[TermMatch],
     size: int,
     weights: Mapping[str, float],
     near: Sequence[float],

@@ -342,12 +342,12 @@ def parse(filters: Mapping[str, Any] | None) -> Filter:
         raise fault("filters", filters, "expected an object")
     if not filters:
         return Filter()
-    reader = _Reader()
+    reader = _FilterReader()
     root = reader.read(filters, "filters", 0)
     return Filter(frozenset(reader.fields), root)
 
 
-class _Reader:
+class _FilterReader:
     """One reading: counts nodes and gathers the names of fields."""
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ _LOGGERS: Final = ("uvicorn.error", "asyncio", SERVER)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """`connections` at once, fewer if the system allows fewer; seconds for a request's headers,
     from the first moment to the end; seconds between two chunks of a body.
     """
@@ -63,22 +63,22 @@ class Sharing(Protocol):
 class OpenConnections:
     """All connections of one server. `silent` are those without a request, oldest first."""
 
-    limits: Limits
+    limits: ConnectionLimits
     sharing: Sharing | None = None
     most: int = 0
-    silent: OrderedDict[Connection, None] = field(default_factory=OrderedDict)
+    silent: OrderedDict[HttpConnection, None] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         self.most = _affordable(self.limits.connections)
 
-    def admit(self, new: Connection) -> None:
+    def admit(self, new: HttpConnection) -> None:
         """Admit a connection; above the limit, the one silent for longest is dropped."""
         self.silent[new] = None
         if len(new.connections) > self.most:
             next(iter(self.silent)).drop()
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """One connection. Created by uvicorn with all arguments but `others`."""
 
     def __init__(self, *given: Any, others: OpenConnections, **named: Any) -> None:
@@ -199,10 +199,10 @@ class JoinedWrites:
             self._transport.write(b"".join(pieces))
 
 
-def uvicorn_settings(limits: Limits, sharing: Sharing | None = None) -> dict[str, Any]:
+def uvicorn_settings(limits: ConnectionLimits, sharing: Sharing | None = None) -> dict[str, Any]:
     """Settings with which uvicorn enforces the limits, and shares connections if asked to."""
     return {
-        "http": partial(Connection, others=OpenConnections(limits, sharing)),
+        "http": partial(HttpConnection, others=OpenConnections(limits, sharing)),
         "ws": "none",
         "backlog": BACKLOG,
     }

@@ -72,7 +72,7 @@ _ROLE_CODES: Final[Mapping[str, int]] = {name: code for code, name in _ROLES.ite
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ScopeSession:
     """A conversation of the scope. `first` and `last` are times of turns, None where not known.
 
     `sittings` are the times at which it was continued after hours: (index of the first turn of
@@ -236,7 +236,7 @@ class ScopedEvidence:
         """How many conversations are in scope."""
         return len(np.unique(self._view.table.conversation[self._rows]))
 
-    def sessions(self, limit: int, offset: int = 0) -> tuple[Session, ...]:
+    def sessions(self, limit: int, offset: int = 0) -> tuple[ScopeSession, ...]:
         """`limit` conversations in scope, the one with the newest turn first."""
         table, rows = self._view.table, self._rows
         titles = {
@@ -253,7 +253,7 @@ class ScopedEvidence:
             starts = np.flatnonzero(np.diff(table.session[turn_rows], prepend=-1))
             finite = times[np.isfinite(times)]
             sessions.append(
-                Session(
+                ScopeSession(
                     id=name,
                     title=titles.get(name, ""),
                     turns=len(turn_rows),

@@ -25,7 +25,7 @@ _COUNTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class EvidenceSnapshot:
     """The ids of the best rows, the number of turns of each conversation, the last change."""
 
     ids: tuple[str, ...]
@@ -33,18 +33,22 @@ class Snapshot:
     version: int
 
 
-def take_snapshot(lane: NamespaceEvidence, scoped: ScopedEvidence, question: str) -> Snapshot:
+def take_snapshot(
+    lane: NamespaceEvidence, scoped: ScopedEvidence, question: str
+) -> EvidenceSnapshot:
     """What `question` finds now."""
     # Read first: a row written meanwhile may count as new later, never the other way round.
     version, counts = lane.records.version(), _count_turns(lane)
-    return Snapshot(tuple(source.id for source in scoped.search(question, TOP)), counts, version)
+    return EvidenceSnapshot(
+        tuple(source.id for source in scoped.search(question, TOP)), counts, version
+    )
 
 
 def find_news(
     lane: NamespaceEvidence,
     scoped: ScopedEvidence,
     question: str,
-    then: Snapshot,
+    then: EvidenceSnapshot,
     query: str | None = None,
 ) -> tuple[DeepSource, ...]:
     """The sources among the best rows for `question` that did not exist at the time of `then`.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from anaphora.core.json_codec import as_json, from_plain
 from anaphora.deep.evidence.questions import question_form
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
-from anaphora.deep.evidence.snapshot import Snapshot, all_current, find_news
+from anaphora.deep.evidence.snapshot import EvidenceSnapshot, all_current, find_news
 from anaphora.errors import NotFound, Unreadable
 from anaphora.ingest.secrets.redacting import redact, secrets_in
 from anaphora.store.codecs import DAMAGE, moment, to_micros
@@ -71,7 +71,7 @@ NO_SECRETS: Final = Secrets()
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionContext:
+class QuestionScope:
     """A question and where it is asked.
 
     `models` are the names of both roles; `secrets` are those in the text of the question.
@@ -90,7 +90,7 @@ class QuestionContext:
         return self.secrets.redact(self.question)
 
 
-def answer_key(namespace: str, context: QuestionContext) -> str:
+def answer_key(namespace: str, context: QuestionScope) -> str:
     """SHA-256, in hex, of everything that distinguishes questions: not case and space."""
     parts = [
         namespace,
@@ -111,7 +111,7 @@ class AnswerCache:
     lane: NamespaceEvidence
     clock: Callable[[], datetime]
 
-    def find_answer(self, context: QuestionContext, scoped: ScopedEvidence) -> DeepAnswer | None:
+    def find_answer(self, context: QuestionScope, scoped: ScopedEvidence) -> DeepAnswer | None:
         """The cached answer, if it is still valid: within its hour, its evidence unchanged.
 
         Its evidence has changed when a source is deleted, superseded or expired, or when a new row
@@ -127,7 +127,7 @@ class AnswerCache:
             return None
         try:
             answer: DeepAnswer = from_plain(DeepAnswer, json.loads(rows[0]["body"]))
-            then: Snapshot = from_plain(Snapshot, json.loads(rows[0]["evidence"]))
+            then: EvidenceSnapshot = from_plain(EvidenceSnapshot, json.loads(rows[0]["evidence"]))
         except DAMAGE:
             # A damaged answer is computed again, and replaced.
             return None
@@ -142,7 +142,11 @@ class AnswerCache:
         )
 
     def put_answer(
-        self, work: TableTransaction, context: QuestionContext, answer: DeepAnswer, then: Snapshot
+        self,
+        work: TableTransaction,
+        context: QuestionScope,
+        answer: DeepAnswer,
+        then: EvidenceSnapshot,
     ) -> None:
         """Store an answer; `then` is the snapshot of its question from before the answer.
 

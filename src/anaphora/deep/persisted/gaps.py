@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from anaphora.core.json_codec import as_json, from_plain
 from anaphora.deep.evidence.questions import question_form
-from anaphora.deep.evidence.snapshot import Snapshot
-from anaphora.deep.persisted.answers import QuestionContext
+from anaphora.deep.evidence.snapshot import EvidenceSnapshot
+from anaphora.deep.persisted.answers import QuestionScope
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import DAMAGE, from_micros, moment, readable, to_micros
 from anaphora.store.namespace import Row
@@ -47,13 +47,13 @@ class GapRecord:
     scope: Scope
     conversation_id: str | None
     include_memory: bool
-    then: Snapshot | None
+    then: EvidenceSnapshot | None
     tried: tuple[str, ...] = ()
 
-    def to_context(self, models: tuple[str, ...] = ()) -> QuestionContext:
+    def to_context(self, models: tuple[str, ...] = ()) -> QuestionScope:
         """Its question and context, for these models."""
         context = (self.scope, self.conversation_id, self.include_memory)
-        return QuestionContext(self.gap.question, *context, models)
+        return QuestionScope(self.gap.question, *context, models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class GapStore:
         )
 
     def register(
-        self, work: TableTransaction, context: QuestionContext, then: Snapshot | None
+        self, work: TableTransaction, context: QuestionScope, then: EvidenceSnapshot | None
     ) -> Gap:
         """Record that a question has no useful answer; returns its one gap, asked once more."""
         now = self.clock()
@@ -97,7 +97,7 @@ class GapStore:
         return gap
 
     def close_question(
-        self, work: TableTransaction, context: QuestionContext, by: Sequence[str]
+        self, work: TableTransaction, context: QuestionScope, by: Sequence[str]
     ) -> None:
         """The question has a useful answer: close its gap, if there is one."""
         # Without their secrets different questions look the same: the answer closes no gap.
@@ -125,7 +125,7 @@ class GapStore:
         return tuple(expired)
 
     def note_tried(
-        self, work: TableTransaction, record: GapRecord, then: Snapshot, by: Iterable[str]
+        self, work: TableTransaction, record: GapRecord, then: EvidenceSnapshot, by: Iterable[str]
     ) -> None:
         """Record a fruitless dream and its snapshot, so that it is not repeated on the same."""
         if work.find("gap", {"gap_id": record.gap.id, "status": "open"}):
@@ -185,7 +185,7 @@ def _read_gap(row: Row) -> GapRecord:
             scope=details["scope"],
             conversation_id=row["conversation_id"],
             include_memory=details["include_memory"],
-            then=from_plain(Snapshot | None, details.get("then")),
+            then=from_plain(EvidenceSnapshot | None, details.get("then")),
             tried=tuple(details.get("tried", ())),
         )
     except DAMAGE as error:

@@ -40,7 +40,7 @@ class Wall:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """The limits of one session.
 
     `seconds` is the wall time of one run, host calls and sleeps included; `memory_bytes` bounds the
@@ -64,7 +64,7 @@ class Limits:
 class Run:
     """The result of one run.
 
-    `output` is the printed text, at most `Limits.output_chars` and a mark with the number of
+    `output` is the printed text, at most `SandboxLimits.output_chars` and a mark with the number of
     characters left out. `error` is a Python error as text, with the line, or None. `limit` is the
     limit that ended the session; then `alive` is False and the variables are gone. `failures` are
     the package's own errors that host functions raised: the code saw only "internal error in
@@ -79,7 +79,7 @@ class Run:
     failures: tuple[AnaphoraError, ...] = ()
 
 
-class Session(Protocol):
+class SandboxSession(Protocol):
     """Runs code piece by piece; variables persist from one run to the next.
 
     It belongs to the thread that opened it, and may end with that thread.
@@ -102,7 +102,7 @@ class Session(Protocol):
     def close(self) -> None:
         """End the process behind it. May be called twice."""
 
-    def __enter__(self) -> Session: ...
+    def __enter__(self) -> SandboxSession: ...
 
     def __exit__(self, *exc: object) -> None: ...
 
@@ -117,8 +117,8 @@ class Engine(Protocol):
         self,
         inputs: Mapping[str, JsonValue],
         functions: Mapping[str, HostFunction],
-        limits: Limits = Limits(),
-    ) -> Session:
+        limits: SandboxLimits = SandboxLimits(),
+    ) -> SandboxSession:
         """Start a session with `inputs` as variables and `functions` as functions.
 
         Raises InvalidInput for a name or a value that cannot cross, SandboxError when the process

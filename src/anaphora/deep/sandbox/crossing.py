@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue, Limits
+from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue, SandboxLimits
 from anaphora.errors import AnaphoraError
 
 MAX_DEPTH = 16
@@ -58,7 +58,7 @@ def read_call(line: str, chars: int) -> tuple[str, list[JsonValue], dict[str, Js
     if not (isinstance(name, str) and isinstance(positional, list) and isinstance(named, dict)):
         raise HostRefusal("the arguments could not be read")
     try:
-        budget = _Budget(chars, MAX_ARGUMENT_VALUES)
+        budget = _CrossingAllowance(chars, MAX_ARGUMENT_VALUES)
         values = [budget.take(argument, MAX_DEPTH) for argument in positional]
         return name, values, {k: budget.take(v, MAX_DEPTH) for k, v in named.items()}
     except Oversized as error:
@@ -71,10 +71,10 @@ def copy_plain(value: object, chars: int) -> JsonValue:
     A shared value is counted, and copied, as often as it occurs: the cost is bounded by `chars` and
     by the number of values. Raises Oversized for more, for depth, cycles and other kinds of data.
     """
-    return _Budget(chars, MAX_VALUES).take(value, MAX_DEPTH)
+    return _CrossingAllowance(chars, MAX_VALUES).take(value, MAX_DEPTH)
 
 
-class _Budget:
+class _CrossingAllowance:
     """Characters and values that are still allowed."""
 
     def __init__(self, chars: int, values: int) -> None:
@@ -132,7 +132,7 @@ class HostCalls:
     `names` are the available functions, `failures` the package's own errors in this run.
     """
 
-    def __init__(self, functions: Mapping[str, HostFunction], limits: Limits) -> None:
+    def __init__(self, functions: Mapping[str, HostFunction], limits: SandboxLimits) -> None:
         self._functions = dict(functions)
         self._signatures = {name: inspect.signature(f) for name, f in functions.items()}
         self._limits = limits

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.core.late_threads import begins
-from anaphora.deep.sandbox.base import HostFunction, JsonValue, Limits, Run, Wall
+from anaphora.deep.sandbox.base import HostFunction, JsonValue, Run, SandboxLimits, Wall
 from anaphora.deep.sandbox.crossing import (
     HostCalls,
     Oversized,
@@ -254,7 +254,7 @@ class MontyEngine:
         self,
         inputs: Mapping[str, JsonValue],
         functions: Mapping[str, HostFunction],
-        limits: Limits = Limits(),  # noqa: B008 - a frozen value
+        limits: SandboxLimits = SandboxLimits(),  # noqa: B008 - a frozen value
     ) -> MontySession:
         """Start a session; see `Engine.open`."""
         for name in (*inputs, *functions):
@@ -288,7 +288,7 @@ class MontySession:
         monty: Any,
         program: Path,
         calls: HostCalls,
-        limits: Limits,
+        limits: SandboxLimits,
         inputs: dict[str, JsonValue],
         clock: Callable[[], float],
     ) -> None:
@@ -455,7 +455,7 @@ class MontySession:
         )
 
 
-def _describe_limit(limit: LimitName, limits: Limits) -> str:
+def _describe_limit(limit: LimitName, limits: SandboxLimits) -> str:
     return {
         "seconds": f"a run may take {limits.seconds:g} s",
         "memory": f"values may take {limits.memory_bytes // (1024 * 1024)} MiB",

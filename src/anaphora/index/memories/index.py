@@ -33,7 +33,7 @@ from anaphora.index.rows import CURRENT, GONE
 from anaphora.index.vectors.ann import ANN_ERRORS
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.lookup import Word
-from anaphora.index.words.manifest import Document, Manifest, document_in_language
+from anaphora.index.words.manifest import IndexedDocument, WordManifest, document_in_language
 from anaphora.index.words.parts import PartSizes
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -410,16 +410,16 @@ class MemoryIndex:
                 return good
 
     def _plan_rewrite(
-        self, words: WordIndex, on_disk: Manifest
-    ) -> tuple[Manifest, list[str] | None]:
+        self, words: WordIndex, on_disk: WordManifest
+    ) -> tuple[WordManifest, list[str] | None]:
         """The manifest of what stays on disk, and the ids to write again; None for all ids."""
         if on_disk.meta.generation and on_disk.meta == words.manifest.meta:
             with suppress(*WORD_INDEX_ERRORS):
                 return words.rest()
         # If nothing on disk was used, all documents are waiting, analysed already.
-        return Manifest(), None if self._seq < 0 or words.manifest.meta.generation else []
+        return WordManifest(), None if self._seq < 0 or words.manifest.meta.generation else []
 
-    def _read_documents(self, ids: Sequence[str] | None) -> list[Document] | None:
+    def _read_documents(self, ids: Sequence[str] | None) -> list[IndexedDocument] | None:
         """The documents of these memories, or of all; None if stopped, or the seal has changed."""
         documents = []
         with suppress(SealChanged):
@@ -435,7 +435,7 @@ class MemoryIndex:
         for at in range(0, len(ids), _STEP):
             yield tuple(self._records.many(ids[at : at + _STEP]).values())
 
-    def _go_on_from(self, words: WordIndex, manifest: Manifest) -> bool:
+    def _go_on_from(self, words: WordIndex, manifest: WordManifest) -> bool:
         """Answer from the words that were just written; False if they cannot be read."""
         good = self._open_words(words, manifest, self._seq)
         with suppress(SealChanged):
@@ -451,11 +451,11 @@ class MemoryIndex:
         ):
             words.put(rows.row(record.id), self._document(record))
 
-    def _document(self, record: MemoryRecord) -> Document:
+    def _document(self, record: MemoryRecord) -> IndexedDocument:
         title = self._title_of(record)
         return document_in_language(record.id, record.text, self._term_of, title=title)
 
-    def _open_words(self, words: WordIndex, manifest: Manifest, known_upto: int) -> bool:
+    def _open_words(self, words: WordIndex, manifest: WordManifest, known_upto: int) -> bool:
         rows = self._state.rows
         # Each id is one string object, shared by rows and manifest.
         manifest = replace(manifest, ids=rows.own(manifest.ids))

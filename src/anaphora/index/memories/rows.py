@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.errors import Unreadable
-from anaphora.index.memories.snapshot import BLOCK, Block, RowsSnapshot, digest_of
+from anaphora.index.memories.snapshot import BLOCK, RowsSnapshot, SnapshotBlock, digest_of
 from anaphora.index.rows import CURRENT, GONE, PAST, KeyedRows
 from anaphora.store.codecs import DAMAGE, readable, to_micros
 from anaphora.store.records.store import ENDLESS, Records, short_line
@@ -93,7 +93,7 @@ class MemoryRows(KeyedRows):
             ids = [self.ids[row] for row in rows[block_rows].tolist()]
             lines = _lines({name: columns[name][block_rows] for name in names})
             digest = digest_of(",".join(ids), ",".join(lines))
-            blocks.append(Block(int(columns["seq"][block_rows][-1]), len(ids), digest))
+            blocks.append(SnapshotBlock(int(columns["seq"][block_rows][-1]), len(ids), digest))
         return RowsSnapshot(seq, tuple(blocks), columns)
 
     def unread(self, snapshot: RowsSnapshot) -> int:

@@ -35,7 +35,7 @@ _CHECK: Final = struct.Struct("<q")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SnapshotBlock:
     """`count` rows after those of the previous block, up to number `upto`.
 
     `digest` is that of `Records.short_texts`.
@@ -54,7 +54,7 @@ class RowsSnapshot:
     """
 
     seq: int = -1
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[SnapshotBlock, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def begins(self) -> list[int]:
@@ -141,7 +141,7 @@ class SnapshotFile:
         header = json.loads(content[:at])
         if header["form"] != _FORM + self._sealer.mark:
             raise ValueError("it is of another form")
-        blocks = tuple(Block(*stored_block) for stored_block in header["blocks"])
+        blocks = tuple(SnapshotBlock(*stored_block) for stored_block in header["blocks"])
         count, columns = sum(block.count for block in blocks), {}
         for name, dtype, length in header["columns"]:
             values = np.frombuffer(content, dtype, length, at)

@@ -10,7 +10,7 @@ import numpy as np
 
 from anaphora.core.helper import with_helper
 from anaphora.index.sections.rows import SectionRows
-from anaphora.index.words.manifest import Document, TermOf, document_of
+from anaphora.index.words.manifest import IndexedDocument, TermOf, document_of
 from anaphora.store.documents import heading_in, is_section
 from anaphora.store.projects.notes import INDEXED_KINDS
 from anaphora.store.projects.source import SectionSource
@@ -42,7 +42,7 @@ class Changed:
         return len(self.sections) + len(self.notes)
 
 
-def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> Document:
+def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> IndexedDocument:
     """The document of a key and its fields, in a home that is not sealed."""
     return document_of(*keyed_fields)
 
@@ -97,7 +97,7 @@ class SectionChanges:
             changes.gone,
         )
 
-    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[Document]:
+    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[IndexedDocument]:
         """The documents of changed sections and notes."""
         texts = self._texts(rows, changed.sections)
         if self._term_of is None:
@@ -122,7 +122,7 @@ class SectionChanges:
         sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
         return Changed(sections, [record for _, record in self._source.notes(-1)])
 
-    def _of_note(self, record: MemoryRecord) -> Document:
+    def _of_note(self, record: MemoryRecord) -> IndexedDocument:
         source = record.sources[0] if record.sources else ""
         subject = (record.payload or {}).get("subject")
         names = (record.type, *record.tags, subject if isinstance(subject, str) else "")

@@ -31,7 +31,7 @@ _MOST: Final = (1 << _SHIFT) - 1
 _LOW: Final = 0xFFFF
 
 
-class Block(NamedTuple):
+class TermBlock(NamedTuple):
     """The terms of R documents one after the other, n in all.
 
     `terms` (n,) are their numbers, `counts` (n,) field and occurrences; `sizes` (R,) is the number
@@ -44,7 +44,7 @@ class Block(NamedTuple):
     lengths: NDArray[np.int32]
 
 
-NOTHING: Final = Block(
+NOTHING: Final = TermBlock(
     np.zeros(0, np.uint32),
     np.zeros(0, np.uint16),
     np.zeros(1, np.int64),
@@ -53,7 +53,7 @@ NOTHING: Final = Block(
 """One document without a word."""
 
 
-def block_of(documents: Iterable[Sequence[str]]) -> Block:
+def block_of(documents: Iterable[Sequence[str]]) -> TermBlock:
     """The block of documents with three fields each; a field is tokens join_blocks by spaces."""
     numbers: list[int] = []
     lengths: list[int] = []
@@ -68,7 +68,7 @@ def block_of(documents: Iterable[Sequence[str]]) -> Block:
     keys, occurrences = np.unique(keys, return_counts=True)
     at = (keys >> np.uint64(32)).astype(np.int64)
     counts = (at % FIELDS) << _SHIFT | np.minimum(occurrences, _MOST)
-    return Block(
+    return TermBlock(
         (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32),
         counts.astype(np.uint16),
         np.bincount(at // FIELDS, minlength=len(lengths) // FIELDS).astype(np.int64),
@@ -76,10 +76,10 @@ def block_of(documents: Iterable[Sequence[str]]) -> Block:
     )
 
 
-def join_blocks(blocks: Iterable[Block]) -> Block:
+def join_blocks(blocks: Iterable[TermBlock]) -> TermBlock:
     """The documents of all blocks, in order."""
-    none = Block(NOTHING.terms, NOTHING.counts, NOTHING.sizes[:0], NOTHING.lengths[:0])
-    return Block(*map(np.concatenate, zip(none, *blocks, strict=True)))
+    none = TermBlock(NOTHING.terms, NOTHING.counts, NOTHING.sizes[:0], NOTHING.lengths[:0])
+    return TermBlock(*map(np.concatenate, zip(none, *blocks, strict=True)))
 
 
 @lru_cache(maxsize=65_536)
@@ -91,14 +91,14 @@ def _number(term: str) -> int:
 class Forward:
     """The terms of documents on disk, by their number from 0; immutable."""
 
-    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+    def __init__(self, blocks: Iterable[TermBlock] = ()) -> None:
         self._all = join_blocks(blocks)
         self._ends = np.concatenate(([0], np.cumsum(self._all.sizes, dtype=np.int64)))
 
     def __len__(self) -> int:
         return len(self._all.lengths)
 
-    def block(self, numbers: NDArray[np.int64]) -> Block:
+    def block(self, numbers: NDArray[np.int64]) -> TermBlock:
         """The terms of these documents, in the order of `numbers`."""
         starts = self._ends[numbers]
         sizes = self._ends[numbers + 1] - starts
@@ -106,10 +106,10 @@ class Forward:
         first = np.cumsum(sizes) - sizes
         at = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
         terms, counts, _, lengths = self._all
-        return Block(terms[at], counts[at], sizes, lengths[numbers])
+        return TermBlock(terms[at], counts[at], sizes, lengths[numbers])
 
 
-def save_block(folder: Path, first: int, block: Block) -> None:
+def save_block(folder: Path, first: int, block: TermBlock) -> None:
     """Write the terms of documents `first`, `first` + 1, …. Raises OSError."""
     columns = block._replace(sizes=block.sizes.astype(np.int32))._asdict()
     np.savez(folder / f"forward-{first:09d}.npz", **columns)
@@ -121,13 +121,13 @@ def load_lines(folder: Path) -> Forward:
     try:
         for file in sorted(folder.glob("forward-*.npz")):
             with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-                blocks.append(Block(*(arrays[name] for name in Block._fields)))
+                blocks.append(TermBlock(*(arrays[name] for name in TermBlock._fields)))
     except (KeyError, EOFError, BadZipFile) as error:
         raise ValueError(f"the lines of the word index in {folder} are torn: {error}") from error
     return Forward(blocks)
 
 
-def score_lines(block: Block, weights: Mapping[str, float], averages: Floats) -> FieldScores:
+def score_lines(block: TermBlock, weights: Mapping[str, float], averages: Floats) -> FieldScores:
     """Score R documents for terms with weights; `averages` (3,) are the fields' average lengths."""
     rows, useful = len(block.sizes), {t: w for t, w in weights.items() if w > 0.0}
     if not rows or not useful:

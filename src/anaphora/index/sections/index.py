@@ -30,7 +30,7 @@ from anaphora.index.sections.state import (
 from anaphora.index.sections.vectors import SectionVectors
 from anaphora.index.sections.words import SectionWords, check_files, section_segments
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.manifest import Manifest
+from anaphora.index.words.manifest import WordManifest
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.rank.context.table import SectionTable
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -276,7 +276,7 @@ class SectionIndex:
                     return self._write(self._seq)
             # Without the lock: analysing everything takes seconds, and queries go on meanwhile.
             documents = list(self._changes.documents(rows, every))
-            written = self._folder.write(Manifest(), upto, documents)
+            written = self._folder.write(WordManifest(), upto, documents)
             with self._lock:
                 return written is not None and self._open_words(written)
 
@@ -335,7 +335,7 @@ class SectionIndex:
         written = self._folder.write(words.manifest, upto, words.documents())
         return written is not None and self._open_words(written)
 
-    def _open_words(self, manifest: Manifest) -> bool:
+    def _open_words(self, manifest: WordManifest) -> bool:
         good = self._state.words.open(manifest, self._state.rows.row, self._seq)
         if good:
             self._purged = self._broken = False

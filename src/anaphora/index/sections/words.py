@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from anaphora.index.sections.forward import (
     NOTHING,
-    Block,
     Forward,
+    TermBlock,
     block_of,
     join_blocks,
     load_lines,
@@ -25,7 +25,7 @@ from anaphora.index.sections.forward import (
     score_lines,
 )
 from anaphora.index.words.index import WordIndex
-from anaphora.index.words.manifest import Document, Manifest, SegmentFolder
+from anaphora.index.words.manifest import IndexedDocument, SegmentFolder, WordManifest
 from anaphora.index.words.postings import idf
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
 from anaphora.rank.context.scores import FieldScores
@@ -43,13 +43,13 @@ def section_segments(
 ) -> SegmentFolder:
     """The folder with the words of sections and notes, and their forward index."""
 
-    def save(folder: Path, first: int, documents: Sequence[Document]) -> None:
+    def save(folder: Path, first: int, documents: Sequence[IndexedDocument]) -> None:
         save_block(folder, first, block_of(document.texts for document in documents))
 
     return SegmentFolder(folder, "sections.json", FIELDS, key_tag, check, beside=save)
 
 
-def _load(folder: SegmentFolder, manifest: Manifest) -> Forward:
+def _load(folder: SegmentFolder, manifest: WordManifest) -> Forward:
     """The forward index beside a segment. Raises ValueError or OSError if it is incomplete."""
     forward = load_lines(folder.path / manifest.meta.generation)
     if len(forward) != manifest.meta.count:
@@ -75,9 +75,9 @@ class SectionWords:
         self.index = index
         self._forward = Forward()
         # The blocks of waiting documents, made when they are scored.
-        self._lines: dict[int, tuple[Document, Block]] = {}
+        self._lines: dict[int, tuple[IndexedDocument, TermBlock]] = {}
 
-    def open(self, manifest: Manifest, row_of: Callable[[str], int], known_upto: int) -> bool:
+    def open(self, manifest: WordManifest, row_of: Callable[[str], int], known_upto: int) -> bool:
         """As `WordIndex.open`, with the forward index beside the segment."""
         if not manifest.meta.generation:
             return False
@@ -141,7 +141,7 @@ class SectionWords:
             scores[:, ~stored] = score_lines(block, weights, averages)
         return FieldScores(*scores)
 
-    def _lines_of(self, row: int) -> Block:
+    def _lines_of(self, row: int) -> TermBlock:
         document = self.index.document(row)
         if document is None:
             return NOTHING

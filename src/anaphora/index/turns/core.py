@@ -18,8 +18,8 @@ from anaphora.core.limits import held_within, time_is_up
 from anaphora.errors import Closed
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import IndexFolder
-from anaphora.index.turns.ledger import MAX_ATTEMPTS, Delta, Ledger, LedgerBusy
-from anaphora.index.turns.records import AnnCheckpoint, Change, Indexed
+from anaphora.index.turns.ledger import MAX_ATTEMPTS, Delta, LedgerBusy, TurnIndexFile
+from anaphora.index.turns.records import AnnCheckpoint, IndexChange, Indexed
 from anaphora.index.turns.source import ThreadSource
 from anaphora.index.turns.state import State
 from anaphora.index.turns.vectors import OpenLedger, TurnAnn
@@ -104,7 +104,7 @@ class IndexCore:
             self.unwritable = reason
             return action()
 
-    def open_ledger(self) -> Ledger:
+    def open_ledger(self) -> TurnIndexFile:
         """The open ledger of the file now at the path. The caller holds the lock."""
         if self._closed:
             raise Closed
@@ -124,7 +124,7 @@ class IndexCore:
         self._start_over(ledger)
         return ledger
 
-    def _begin(self) -> Ledger:
+    def _begin(self) -> TurnIndexFile:
         """Open the file, made if there is none. The caller holds the lock."""
         self.let_go()
         self.waiting = False
@@ -132,7 +132,7 @@ class IndexCore:
         self._start_over(ledger)
         return ledger
 
-    def _start_over(self, ledger: Ledger) -> None:
+    def _start_over(self, ledger: TurnIndexFile) -> None:
         unsaved = self.state.unsaved
         self.openings += 1
         self.file.ledger = ledger
@@ -225,7 +225,7 @@ class IndexCore:
             or not change.checkpoint.same_content(checkpoints.get(change.conversation_id))
         ]
 
-    def _changes(self, conversation_id: str | None) -> tuple[list[Change], list[Change]]:
+    def _changes(self, conversation_id: str | None) -> tuple[list[IndexChange], list[IndexChange]]:
         """The changes in the threads, and the overlay's changes that could be written now."""
         state, source = self.state, self.source
         keys = dict.fromkeys(source.differing(state.known_checkpoints(), conversation_id))
@@ -252,7 +252,7 @@ class IndexCore:
         differing = {change.conversation_id for change in changes}
         return changes, [c for key, c in state.overlay.items() if key not in differing]
 
-    def _write(self, changes: list[Change]) -> bool:
+    def _write(self, changes: list[IndexChange]) -> bool:
         """Write changes, or keep them in memory; False if they have to be collected again."""
         ledger, state = self.open_ledger(), self.state
         # Until all noted threads are checked, the next opening has to collect them again.
@@ -391,7 +391,7 @@ class IndexCore:
         written: forgetting a text meanwhile removes the checkpoint.
         """
 
-        def begin() -> tuple[Ledger, Delta]:
+        def begin() -> tuple[TurnIndexFile, Delta]:
             ledger = self.open_ledger()
             self.state.absorb(ledger)
             assert self.state.point is not None
@@ -424,7 +424,7 @@ class IndexCore:
         return False
 
 
-def _transaction(changes: list[Change]) -> list[Change]:
+def _transaction(changes: list[IndexChange]) -> list[IndexChange]:
     """The first changes, few enough that a killed process loses little and others can write."""
     sizes = accumulate(len(change.records) + 1 for change in changes)
     return changes[: next((n for n, size in enumerate(sizes, 1) if size > _TRANSACTION), None)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from anaphora.index.maintenance import IndexLost, try_lock
-from anaphora.index.turns.ledger import Ledger, LedgerBusy
+from anaphora.index.turns.ledger import LedgerBusy, TurnIndexFile
 from anaphora.index.turns.records import tokens_and_forms
 from anaphora.index.turns.vectors import ann_folder
 from anaphora.index.words.manifest import remove_all_but
@@ -61,13 +61,13 @@ class IndexFolder:
             return (self.directory / _FILE).exists()
         return False
 
-    def open(self, embedder: str) -> tuple[Ledger, str]:
+    def open(self, embedder: str) -> tuple[TurnIndexFile, str]:
         """Open the index file, made anew if it is torn; and why it cannot be written, or ""."""
         reason = ""
         for attempt in range(_ATTEMPTS):
             try:
                 make_directory(self.directory)
-                return Ledger(self.directory / _FILE, embedder, sealer=self.sealer), ""
+                return TurnIndexFile(self.directory / _FILE, embedder, sealer=self.sealer), ""
             except IndexLost as error:
                 reason = str(error)
                 self.discard()
@@ -81,12 +81,12 @@ class IndexFolder:
         with suppress(IndexLost, LedgerBusy):
             if (self.directory / _FILE).is_file():
                 path = self.directory / _FILE
-                return Ledger(path, embedder, read_only=True, sealer=self.sealer), reason
+                return TurnIndexFile(path, embedder, read_only=True, sealer=self.sealer), reason
         return self.in_memory(embedder), reason
 
-    def in_memory(self, embedder: str) -> Ledger:
+    def in_memory(self, embedder: str) -> TurnIndexFile:
         """An index file in memory."""
-        return Ledger(None, embedder, sealer=self.sealer)
+        return TurnIndexFile(None, embedder, sealer=self.sealer)
 
     def discard(self) -> bool:
         """Remove the index from the disk; False if another process is doing so."""

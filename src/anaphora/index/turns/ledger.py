@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from anaphora.core.analyser import ANALYSER
 from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexLost
-from anaphora.index.turns.records import AnnCheckpoint, Change, Checkpoint, Record, text_hash
+from anaphora.index.turns.records import (
+    AnnCheckpoint,
+    IndexChange,
+    IndexedTurn,
+    ThreadCheckpoint,
+    text_hash,
+)
 from anaphora.index.turns.table import TURN, Turns, make_turns, no_turns, turn_rows
 from anaphora.index.words.segment import SegmentMeta
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
@@ -81,7 +87,7 @@ class Delta:
     epoch: int
     notes: int
     words: SegmentMeta
-    checkpoints: dict[str, Checkpoint]
+    checkpoints: dict[str, ThreadCheckpoint]
     turns: Turns
     speakers: list[str | None]
     vectors: tuple[list[bytes], list[bytes]]
@@ -98,7 +104,7 @@ class Delta:
         return same and self.ann_upto == upto
 
 
-class Ledger:
+class TurnIndexFile:
     """One connection to the index file, for one thread at a time (the caller holds a lock)."""
 
     def __init__(
@@ -254,7 +260,7 @@ class Ledger:
             messages = [row[0] for row in self._db.execute("PRAGMA integrity_check")]
         return () if messages == ["ok"] else tuple(messages)
 
-    def apply(self, changes: Sequence[Change], notes: int | None) -> bool:
+    def apply(self, changes: Sequence[IndexChange], notes: int | None) -> bool:
         """Write changes in one transaction; False if the file is no longer at their base."""
         with self._writing() as number:
             if not all(map(self._is_at_base, changes)):
@@ -387,7 +393,7 @@ class Ledger:
         ).fetchone()
         return AnnCheckpoint(*row or ())
 
-    def _checkpoints(self, after: int) -> dict[str, Checkpoint]:
+    def _checkpoints(self, after: int) -> dict[str, ThreadCheckpoint]:
         """The checkpoints of the threads that were written after a change number."""
         stored = self._db.execute(
             "SELECT id, title, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
@@ -396,7 +402,7 @@ class Ledger:
         )
         named, unseal = self._sealer.named, self._sealer.open
         return {
-            named(bytes(key)): Checkpoint(
+            named(bytes(key)): ThreadCheckpoint(
                 (inode, size, mtime, ctime),
                 seen_ns,
                 count,
@@ -416,7 +422,7 @@ class Ledger:
 
     # Writing.
 
-    def _is_at_base(self, change: Change) -> bool:
+    def _is_at_base(self, change: IndexChange) -> bool:
         """Whether the file has this thread in the state that the change is based on."""
         row = self._db.execute(
             "SELECT inode, size, mtime, ctime, count, chain FROM threads WHERE id = ?",
@@ -427,7 +433,7 @@ class Ledger:
         base = change.base
         return bool((row[:4], row[4], row[5]) == (base.identity, base.count, base.chain))
 
-    def _write_change(self, change: Change, number: int) -> int | None:
+    def _write_change(self, change: IndexChange, number: int) -> int | None:
         """Write one change; the lowest row id that was deleted, or None."""
         key, execute = self._sealer.name(change.conversation_id), self._db.execute
         lowest: int | None = None
@@ -456,7 +462,7 @@ class Ledger:
             self._insert(code, key, change.records)
         return lowest
 
-    def _insert(self, code: int, thread: bytes, records: Sequence[Record]) -> None:
+    def _insert(self, code: int, thread: bytes, records: Sequence[IndexedTurn]) -> None:
         """Write turns of a thread with this code and stored name."""
         seal, check = self._sealer.seal, self._sealer.check
         self._db.executemany(

@@ -34,7 +34,7 @@ class AnnCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class IndexedTurn:
     """The indexed form of a turn. `tokens` is the analysed text, joined by single spaces, and after
     a line break the words as written, for misspelt words in queries. `offset` is the UTC offset of
     its time, in minutes east.
@@ -56,7 +56,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class ThreadCheckpoint:
     """How far a thread file was synced: `count` turns with digests that chain to `chain`.
 
     `seen_ns` is when `identity` was read: a file that was written just before could have been
@@ -71,7 +71,7 @@ class Checkpoint:
     code: int = -1
     title: str = ""
 
-    def same_content(self, other: Checkpoint | None) -> bool:
+    def same_content(self, other: ThreadCheckpoint | None) -> bool:
         """Whether both describe the same turns of the same file."""
         return other is not None and (self.identity, self.count, self.chain) == (
             other.identity,
@@ -81,17 +81,17 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class IndexChange:
     """A change from `base` to `checkpoint`: drop turns from a position on, then add records.
 
     `base` is None for a thread that was not indexed, `checkpoint` for a deleted one.
     """
 
     conversation_id: str
-    base: Checkpoint | None
+    base: ThreadCheckpoint | None
     drop_from: int
-    records: tuple[Record, ...]
-    checkpoint: Checkpoint | None
+    records: tuple[IndexedTurn, ...]
+    checkpoint: ThreadCheckpoint | None
 
     @property
     def dropped(self) -> int:
@@ -138,8 +138,8 @@ class IndexCheck:
 class Indexed:
     """Queries to the index about a thread: its digests, and its speakers in order."""
 
-    digests: Callable[[Checkpoint], Sequence[bytes]]
-    speakers: Callable[[Checkpoint], Sequence[str | None]]
+    digests: Callable[[ThreadCheckpoint], Sequence[bytes]]
+    speakers: Callable[[ThreadCheckpoint], Sequence[str | None]]
 
 
 def text_hash(text: str, key: bytes = b"") -> bytes:
@@ -161,7 +161,7 @@ def chain_of(digests: Sequence[bytes]) -> bytes:
 
 
 def first_difference(
-    checkpoint: Checkpoint | None, digests: Sequence[bytes], indexed: Indexed
+    checkpoint: ThreadCheckpoint | None, digests: Sequence[bytes], indexed: Indexed
 ) -> int:
     """How many of the indexed turns still begin a thread with these digests."""
     if checkpoint is None:
@@ -183,13 +183,13 @@ def record_of(
     speaker: str | None,
     digest: bytes,
     sealer: IndexSealer = CLEAR_INDEX,
-) -> Record:
+) -> IndexedTurn:
     """Analyse a turn for the index, without recalled text that it quotes."""
     own_text = strip_recalled(turn.text)
     indexed = index_text(own_text)
     tokens = " ".join(map(sealer.token_key, indexed.tokens))
     forms = "" if sealer.sealed else " ".join(indexed.forms)
-    return Record(
+    return IndexedTurn(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
         speaker=speaker,

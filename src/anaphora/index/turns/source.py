@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 from anaphora.errors import InvalidId, StoreError
 from anaphora.index.turns.records import (
-    Change,
-    Checkpoint,
     Identity,
+    IndexChange,
     Indexed,
+    ThreadCheckpoint,
     chain_of,
     digest_of,
     first_difference,
@@ -65,7 +65,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Remembered:
+class _HashedPrefix:
     """The beginning of a file up to the end of its list of turns, with its hash so far."""
 
     offset: int
@@ -91,18 +91,18 @@ class ThreadSource(ABC):
         """Conversations with notes that changed after that version."""
 
     @abstractmethod
-    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
+    def differing(self, checkpoints: Mapping[str, ThreadCheckpoint], only: str | None) -> list[str]:
         """Conversations, or that one, that may differ from their checkpoints."""
 
     @abstractmethod
     def change(
         self,
         conversation_id: str,
-        checkpoint: Checkpoint | None,
+        checkpoint: ThreadCheckpoint | None,
         indexed: Indexed,
         *,
         noted: bool = False,
-    ) -> Change | None:
+    ) -> IndexChange | None:
         """The change from `checkpoint` to the current conversation; None if there is none.
 
         `noted` also compares the speakers of turns that are indexed already.
@@ -127,7 +127,7 @@ class FileThreadSource(ThreadSource):
         self._wall_ns = wall_ns
         self._names: dict[str, str | None] = {}
         self._scanned: tuple[int, int, dict[str, Identity]] = (0, 0, {})
-        self._remembered: OrderedDict[str, _Remembered] = OrderedDict()
+        self._remembered: OrderedDict[str, _HashedPrefix] = OrderedDict()
 
     def notes_version(self) -> int:
         """The sidecar's version, -1 without one."""
@@ -137,7 +137,7 @@ class FileThreadSource(ThreadSource):
         """Conversations with notes that changed after that version."""
         return frozenset() if self._sidecar is None else self._sidecar.changed_since(version)
 
-    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
+    def differing(self, checkpoints: Mapping[str, ThreadCheckpoint], only: str | None) -> list[str]:
         """Conversations with files that may differ from their checkpoints."""
         if only is not None:
             try:
@@ -156,11 +156,11 @@ class FileThreadSource(ThreadSource):
     def change(
         self,
         conversation_id: str,
-        checkpoint: Checkpoint | None,
+        checkpoint: ThreadCheckpoint | None,
         indexed: Indexed,
         *,
         noted: bool = False,
-    ) -> Change | None:
+    ) -> IndexChange | None:
         """The change from `checkpoint` to the current file; None if there is none."""
         now_ns = self._wall_ns()
         try:
@@ -169,10 +169,10 @@ class FileThreadSource(ThreadSource):
             self.problems.append(Degraded("conversations", f"{conversation_id}: {error}"))
             return None
         if read is None:
-            removal = Change(conversation_id, checkpoint, 0, (), None)
+            removal = IndexChange(conversation_id, checkpoint, 0, (), None)
             return removal if checkpoint is not None else None
         chain = chain_of(read.digests)
-        now = Checkpoint(read.identity, now_ns, len(read.digests), chain, title=read.title)
+        now = ThreadCheckpoint(read.identity, now_ns, len(read.digests), chain, title=read.title)
         start = first_difference(checkpoint, read.digests, indexed)
         if noted and checkpoint is not None:
             start = min(start, self._first_new_speaker(conversation_id, checkpoint, read, indexed))
@@ -184,22 +184,22 @@ class FileThreadSource(ThreadSource):
             # A new checkpoint for the same content only if its time stamp can be trusted now.
             if self._fresh(checkpoint) and not self._fresh(now):
                 now = replace(now, code=checkpoint.code)
-                return Change(conversation_id, checkpoint, checkpoint.count, (), now)
+                return IndexChange(conversation_id, checkpoint, checkpoint.count, (), now)
             return None
         names = self._speakers(conversation_id, read, start)
         records = tuple(
             record_of(turn, start + i, names.get(start + i), read.digests[start + i], self._sealer)
             for i, turn in enumerate(read.turns[start - read.start :])
         )
-        return Change(conversation_id, checkpoint, start, records, now)
+        return IndexChange(conversation_id, checkpoint, start, records, now)
 
-    def _trusted(self, checkpoint: Checkpoint | None, identity: Identity | None) -> bool:
+    def _trusted(self, checkpoint: ThreadCheckpoint | None, identity: Identity | None) -> bool:
         if checkpoint is None or identity is None:
             return checkpoint is None and identity is None
         return checkpoint.identity == identity and not self._fresh(checkpoint)
 
     @staticmethod
-    def _fresh(checkpoint: Checkpoint) -> bool:
+    def _fresh(checkpoint: ThreadCheckpoint) -> bool:
         return checkpoint.seen_ns - max(checkpoint.identity[2:]) < RACY_NS
 
     def _files(self) -> dict[str, Identity]:
@@ -261,7 +261,7 @@ class FileThreadSource(ThreadSource):
         digests = self._digests(document.turns)
         if document.splice is not None:
             offset = document.splice[0]
-            begun = _Remembered(offset, _hash(content, offset), digests, document.title)
+            begun = _HashedPrefix(offset, _hash(content, offset), digests, document.title)
             self._remember(conversation_id, begun)
         return _Read(identity, digests, 0, document.turns, document.title)
 
@@ -290,17 +290,17 @@ class FileThreadSource(ThreadSource):
         offset = remembered.offset + len(new_data) - len(added) + document.splice[0] - len(_OPENING)
         hashed.update(memoryview(data)[remembered.offset : offset])
         # The title comes before the turns.
-        self._remember(conversation_id, _Remembered(offset, hashed, digests, remembered.title))
+        self._remember(conversation_id, _HashedPrefix(offset, hashed, digests, remembered.title))
         return _Read(identity, digests, len(remembered.digests), document.turns, remembered.title)
 
-    def _remember(self, conversation_id: str, begun: _Remembered) -> None:
+    def _remember(self, conversation_id: str, begun: _HashedPrefix) -> None:
         self._remembered[conversation_id] = begun
         self._remembered.move_to_end(conversation_id)
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
 
     def _first_new_speaker(
-        self, conversation_id: str, checkpoint: Checkpoint, read: _Read, indexed: Indexed
+        self, conversation_id: str, checkpoint: ThreadCheckpoint, read: _Read, indexed: Indexed
     ) -> int:
         if read.start:
             thread = self._store.get(conversation_id)
@@ -361,7 +361,7 @@ class SqlThreadSource(ThreadSource):
             self._noted_from[key] = min(position, self._noted_from.get(key, position))
         return frozenset(positions)
 
-    def differing(self, checkpoints: Mapping[str, Checkpoint], only: str | None) -> list[str]:
+    def differing(self, checkpoints: Mapping[str, ThreadCheckpoint], only: str | None) -> list[str]:
         """Conversations with turns that differ from their checkpoints."""
         self._read_states()
         states = self._states
@@ -373,11 +373,11 @@ class SqlThreadSource(ThreadSource):
     def change(
         self,
         conversation_id: str,
-        checkpoint: Checkpoint | None,
+        checkpoint: ThreadCheckpoint | None,
         indexed: Indexed,
         *,
         noted: bool = False,
-    ) -> Change | None:
+    ) -> IndexChange | None:
         """The change from `checkpoint` to the current conversation; None if there is none."""
         position = self._noted_from.pop(conversation_id, 0)
         noted_from = position if noted else None
@@ -390,17 +390,23 @@ class SqlThreadSource(ThreadSource):
             start = 0
         stored = self._store.stored(conversation_id, start)
         if stored is None:
-            return None if checkpoint is None else Change(conversation_id, checkpoint, 0, (), None)
+            return (
+                None
+                if checkpoint is None
+                else IndexChange(conversation_id, checkpoint, 0, (), None)
+            )
         if stored.start and not _continues(stored, known_digests, checkpoint):
             stored = self._store.stored(conversation_id)
             if stored is None:
-                return Change(conversation_id, checkpoint, 0, (), None)
+                return IndexChange(conversation_id, checkpoint, 0, (), None)
         digests = known_digests[: stored.start] + self._digests(stored.thread.turns)
         first = first_difference(checkpoint, digests, indexed)
         if noted_from is not None and checkpoint is not None:
             first = min(first, _first_new_speaker(stored, noted_from, indexed.speakers(checkpoint)))
         identity = stored.identity
-        now = Checkpoint(identity, 0, len(digests), chain_of(digests), title=stored.thread.title)
+        now = ThreadCheckpoint(
+            identity, 0, len(digests), chain_of(digests), title=stored.thread.title
+        )
         if checkpoint is not None and now.same_content(checkpoint) and first == checkpoint.count:
             return None
         records = tuple(
@@ -408,7 +414,7 @@ class SqlThreadSource(ThreadSource):
             for position, turn in enumerate(stored.thread.turns, stored.start)
             if position >= first
         )
-        return Change(conversation_id, checkpoint, first, records, now)
+        return IndexChange(conversation_id, checkpoint, first, records, now)
 
     def _read_states(self) -> None:
         version, self._just_read = self._just_read, None
@@ -427,12 +433,12 @@ class SqlThreadSource(ThreadSource):
         self._seen = version
 
 
-def _differs(checkpoint: Checkpoint | None, state: Identity | None) -> bool:
+def _differs(checkpoint: ThreadCheckpoint | None, state: Identity | None) -> bool:
     return (checkpoint.identity if checkpoint is not None else None) != state
 
 
 def _continues(
-    stored: StoredThread, digests: Sequence[bytes], checkpoint: Checkpoint | None
+    stored: StoredThread, digests: Sequence[bytes], checkpoint: ThreadCheckpoint | None
 ) -> bool:
     """Whether the turns before those that were read match the checkpoint."""
     last = len(digests) - 1 - stored.start

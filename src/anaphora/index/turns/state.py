@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from anaphora.index.maintenance import IndexLost
 from anaphora.index.turns.folder import FIELDS
-from anaphora.index.turns.ledger import Delta, Ledger
-from anaphora.index.turns.records import Change, Checkpoint, tokens_and_forms
+from anaphora.index.turns.ledger import Delta, TurnIndexFile
+from anaphora.index.turns.records import IndexChange, ThreadCheckpoint, tokens_and_forms
 from anaphora.index.turns.table import Speakers, Turns, make_table, make_turns, no_turns
 from anaphora.index.turns.titles import TitleWords
 from anaphora.index.turns.vectors import AnnView, TurnAnn
@@ -40,10 +40,10 @@ class State:
         self._dimensions = dimensions
         self._term_of = term_of
         self.point: Delta | None = None
-        self.overlay: dict[str, Change] = {}
+        self.overlay: dict[str, IndexChange] = {}
         self.unsaved: dict[bytes, bytes] = {}
         self.failures: dict[bytes, tuple[int, str]] = {}
-        self.checkpoints: dict[str, Checkpoint] = {}
+        self.checkpoints: dict[str, ThreadCheckpoint] = {}
         self.segment: Segment | None = None
         self.words_lost = False
         self.postings = MemoryPostings()
@@ -65,7 +65,7 @@ class State:
         self._view: TurnView | None = None
         self._rows: tuple[Turns, TurnTable, TurnWords] | None = None
 
-    def absorb(self, ledger: Ledger) -> None:
+    def absorb(self, ledger: TurnIndexFile) -> None:
         """Load new content of the file. Raises IndexLost and LedgerBusy."""
         delta = ledger.delta(self.point, self._dimensions, self._ann.usable)
         if delta.whole:
@@ -105,7 +105,7 @@ class State:
         if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
             raise IndexLost("rows are missing")
 
-    def _absorb_words(self, ledger: Ledger, delta: Delta, before: int) -> None:
+    def _absorb_words(self, ledger: TurnIndexFile, delta: Delta, before: int) -> None:
         words, renewed = delta.words, delta.whole
         if words.generation and (self.segment is None or self.segment.meta != words):
             renewed = True
@@ -124,7 +124,7 @@ class State:
         # since come with these rows.
         self._add_words(ledger.tokens(max(before, upto), delta.last_row))
 
-    def drop_segment(self, ledger: Ledger) -> None:
+    def drop_segment(self, ledger: TurnIndexFile) -> None:
         """Answer without the segment of words, which is gone."""
         self.segment, self.words_lost, self.postings = None, False, MemoryPostings()
         last = self.point.last_row if self.point is not None else 0
@@ -136,7 +136,7 @@ class State:
             tokens, forms = tokens_and_forms(stored)
             self.postings.add(key, (tokens,), forms)
 
-    def keep(self, changes: Sequence[Change]) -> None:
+    def keep(self, changes: Sequence[IndexChange]) -> None:
         """Answer with these changes although the file does not have them."""
         if changes:
             self.overlay.update({change.conversation_id: change for change in changes})
@@ -147,7 +147,7 @@ class State:
         if self.overlay.pop(conversation_id, None) is not None:
             self._changed()
 
-    def known_checkpoints(self) -> dict[str, Checkpoint]:
+    def known_checkpoints(self) -> dict[str, ThreadCheckpoint]:
         """The checkpoints in use: those of the file, replaced by those of the overlay."""
         if not self.overlay:
             return self.checkpoints
@@ -183,7 +183,7 @@ class State:
         """How many parts of texts are scanned in memory."""
         return len(self._matrix.view().parts)
 
-    def speakers_of(self, checkpoint: Checkpoint) -> list[str | None]:
+    def speakers_of(self, checkpoint: ThreadCheckpoint) -> list[str | None]:
         """The speaker of each indexed turn of a thread, in order."""
         turns = self._turns.rows
         rows = np.flatnonzero(turns["conversation"] == checkpoint.code)
@@ -284,7 +284,7 @@ class State:
         return entries
 
 
-def _still_based(change: Change, checkpoint: Checkpoint | None) -> bool:
+def _still_based(change: IndexChange, checkpoint: ThreadCheckpoint | None) -> bool:
     if change.base is None:
         return checkpoint is None
     return change.base.same_content(checkpoint)

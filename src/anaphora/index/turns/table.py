@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.maintenance import IndexLost
-from anaphora.index.turns.records import Record
+from anaphora.index.turns.records import IndexedTurn
 from anaphora.rank.turn_table import SESSION_GAP_SECONDS, TurnTable
 
 TURN: Final = np.dtype(
@@ -84,7 +84,7 @@ def no_turns() -> Turns:
 
 
 def make_turns(
-    code: int, records: Sequence[Record], speakers: Speakers | None, first: int = -1
+    code: int, records: Sequence[IndexedTurn], speakers: Speakers | None, first: int = -1
 ) -> Turns:
     """Turns of the thread with this code; their rows in the index file count from `first`."""
     n = len(records)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from anaphora.core.languages.language import language_of
-from anaphora.index.turns.records import Checkpoint
+from anaphora.index.turns.records import ThreadCheckpoint
 from anaphora.index.words.lookup import Lookup
 from anaphora.index.words.manifest import titled
 from anaphora.index.words.postings import MemoryPostings, WordStatistics, idf
@@ -21,7 +21,7 @@ class TitleWords:
         self._titles: dict[int, str] = {}
         self.postings = MemoryPostings()
 
-    def follow(self, checkpoints: Iterable[Checkpoint]) -> None:
+    def follow(self, checkpoints: Iterable[ThreadCheckpoint]) -> None:
         """Update the titles of new or changed checkpoints."""
         anew = False
         for checkpoint in checkpoints:

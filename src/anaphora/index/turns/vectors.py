@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.index.maintenance import IndexLost
-from anaphora.index.turns.ledger import Ledger, LedgerBusy
+from anaphora.index.turns.ledger import LedgerBusy, TurnIndexFile
 from anaphora.index.turns.records import AnnCheckpoint
 from anaphora.index.vectors.ann import ANN_ERRORS, AnnStore, Batch, available
 from anaphora.index.vectors.matrix import from_float16
@@ -54,10 +54,10 @@ class OpenLedger:
 
     def __init__(self, dimensions: int) -> None:
         self.lock = threading.RLock()
-        self.ledger: Ledger | None = None
+        self.ledger: TurnIndexFile | None = None
         self._dimensions = dimensions
 
-    def vectors(self, file: Ledger | None, since: int, upto: int) -> Iterator[Batch]:
+    def vectors(self, file: TurnIndexFile | None, since: int, upto: int) -> Iterator[Batch]:
         """Vectors of the file by their numbers. Raises IndexLost if another file is open now.
 
         The lock is only held for each batch, so that queries need not wait for all of them.
@@ -66,13 +66,15 @@ class OpenLedger:
             since = ids[-1]
             yield self._batch(*stored)
 
-    def some_vectors(self, file: Ledger | None, numbers: NDArray[np.int64]) -> Iterator[Batch]:
+    def some_vectors(
+        self, file: TurnIndexFile | None, numbers: NDArray[np.int64]
+    ) -> Iterator[Batch]:
         """Vectors of these numbers, without deleted ones. Raises IndexLost as `vectors`."""
         for start in range(0, len(numbers), _AT_ONCE):
             yield self._batch(*self._read(file, numbers[start : start + _AT_ONCE].tolist()))
 
     def _read(
-        self, file: Ledger | None, which: tuple[int, int, int] | list[int]
+        self, file: TurnIndexFile | None, which: tuple[int, int, int] | list[int]
     ) -> tuple[list[int], list[bytes]]:
         with self.lock:
             ledger = self.ledger
@@ -140,7 +142,7 @@ class TurnAnn:
             return None
         return AnnView(np.array(ids, np.int64), self, self._store, self.stored.ledger)
 
-    def write(self, file: Ledger, since: int, target: int) -> AnnCheckpoint | None:
+    def write(self, file: TurnIndexFile, since: int, target: int) -> AnnCheckpoint | None:
         """Write the file's vectors after `since`, up to `target`; None if that fails."""
         store = self.new_store()
         if store.meta.upto != since or not since:
@@ -176,7 +178,7 @@ class AnnView:
     ids: NDArray[np.int64]
     _ann: TurnAnn
     _store: AnnStore
-    _file: Ledger | None
+    _file: TurnIndexFile | None
 
     def best(self, vector: NDArray[np.float32], limit: int = 0) -> NDArray[np.float32]:
         """The cosine of the best part of each text, shape (B,), 0 for all but the nearest.

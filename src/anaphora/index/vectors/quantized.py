@@ -47,7 +47,7 @@ class Quantized:
     """Codes of a growing number of parts. One thread adds parts, others may query meanwhile."""
 
     def __init__(self) -> None:
-        self._blocks: tuple[_Block, ...] = ()
+        self._blocks: tuple[_CodeBlock, ...] = ()
 
     def __len__(self) -> int:
         return sum(map(len, self._blocks))
@@ -89,7 +89,7 @@ def _split_sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Ite
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _CodeBlock:
     """Codes of some parts, packed for products with one query.
 
     `scales` (n,) are the values of a code of 1. `error` is the greatest distance of decoded codes
@@ -111,7 +111,7 @@ class _Block:
         return sums
 
 
-def _pack(parts: Floats) -> _Block:
+def _pack(parts: Floats) -> _CodeBlock:
     codes = np.empty((parts.shape[1], len(parts)), np.int8)
     scales = np.empty(len(parts), np.float32)
     error = longest = 0.0
@@ -124,7 +124,7 @@ def _pack(parts: Floats) -> _Block:
         error = max(error, _longest(block - back))
         codes[:, start : start + len(block)] = rounded.T
         scales[start : start + len(block)] = steps
-    return _Block(_session(codes), scales, error, longest)
+    return _CodeBlock(_session(codes), scales, error, longest)
 
 
 def _longest(rows: Floats) -> float:

@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.words.manifest import Document, Manifest, SegmentFolder, TermOf
+from anaphora.index.words.manifest import IndexedDocument, SegmentFolder, TermOf, WordManifest
 from anaphora.index.words.postings import MemoryPostings, WordStatistics
-from anaphora.index.words.segment import WORD_INDEX_ERRORS, Boosts, Part, Segment
+from anaphora.index.words.segment import WORD_INDEX_ERRORS, Boosts, Segment, SegmentPart
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -31,7 +31,7 @@ class WordIndex:
 
     def __init__(self, folder: SegmentFolder, term_of: TermOf | None = None) -> None:
         self.folder = folder
-        self.manifest = Manifest()
+        self.manifest = WordManifest()
         self.segment: Segment | None = None
         self.stale = False
         self._term_of = term_of
@@ -39,11 +39,11 @@ class WordIndex:
         # By row, 0 for a row that is not in the segment; newer rows lie beyond the end.
         self._numbers = np.empty(0, np.int64)
         self._counting = 0
-        self._waiting: dict[int, Document] = {}
+        self._waiting: dict[int, IndexedDocument] = {}
         # Made with the first query: storing whole texts is quicker than indexing each word.
         self._postings: MemoryPostings | None = None
 
-    def open(self, manifest: Manifest, row_of: Callable[[str], int], known_upto: int) -> bool:
+    def open(self, manifest: WordManifest, row_of: Callable[[str], int], known_upto: int) -> bool:
         """Answer from the files of `manifest`; False if they do not fit it.
 
         `row_of` gives a key's row, -1 for a deleted key. Documents in memory stay there unless the
@@ -82,7 +82,7 @@ class WordIndex:
             self.folder.drop(self.manifest, self._worn_parts())
         return due
 
-    def rest(self) -> tuple[Manifest, list[str]]:
+    def rest(self) -> tuple[WordManifest, list[str]]:
         """The manifest of what stays on disk as it is, and the keys to write again.
 
         The keys are those of parts with forgotten or replaced documents, of dropped parts, and of
@@ -90,7 +90,7 @@ class WordIndex:
         WORD_INDEX_ERRORS.
         """
         worn = self._worn_parts() if self.stale else []
-        there: list[Part] = []
+        there: list[SegmentPart] = []
         # What was not written in parts goes as a whole.
         if worn or not self.stale:
             there = [one for one in self.folder.parts_of(self.manifest) if one not in worn]
@@ -100,14 +100,14 @@ class WordIndex:
         if parts:
             again[1:] &= ~_mask_parts(parts, len(again) - 1)
         keys = [self.manifest.ids[number - 1] for number in np.flatnonzero(again).tolist()]
-        return replace(self.manifest, parts=parts) if parts else Manifest(), keys
+        return replace(self.manifest, parts=parts) if parts else WordManifest(), keys
 
     def find_missing(self, rows: Rows) -> Rows:
         """Those of `rows` that have words neither on disk nor waiting."""
         missing = rows[self.numbers(rows) == 0].tolist()
         return np.array([row for row in missing if row not in self._waiting], np.int64)
 
-    def _worn_parts(self) -> list[Part]:
+    def _worn_parts(self) -> list[SegmentPart]:
         """The parts with a document that no longer counts, and those that were dropped."""
         open_here = self.segment.parts if self.segment is not None else ()
         return [
@@ -131,15 +131,15 @@ class WordIndex:
         """How many documents are in memory only."""
         return len(self._waiting)
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[IndexedDocument]:
         """The documents waiting to be written, oldest first."""
         return list(self._waiting.values())
 
-    def document(self, row: int) -> Document | None:
+    def document(self, row: int) -> IndexedDocument | None:
         """The waiting document of a row, or None."""
         return self._waiting.get(row)
 
-    def put(self, row: int, document: Document) -> None:
+    def put(self, row: int, document: IndexedDocument) -> None:
         """Index a document, new, changed or unchanged."""
         number = self._number_of(row)
         if number and self.manifest.digest(number) == document.digest:
@@ -225,7 +225,7 @@ class WordIndex:
             self._postings = None
 
 
-def _mask_parts(parts: Sequence[Part], count: int) -> NDArray[np.bool_]:
+def _mask_parts(parts: Sequence[SegmentPart], count: int) -> NDArray[np.bool_]:
     """Which of the numbers from 1 to `count` a part has; all if there are no parts."""
     present = np.full(count, not parts, np.bool_)
     for part in parts:

@@ -39,9 +39,9 @@ from anaphora.index.words.parts import (
 from anaphora.index.words.segment import (
     WORD_INDEX_ERRORS,
     NumberedTexts,
-    Part,
     Segment,
     SegmentMeta,
+    SegmentPart,
     signature,
     write_segment,
 )
@@ -58,7 +58,7 @@ class CutShort(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class IndexedDocument:
     """The indexed form of an item: the tokens of each field joined by spaces, and their digest.
 
     `forms` are its words as written, if those are stored.
@@ -70,7 +70,7 @@ class Document:
     forms: str = ""
 
 
-def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -> Document:
+def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -> IndexedDocument:
     """Analyse the fields of a document in any language; `term_of` replaces each token."""
     fields = []
     for text in texts:
@@ -81,7 +81,7 @@ def document_of(key: str, texts: Sequence[str], term_of: TermOf | None = None) -
 
 def document_in_language(
     key: str, text: str, term_of: TermOf | None = None, *, title: str = ""
-) -> Document:
+) -> IndexedDocument:
     """Analyse a document of one field by its language; `term_of` replaces each token.
 
     With `term_of`, the words as written are left out: they would reveal the tokens. The tokens of
@@ -108,14 +108,14 @@ def titled(title: str, code: str) -> IndexedText:
     return IndexedText(tuple(marked), plain.forms, len(marked))
 
 
-def _document(key: str, fields: tuple[str, ...], forms: str) -> Document:
+def _document(key: str, fields: tuple[str, ...], forms: str) -> IndexedDocument:
     joined = "\n".join((*fields, forms)).encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(joined, digest_size=_DIGITS // 2).hexdigest()
-    return Document(key, fields, digest, forms)
+    return IndexedDocument(key, fields, digest, forms)
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class WordManifest:
     """The documents on disk: number n (from 1) is `ids[n - 1]`; `digests` are of their tokens.
 
     `upto` is the number of the database at which it was written: later changes are missing. With
@@ -126,13 +126,13 @@ class Manifest:
     upto: int = -1
     ids: tuple[str, ...] = ()
     digests: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SegmentPart, ...] = ()
 
     def digest(self, number: int) -> str:
         """The digest of document `number`, from 1."""
         return self.digests[(number - 1) * _DIGITS : number * _DIGITS]
 
-    def documents(self, part: Part) -> tuple[Sequence[str], str]:
+    def documents(self, part: SegmentPart) -> tuple[Sequence[str], str]:
         """The keys of a part's documents, and their digests."""
         digests = self.digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS]
         return self.ids[part.first - 1 : part.upto], digests
@@ -155,7 +155,7 @@ class SegmentFolder:
         key_tag: str = "",
         check: Callable[[], None] = lambda: None,
         *,
-        beside: Callable[[Path, int, Sequence[Document]], None] | None = None,
+        beside: Callable[[Path, int, Sequence[IndexedDocument]], None] | None = None,
         sizes: PartSizes | None = None,
     ) -> None:
         self.path = folder
@@ -167,24 +167,24 @@ class SegmentFolder:
         self._beside = beside
         self._sizes = sizes
 
-    def read(self) -> Manifest:
+    def read(self) -> WordManifest:
         """The manifest on disk; an empty one if there is none that can be read."""
         try:
             stored = json.loads(self._manifest.read_text(encoding="utf-8"))
             generation, upto, count, tokens, signed = stored["meta"]
             meta = SegmentMeta(generation, upto, count, tuple(tokens), signed)
             digests, parts = str(stored["digests"]), load_parts(stored.get("parts", ()))
-            manifest = Manifest(meta, stored["upto"], tuple(stored["ids"]), digests, parts)
+            manifest = WordManifest(meta, stored["upto"], tuple(stored["ids"]), digests, parts)
             fits = stored["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
         except (OSError, ValueError, KeyError, TypeError):
-            return Manifest()
+            return WordManifest()
         length = len(manifest.ids)
         fits = fits and len(digests) == _DIGITS * length and length == meta.upto
         fits = fits and meta.count == (sum_parts(parts, 0)[0] if parts else length)
         fits = fits and bool(parts) == (self._sizes is not None)
-        return manifest if fits else Manifest()
+        return manifest if fits else WordManifest()
 
-    def open(self, manifest: Manifest) -> Segment:
+    def open(self, manifest: WordManifest) -> Segment:
         """Open the segment of a manifest. Raises one of WORD_INDEX_ERRORS if the files differ.
 
         Its `parts` are those of the manifest that no process has dropped.
@@ -196,11 +196,11 @@ class SegmentFolder:
         count, tokens = sum_parts(parts, len(self.fields))
         return Segment(generation, replace(meta, count=count, tokens=tokens), self.fields, parts)
 
-    def staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
+    def staying(self, parts: Sequence[SegmentPart], fresh: int) -> tuple[SegmentPart, ...]:
         """Those of `parts` that stay unchanged if `fresh` documents are written."""
         return () if self._sizes is None else self._sizes.choose_staying(parts, fresh)
 
-    def parts_of(self, manifest: Manifest) -> tuple[Part, ...]:
+    def parts_of(self, manifest: WordManifest) -> tuple[SegmentPart, ...]:
         """Its parts that no process has dropped. Raises OSError or ValueError."""
         if not manifest.parts:
             return ()
@@ -220,11 +220,11 @@ class SegmentFolder:
 
     def write(
         self,
-        seen: Manifest,
+        seen: WordManifest,
         upto: int,
-        documents: Sequence[Document],
+        documents: Sequence[IndexedDocument],
         stop: Callable[[], bool] = lambda: False,
-    ) -> Manifest | None:
+    ) -> WordManifest | None:
         """Write documents after those of `seen`, or a new generation if `seen` is empty.
 
         A document that replaces one of `seen` has the same key: the later one counts. None if the
@@ -245,8 +245,12 @@ class SegmentFolder:
         return written
 
     def _write(
-        self, seen: Manifest, upto: int, documents: Sequence[Document], stop: Callable[[], bool]
-    ) -> Manifest | None:
+        self,
+        seen: WordManifest,
+        upto: int,
+        documents: Sequence[IndexedDocument],
+        stop: Callable[[], bool],
+    ) -> WordManifest | None:
         previous = seen.meta.generation
         in_place = bool(previous) and self._sizes is None
         generation = previous if in_place else uuid.uuid4().hex
@@ -285,27 +289,29 @@ class SegmentFolder:
     def _extend(
         self,
         path: Path,
-        seen: Manifest,
+        seen: WordManifest,
         upto: int,
-        documents: Sequence[Document],
+        documents: Sequence[IndexedDocument],
         stop: Callable[[], bool],
-    ) -> Manifest:
+    ) -> WordManifest:
         """Add documents to the generation at `path`."""
         first = seen.meta.count + 1
         if self._beside is not None:
             self._beside(path, first, documents)
         meta = write_segment(path, seen.meta, self.fields, _until(stop, documents, first))
         ids = (*seen.ids, *(d.key for d in documents))
-        return Manifest(meta, upto, ids, "".join((seen.digests, *(d.digest for d in documents))))
+        return WordManifest(
+            meta, upto, ids, "".join((seen.digests, *(d.digest for d in documents)))
+        )
 
     def _compose(
         self,
         path: Path,
-        seen: Manifest,
+        seen: WordManifest,
         upto: int,
-        documents: Sequence[Document],
+        documents: Sequence[IndexedDocument],
         stop: Callable[[], bool],
-    ) -> Manifest:
+    ) -> WordManifest:
         """Make a generation of the parts of `seen` and new parts of documents."""
         assert self._sizes is not None
         old = self.path / seen.meta.generation
@@ -331,9 +337,9 @@ class SegmentFolder:
             digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS] = signs.encode()
         count, tokens = sum_parts(parts, len(self.fields))
         meta = SegmentMeta(path.name, len(ids), count, tokens, list_parts(path, parts))
-        return Manifest(meta, upto, tuple(ids), digests.decode(), tuple(parts))
+        return WordManifest(meta, upto, tuple(ids), digests.decode(), tuple(parts))
 
-    def drop(self, manifest: Manifest, parts: Sequence[Part]) -> None:
+    def drop(self, manifest: WordManifest, parts: Sequence[SegmentPart]) -> None:
         """Remove parts with forgotten documents from the disk; the generation if it has no parts.
 
         Other processes may have written since, so the parts may be in their generations too.
@@ -382,7 +388,7 @@ class SegmentFolder:
         """Remove everything."""
         shutil.rmtree(self.path, ignore_errors=True)
 
-    def _write_manifest(self, manifest: Manifest) -> None:
+    def _write_manifest(self, manifest: WordManifest) -> None:
         stored: dict[str, Any] = {
             "form": _FORM + self._key_tag,
             "meta": astuple(manifest.meta),
@@ -405,7 +411,7 @@ def remove_all_but(folder: Path, names: Collection[str]) -> None:
 
 
 def _until(
-    stop: Callable[[], bool], documents: Sequence[Document], first: int
+    stop: Callable[[], bool], documents: Sequence[IndexedDocument], first: int
 ) -> Iterator[NumberedTexts]:
     for number, document in enumerate(documents, first):
         if stop():

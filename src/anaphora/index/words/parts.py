@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from anaphora.index.words.segment import (
     NumberedTexts,
-    Part,
     SegmentMeta,
+    SegmentPart,
     signature_of,
     write_segment,
 )
@@ -53,7 +53,7 @@ class PartSizes:
         parts = max(1, round(count / self.usual_size(total)))
         return [count * (at + 1) // parts - count * at // parts for at in range(parts)]
 
-    def choose_staying(self, parts: Sequence[Part], fresh: int) -> tuple[Part, ...]:
+    def choose_staying(self, parts: Sequence[SegmentPart], fresh: int) -> tuple[SegmentPart, ...]:
         """The parts that stay unchanged if `fresh` documents are written beside them.
 
         Small parts are rewritten together with the new documents while they have no more documents
@@ -69,21 +69,21 @@ class PartSizes:
         return tuple(sorted(remaining, key=lambda part: part.first))
 
 
-def load_parts(stored: Iterable[Sequence[Any]]) -> tuple[Part, ...]:
+def load_parts(stored: Iterable[Sequence[Any]]) -> tuple[SegmentPart, ...]:
     """Parts from the form of `dump_parts`. Raises TypeError or ValueError for anything else."""
     parts = []
     for first, count, tokens, segments, files, signed in stored:
         sized_segments = tuple((str(name), int(documents)) for name, documents in segments)
-        parts.append(Part(first, count, tuple(tokens), sized_segments, tuple(files), signed))
+        parts.append(SegmentPart(first, count, tuple(tokens), sized_segments, tuple(files), signed))
     return tuple(parts)
 
 
-def dump_parts(parts: Iterable[Part]) -> list[tuple[Any, ...]]:
+def dump_parts(parts: Iterable[SegmentPart]) -> list[tuple[Any, ...]]:
     """Parts as a manifest stores them."""
     return [astuple(part) for part in parts]
 
 
-def free_number(parts: Iterable[Part], count: int) -> int:
+def free_number(parts: Iterable[SegmentPart], count: int) -> int:
     """The first number that begins `count` free numbers."""
     first = 1
     for part in sorted(parts, key=lambda part: part.first):
@@ -93,17 +93,19 @@ def free_number(parts: Iterable[Part], count: int) -> int:
     return first
 
 
-def describe_part(folder: Path, first: int, meta: SegmentMeta) -> Part:
+def describe_part(folder: Path, first: int, meta: SegmentMeta) -> SegmentPart:
     """The files in the folder of a writer, as one part. Raises OSError or ValueError."""
     segments = _count_documents(_read_list(folder))
     files = sorted(path.name for path in folder.iterdir() if _segment_of(path.name) in segments)
     signed = signature_of(folder, files)
-    return Part(first, meta.count, meta.tokens, tuple(segments.items()), tuple(files), signed)
+    return SegmentPart(
+        first, meta.count, meta.tokens, tuple(segments.items()), tuple(files), signed
+    )
 
 
 def write_part(
     folder: Path, fields: Sequence[str], first: int, documents: Iterable[NumberedTexts]
-) -> Part:
+) -> SegmentPart:
     """Write documents `first`, `first` + 1, … as a part into `folder`; it is not listed yet.
 
     Raises one of WORD_INDEX_ERRORS.
@@ -117,7 +119,7 @@ def write_part(
     return part
 
 
-def link_part(part: Part, source: Path, target: Path) -> bool:
+def link_part(part: SegmentPart, source: Path, target: Path) -> bool:
     """Link the files of a part into another generation; False if the part is gone.
 
     Raises OSError, or ValueError if it is torn.
@@ -144,14 +146,14 @@ def copy_list(source: Path, target: Path) -> None:
     shutil.copyfile(source / _META, target / _META)
 
 
-def list_parts(folder: Path, parts: Sequence[Part]) -> int:
+def list_parts(folder: Path, parts: Sequence[SegmentPart]) -> int:
     """List these parts in `folder`; the signature of all. Raises OSError or ValueError."""
     described = _read_list(folder)
     _write_list(folder, described, dict(segment for part in parts for segment in part.segments))
     return _sign(described, parts)
 
 
-def check_parts(folder: Path, parts: Sequence[Part], signed: int) -> tuple[Part, ...]:
+def check_parts(folder: Path, parts: Sequence[SegmentPart], signed: int) -> tuple[SegmentPart, ...]:
     """Those of `parts` that are listed, checked. Raises OSError or ValueError if one is torn.
 
     `signed` is the signature of all of them.
@@ -169,19 +171,19 @@ def check_parts(folder: Path, parts: Sequence[Part], signed: int) -> tuple[Part,
     return usable
 
 
-def check_part(part: Part, folder: Path) -> None:
+def check_part(part: SegmentPart, folder: Path) -> None:
     """Raise ValueError or OSError if the files of a part are not as they were written."""
     if signature_of(folder, part.files) != part.signature:
         raise ValueError("the word index on disk is torn")
 
 
-def select_listed(folder: Path, parts: Iterable[Part]) -> tuple[Part, ...]:
+def select_listed(folder: Path, parts: Iterable[SegmentPart]) -> tuple[SegmentPart, ...]:
     """Those of `parts` that no process has dropped. Raises OSError or ValueError."""
     segments = _count_documents(_read_list(folder))
     return tuple(part for part in parts if all(name in segments for name, _ in part.segments))
 
 
-def drop_parts(folder: Path, parts: Iterable[Part]) -> None:
+def drop_parts(folder: Path, parts: Iterable[SegmentPart]) -> None:
     """Remove parts from the disk, listed or not. Raises OSError or ValueError.
 
     Several processes may do so at once: the last one leaves a list of the remaining parts.
@@ -240,14 +242,14 @@ def _write_list(folder: Path, described: dict[str, Any], segments: dict[str, int
     fresh.replace(folder / _META)
 
 
-def _sign(described: dict[str, Any], parts: Iterable[Part]) -> int:
+def _sign(described: dict[str, Any], parts: Iterable[SegmentPart]) -> int:
     """A checksum of the description of an index and its parts."""
     # tantivy's counter of writes ("opstamp") differs from part to part.
     stable = {key: field for key, field in described.items() if key not in ("segments", "opstamp")}
     return zlib.crc32(json.dumps([stable, [astuple(part) for part in parts]]).encode())
 
 
-def sum_parts(parts: Collection[Part], fields: int) -> tuple[int, tuple[int, ...]]:
+def sum_parts(parts: Collection[SegmentPart], fields: int) -> tuple[int, tuple[int, ...]]:
     """How many documents the parts have, and how many tokens in each field."""
     tokens = tuple(sum(part.tokens[at] for part in parts) for at in range(fields))
     return sum(part.count for part in parts), tokens

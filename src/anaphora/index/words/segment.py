@@ -54,7 +54,7 @@ class SegmentMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SegmentPart:
     """Documents `first` to `upto` of a generation; `tokens` counts those of each field.
 
     `segments` are tantivy's, each with its number of documents; `files` are their files, and
@@ -91,7 +91,7 @@ class Segment:
         folder: Path,
         meta: SegmentMeta,
         fields: Sequence[str],
-        parts: tuple[Part, ...] = (),
+        parts: tuple[SegmentPart, ...] = (),
     ) -> None:
         """Open it. Raises ValueError or OSError if the files are not those of `meta`.
 

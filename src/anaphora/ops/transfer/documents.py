@@ -25,7 +25,7 @@ from anaphora.ops.transfer.lines import (
     present,
     string,
 )
-from anaphora.ops.transfer.reading import LineReader, Outcome, Target
+from anaphora.ops.transfer.reading import LineReader, Outcome, LoadTarget
 from anaphora.store.documents import PIECE, DocumentTransaction, rows_of, same_document, section_id
 from anaphora.store.maintenance import kinds_of
 from anaphora.store.records.rows import DOCUMENT, RecordEvent
@@ -70,7 +70,7 @@ def document_lines(services: NamespaceServices) -> Iterator[Line]:
 class DocumentReader(LineReader):
     """Reads the documents of one namespace, and writes each at once."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: LoadTarget) -> None:
         super().__init__(target)
         self._store = target.services.documents.store
         self._gone = frozenset(

@@ -30,7 +30,7 @@ from anaphora.ops.transfer.export import is_export
 from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
 from anaphora.ops.transfer.memories import LinkReader, MemoryReader
 from anaphora.ops.transfer.notes import ProjectNoteReader
-from anaphora.ops.transfer.reading import BATCH, LineReader, Target
+from anaphora.ops.transfer.reading import BATCH, LineReader, LoadTarget
 from anaphora.ops.transfer.sessions import SessionReader
 from anaphora.ops.transfer.threads import NoteReader, ThreadReader
 from anaphora.store.disk import open_regular, translate
@@ -123,7 +123,7 @@ def import_export(
     """
     path = Path(source).expanduser().absolute()
     into = None if namespace is None else container.standing_namespace(check_id(namespace))
-    run = _Import(container, path, into, again)
+    run = _LoadRun(container, path, into, again)
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -167,7 +167,7 @@ _READERS: Mapping[str, type[LineReader]] = {
 }
 
 
-class _Import:
+class _LoadRun:
     """An import under way."""
 
     def __init__(self, container: Container, path: Path, into: str | None, again: bool) -> None:
@@ -178,7 +178,7 @@ class _Import:
         self._again = again
         self._counts: Counter[str] = Counter()
         self._problems = Problems(_MOST_PROBLEMS)
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, LoadTarget] = {}
         self._readers: dict[tuple[str, type[LineReader]], LineReader] = {}
         self._reader: LineReader | None = None
         self._ended = False
@@ -267,7 +267,7 @@ class _Import:
                 deleted = frozenset(
                     record_id for _, record_id in services.records.tombstones_since(0)
                 )
-                self._targets[namespace] = Target(
+                self._targets[namespace] = LoadTarget(
                     services, self._again, deleted, self._problem, self._counts
                 )
             self._readers[namespace, reader_class] = reader_class(self._targets[namespace])

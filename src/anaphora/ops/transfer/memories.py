@@ -37,7 +37,7 @@ from anaphora.ops.transfer.lines import (
     string,
     texts_in,
 )
-from anaphora.ops.transfer.reading import BatchReader, Outcome, Target
+from anaphora.ops.transfer.reading import BatchReader, Outcome, LoadTarget
 from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
 from anaphora.store.namespace import STEP
@@ -219,7 +219,7 @@ class MemoryReader(BatchReader[IncomingRecord]):
 
 
 def without_other_kinds(
-    target: Target, batch: Sequence[tuple[int, IncomingRecord]], kind: str, reason: str
+    target: LoadTarget, batch: Sequence[tuple[int, IncomingRecord]], kind: str, reason: str
 ) -> list[IncomingRecord]:
     """A batch without items that have the id of a record of another kind here: these are problems.
 

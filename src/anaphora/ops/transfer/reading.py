@@ -23,7 +23,7 @@ Outcome = Literal["added", "changed", "known", "forgotten"]
 
 
 @dataclass(slots=True)
-class Target:
+class LoadTarget:
     """The namespace to import into. `again`: forgotten data is imported, too.
 
     `gone` are the memories that were deleted here for good, `deleted_threads` the threads of the
@@ -57,7 +57,7 @@ class LineReader(ABC):
     last: ClassVar[bool] = False
     """Whether to write only after all lines of the export were read."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: LoadTarget) -> None:
         self.target = target
 
     @abstractmethod
@@ -72,7 +72,7 @@ class LineReader(ABC):
 class BatchReader(LineReader, Generic[ItemT]):
     """Reads independent lines, and writes a batch of them at once."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: LoadTarget) -> None:
         super().__init__(target)
         self._batch: list[tuple[int, ItemT]] = []
 

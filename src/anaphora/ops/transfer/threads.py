@@ -20,7 +20,7 @@ from anaphora.container.auditing import tell_of_turns
 from anaphora.core.names import forms_of
 from anaphora.errors import CorruptThread, EncryptionError
 from anaphora.ops.transfer.lines import Line, LineFields, string
-from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, Target
+from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, LoadTarget
 from anaphora.store.disk import NO_FILE, make_directory, translate
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.files import ThreadFolder
@@ -123,7 +123,7 @@ def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> 
 class ThreadReader(LineReader):
     """Reads the threads of one namespace, each whole."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: LoadTarget) -> None:
         super().__init__(target)
         services = target.services
         store = services.conversations
@@ -278,7 +278,7 @@ def _derive_id(thread: Thread) -> str:
 class NoteReader(BatchReader[TurnNote]):
     """Reads the notes of the conversations and turns of one namespace, after its threads."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: LoadTarget) -> None:
         super().__init__(target)
         self._here: dict[str, Mapping[int, TurnNote]] = {}
 

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.rank.context.table import ROLES, SectionTable
-from anaphora.rank.context.weights import DEFAULT_WEIGHTS, Weights
+from anaphora.rank.context.weights import DEFAULT_WEIGHTS, SignalWeights
 from anaphora.values.projects import Intent, Quality
 
 Floats = NDArray[np.float64]
@@ -135,7 +135,10 @@ class RowScores:
 
 
 def rank_rows(
-    table: SectionTable, signals: Signals, needs: FocusNeeds, weights: Weights = DEFAULT_WEIGHTS
+    table: SectionTable,
+    signals: Signals,
+    needs: FocusNeeds,
+    weights: SignalWeights = DEFAULT_WEIGHTS,
 ) -> RowScores:
     """Score R candidates and order them; ties by row number. An empty focus scores nothing."""
     at, s, w = signals.rows, signals.words, weights
@@ -171,7 +174,9 @@ def holdable(weights: Iterable[float]) -> float:
     return sum(sorted(weights, reverse=True)[:HOLDABLE])
 
 
-def confidence(table: SectionTable, signals: Signals, weights: Weights = DEFAULT_WEIGHTS) -> Floats:
+def confidence(
+    table: SectionTable, signals: Signals, weights: SignalWeights = DEFAULT_WEIGHTS
+) -> Floats:
     """Trust in the source's role × importance, each 0 … 1; shape (R,)."""
     at = signals.rows
     judged = np.where(table.importance[at] > 0, table.importance[at], UNJUDGED).clip(1, 5)
@@ -181,7 +186,7 @@ def confidence(table: SectionTable, signals: Signals, weights: Weights = DEFAULT
     return sure
 
 
-def recency(days: Floats, weights: Weights = DEFAULT_WEIGHTS) -> Floats:
+def recency(days: Floats, weights: SignalWeights = DEFAULT_WEIGHTS) -> Floats:
     """1 for today and for what lies ahead, 0 at `recent_days` and where it is not known."""
     fresh: Floats = np.nan_to_num(1.0 - days / weights.recent_days, nan=0.0).clip(0.0, 1.0)
     return fresh
@@ -198,7 +203,7 @@ def role_fit(
     roles: NDArray[np.int8],
     logs: NDArray[np.bool_],
     needs: FocusNeeds,
-    weights: Weights = DEFAULT_WEIGHTS,
+    weights: SignalWeights = DEFAULT_WEIGHTS,
 ) -> Floats:
     """How well roles (codes into `ROLES`) fit the intents: a factor, 1 for no opinion.
 
@@ -239,7 +244,7 @@ def rank_targets(
     signals: Signals,
     needs: FocusNeeds,
     rows: RowScores,
-    weights: Weights = DEFAULT_WEIGHTS,
+    weights: SignalWeights = DEFAULT_WEIGHTS,
 ) -> TargetScores:
     """Files and notes with a word in common with the focus, best first; ties by row number."""
     w = weights

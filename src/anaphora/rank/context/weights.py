@@ -38,7 +38,7 @@ little; a factor favours it alike in both."""
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class SignalWeights:
     """Weights of the six signals. A full match of all terms, once each, is about 1.
 
     Rows:
@@ -83,4 +83,4 @@ class Weights:
     )
 
 
-DEFAULT_WEIGHTS: Final = Weights()
+DEFAULT_WEIGHTS: Final = SignalWeights()

@@ -29,7 +29,7 @@ _AGAIN: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
+class LineExcerpt:
     """Some lines of a text: their words, and the numbers of the first and the last one."""
 
     text: str
@@ -50,7 +50,7 @@ class Excerpts:
                 self._terms.setdefault(form, term)
         self._pattern = re.compile("|".join(map(_pattern, longest))) if longest else None
 
-    def of(self, text: str, first_line: int, limit: int) -> Excerpt:
+    def of(self, text: str, first_line: int, limit: int) -> LineExcerpt:
         """The lines of `text` that hold most of what was asked, at most `limit` tokens of them.
 
         `first_line` is the number of the text's first line. Without a match, the text's beginning.
@@ -60,7 +60,7 @@ class Excerpts:
         last = self._stop_before_imports(lines, first, last)
         text_shown = "\n".join(lines[first : last + 1])
         if token_cost(text_shown) <= limit:
-            return Excerpt(text_shown, first_line + first, first_line + last)
+            return LineExcerpt(text_shown, first_line + first, first_line + last)
         matches = self._find_matches(lines)
         sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
         ends = [0, *accumulate(sizes)]
@@ -73,10 +73,10 @@ class Excerpts:
         end = end_of(start)
         if end < start:
             cut = self._cut_line(lines[start], limit)
-            return Excerpt(cut, first_line + start, first_line + start)
+            return LineExcerpt(cut, first_line + start, first_line + start)
         while end > start and not lines[end].strip():
             end -= 1
-        return Excerpt("\n".join(lines[start : end + 1]), first_line + start, first_line + end)
+        return LineExcerpt("\n".join(lines[start : end + 1]), first_line + start, first_line + end)
 
     def held(self, text: str) -> set[str]:
         """The terms that a text holds."""

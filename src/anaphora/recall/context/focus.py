@@ -35,7 +35,7 @@ WEIGHTS: Final[dict[PartKind, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FocusPart:
     """A piece of a statement. A `frame` of a traceback has its file and function."""
 
     kind: PartKind
@@ -84,9 +84,9 @@ _ENVIRONMENT: Final = re.compile(
 )
 
 
-def parts_of(statement: str) -> list[Part]:
+def parts_of(statement: str) -> list[FocusPart]:
     """The parts of a statement, in order. The first line that is not a form counts most."""
-    parts: list[Part] = []
+    parts: list[FocusPart] = []
     lines = _read_lines(_TAG.sub(" ", _COMMENT.sub(" ", statement)))
     for kind, alike in groupby(lines, key=lambda part: part.kind):
         # Neighbouring lines of one kind become one part, but for frames.
@@ -97,7 +97,7 @@ def parts_of(statement: str) -> list[Part]:
     return parts
 
 
-def _read_lines(text: str) -> Iterator[Part]:
+def _read_lines(text: str) -> Iterator[FocusPart]:
     fence, begun, environment = "", False, False
     for line in text.splitlines():
         mark = _FENCE.match(line)
@@ -124,18 +124,20 @@ def _read_lines(text: str) -> Iterator[Part]:
             begun = True
 
 
-def _make_part(kind: PartKind, text: str) -> Part:
-    return Part(kind, text, WEIGHTS[kind])
+def _make_part(kind: PartKind, text: str) -> FocusPart:
+    return FocusPart(kind, text, WEIGHTS[kind])
 
 
-def _read_traceback_line(line: str) -> Part | None:
+def _read_traceback_line(line: str) -> FocusPart | None:
     """A line of a traceback, else None."""
     frame = _FRAME.match(line)
     if frame is not None:
         path = frame["quoted"] or frame["bare"] or frame["js"] or frame["short"]
         symbol = frame["f1"] or frame["f2"] or frame["f3"] or frame["f4"] or ""
         symbol = "" if symbol.startswith("<") else symbol
-        return Part("frame", f"{path} {symbol}", WEIGHTS["frame"], path.replace("\\", "/"), symbol)
+        return FocusPart(
+            "frame", f"{path} {symbol}", WEIGHTS["frame"], path.replace("\\", "/"), symbol
+        )
     if _RAISED.match(line):
         return _make_part("error", line)
     return _make_part("form", line) if _TRACE_NOISE.match(line) else None
@@ -185,7 +187,7 @@ def read_focus(statements: str | Iterable[str]) -> FocusReading:
     """Read one statement or several; blank ones count for nothing."""
     texts = (statements,) if isinstance(statements, str) else tuple(statements)
     texts, cut = truncated_questions([statement for statement in texts if statement.strip()])
-    parts, leads = list[Part](), list[str]()
+    parts, leads = list[FocusPart](), list[str]()
     for statement in texts:
         statement_parts = parts_of(statement)
         parts.extend(statement_parts)
@@ -220,7 +222,7 @@ REPEATED: Final = 0.25
 it repeats. No more than that: in a pasted log everything comes a thousand times."""
 
 
-def _weigh_terms(parts: Sequence[Part]) -> dict[str, float]:
+def _weigh_terms(parts: Sequence[FocusPart]) -> dict[str, float]:
     """Each useful term's weight: that of the best part that holds it, raised by repetition."""
     best: dict[str, float] = {}
     count: dict[str, int] = {}
@@ -276,7 +278,7 @@ OF_FRAME: Final = 0.5
 """The function of a traceback's frame, beside its file."""
 
 
-def _find_mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
+def _find_mentions(parts: Sequence[FocusPart]) -> tuple[Mention, ...]:
     """What is named, once each with its greatest weight, in order of appearance."""
     weights: dict[tuple[str, MentionKind], float] = {}
     for part in parts:
@@ -289,7 +291,7 @@ def _find_mentions(parts: Sequence[Part]) -> tuple[Mention, ...]:
     return tuple(Mention(*key, weight) for key, weight in weights.items() if key in chosen)
 
 
-def _find_paths(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+def _find_paths(part: FocusPart) -> Iterator[tuple[str, MentionKind, float]]:
     for match in _PATH.finditer(part.text):
         path = match.group().replace("\\", "/")
         if "/" in path or _FILE.search(path):
@@ -298,7 +300,7 @@ def _find_paths(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
         yield (match["after"] or match["before"]).rstrip("./-"), "module", part.weight
 
 
-def _find_in_part(part: Part) -> Iterator[tuple[str, MentionKind, float]]:
+def _find_in_part(part: FocusPart) -> Iterator[tuple[str, MentionKind, float]]:
     if part.kind == "frame":
         yield part.place, "frame", part.weight
         if part.symbol:
@@ -355,7 +357,7 @@ def _history_stems() -> frozenset[str]:
     return frozenset(analyse(_HISTORY_WORDS))
 
 
-def _read_intents(parts: Sequence[Part]) -> tuple[Intent, ...]:
+def _read_intents(parts: Sequence[FocusPart]) -> tuple[Intent, ...]:
     """What the first line and the prose ask for, in the order of how often they say so."""
     text = " ".join(part.text for part in parts if part.kind in ("first", "prose"))[:4_000]
     words = _WORDS.findall(fold(text))

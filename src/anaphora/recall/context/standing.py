@@ -94,7 +94,7 @@ _WRITING: Final = re.compile(r"edit|write|replace|patch|create|delete|notebook",
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingContext:
     """Lasting memories and the last sessions of one namespace.
 
     `project` is the one that it is about; what belongs to others is left out. `calls` gives the

@@ -40,7 +40,7 @@ from anaphora.values.projects import LEAST_BUDGET, ContextMemory, RecallPackage,
 
 if TYPE_CHECKING:
     from anaphora.rank.context.table import SectionTable
-    from anaphora.recall.context.standing import Standing
+    from anaphora.recall.context.standing import StandingContext
     from anaphora.store.projects.notes import NoteRow
     from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
 
@@ -77,7 +77,7 @@ class WarmUpRecall:
     """Prepares new sessions in one namespace."""
 
     lane: ContextRecall
-    standing: Callable[[str | None], Standing]
+    standing: Callable[[str | None], StandingContext]
     core_tokens: int
 
     def warm_up(

@@ -18,7 +18,7 @@ from typing import Any, Final
 from anaphora.core.languages.language import Language, loose
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
-from anaphora.recall.times.phrases import Words, nearest
+from anaphora.recall.times.phrases import QuestionWords, nearest
 
 OPEN_START = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock; the zone is the asker's
 """Where "before" begins: turns without a time (year 1) are not in it."""
@@ -68,7 +68,7 @@ def times_by_patterns(
     patterns = _patterns(language.code, language)
     if patterns is None:
         return []
-    words = Words((), now, forward=patterns.future.search(question) is not None)
+    words = QuestionWords((), now, forward=patterns.future.search(question) is not None)
     readings = list(patterns.all(question, words, digits))
     times: list[Named] = []
     # The earliest, of those the longest, and what follows behind it.
@@ -150,7 +150,7 @@ class _Patterns:
         bounded = rf"(?<!\w)(?:{filled})(?!\w)" if self._spaced else f"(?:{filled})"
         return _Phrase(_compile(bounded), kind, tuple(detail))
 
-    def all(self, question: str, words: Words, digits: bool) -> Iterator[Named]:
+    def all(self, question: str, words: QuestionWords, digits: bool) -> Iterator[Named]:
         """Every reading of every place."""
         for phrase in self.phrases:
             if phrase.kind == "numeric" and not digits:
@@ -170,7 +170,9 @@ class _Patterns:
                         core = -1
                     yield Named(*days, match.start(), match.end(), core)
 
-    def _read_days(self, phrase: _Phrase, groups: dict[str, str], words: Words) -> Days | None:
+    def _read_days(
+        self, phrase: _Phrase, groups: dict[str, str], words: QuestionWords
+    ) -> Days | None:
         now, kind, detail = words.now, phrase.kind, phrase.detail
         if kind == "day":
             part = detail[1] if len(detail) > 1 else None
@@ -187,7 +189,9 @@ class _Patterns:
         year = groups.get("year") or (str(now.year + int(detail[0])) if detail else "")
         return self._find_returning(kind, groups, words, year)
 
-    def _find_returning(self, kind: str, groups: dict[str, str], words: Words, year: str) -> Days:
+    def _find_returning(
+        self, kind: str, groups: dict[str, str], words: QuestionWords, year: str
+    ) -> Days:
         """A date, season or holiday: in its year, or in the nearest that has it."""
         day = int(groups.get("day_digits") or _key(groups, "day") or 0)
 
@@ -284,7 +288,7 @@ def _read_count(kind: str, groups: dict[str, str], now: datetime) -> Days | None
     return (start if unit == "hour" else calendar.day_of(start)[0]), end
 
 
-def _read_weekday(groups: dict[str, str], detail: tuple[str, ...], words: Words) -> Days:
+def _read_weekday(groups: dict[str, str], detail: tuple[str, ...], words: QuestionWords) -> Days:
     number = int(_key(groups, "weekday") or 0)
     if detail and detail[0] != "next":
         monday = calendar.unit_of(words.now, "week", int(detail[0]))[0]

@@ -1,7 +1,7 @@
 """The phrases that name a time: "March 5", "2026-03", "Q1", "Christmas"; "yesterday", "last week".
 
-A matcher gets the words of a question and a place among them and returns a `Match` (the naive span,
-and the place after it) or None. A word that is more often something else (may, march, fall, Sun,
+A matcher gets the words of a question and an index into them and returns a `TimeMatch` (the naive
+span, and the index after it) or None. A word that is more often something else (may, march, fall, Sun,
 June as a name) needs a sign that a time is meant: a preposition, a day or a year. Weeks begin on
 Monday. "last week" is the calendar's, "the past week" and "in the last week" go from this day a
 week ago to the end of today. "Two weeks ago" is that day and half a week to either side, because
@@ -22,7 +22,7 @@ from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 
 
-class Word(NamedTuple):
+class QuestionWord(NamedTuple):
     """A word of the question: its form, folded to lower case without "'s", and its place."""
 
     raw: str
@@ -31,7 +31,7 @@ class Word(NamedTuple):
     end: int
 
 
-class Match(NamedTuple):
+class TimeMatch(NamedTuple):
     """A named time, naive and half-open, and the index of the first word after it."""
 
     start: datetime
@@ -40,10 +40,10 @@ class Match(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class QuestionWords:
     """A question's words, the wall clock it is read at, and whether it asks about the future."""
 
-    words: tuple[Word, ...]
+    words: tuple[QuestionWord, ...]
     now: datetime
     forward: bool
 
@@ -66,7 +66,7 @@ class Words:
         return self.at(index) in _AFTER
 
 
-Matcher = Callable[[Words, int], Match | None]
+Matcher = Callable[[QuestionWords, int], TimeMatch | None]
 RANGE = {"since", "before", "after", "until", "till", "between"}
 LEADS = frozenset(
     RANGE | {"in", "on", "during", "throughout", "around", "early", "mid", "late", "of"}
@@ -79,7 +79,7 @@ _AFTER = frozenset({"", ".", ",", *calendar.DAYPARTS}) | words(
 VERBS = frozenset({"may", "march"})
 
 
-def year_at(words: Words, index: int) -> int | None:
+def year_at(words: QuestionWords, index: int) -> int | None:
     """The year written at an index, 1990 to 2099."""
     word = words.at(index)
     if len(word) == 4 and word.isascii() and word.isdigit() and 1990 <= int(word) <= 2099:
@@ -87,7 +87,7 @@ def year_at(words: Words, index: int) -> int | None:
     return None
 
 
-def nearest(words: Words, place: Callable[[int], Days]) -> Days:
+def nearest(words: QuestionWords, place: Callable[[int], Days]) -> Days:
     """What returns every year: the latest that has begun, or the next one in a forward question.
 
     Eight years are tried, because 29 February can stay away that long (1896 to 1904).
@@ -103,13 +103,13 @@ def nearest(words: Words, place: Callable[[int], Days]) -> Days:
     raise ValueError("no year has it")
 
 
-def part_of_day(words: Words, match: Match) -> Match:
+def part_of_day(words: QuestionWords, match: TimeMatch) -> TimeMatch:
     """The morning, evening … of a matched day, when the next word names one."""
     hours = calendar.DAYPARTS.get(words.at(match.next))
     if hours is None:
         return match
     start, end = (calendar.back(match.start, "hour", -hour) for hour in hours)
-    return Match(start, end, match.next + 1)
+    return TimeMatch(start, end, match.next + 1)
 
 
 # Joined by these, several words are one: a path, a version, an identifier, a time of day.
@@ -123,27 +123,27 @@ _FUTURE = frozenset({"will", "shall", "upcoming", "planned", "scheduled"}) | {
 _PAST = frozenset({"did", "was", "were", "had", "said", "happened", "ago", "yesterday"})
 
 
-def split(text: str, now: datetime) -> Words:
+def split(text: str, now: datetime) -> QuestionWords:
     """The words of a question read at the naive wall clock `now`."""
-    words: list[Word] = []
+    words: list[QuestionWord] = []
     end = 0
     for match in _WORD.finditer(text):
         start = match.start()
         gap = text[end:start]
         if gap != " " and (mark := gap.strip(_SOFT)):
-            words.append(Word(mark, "," if mark == "," else ".", end, start))
+            words.append(QuestionWord(mark, "," if mark == "," else ".", end, start))
         end = match.end()
         raw = match.group()
         if raw.isalnum():
-            words.append(Word(raw, raw.lower(), start, end))
+            words.append(QuestionWord(raw, raw.lower(), start, end))
         else:
             words.extend(_split_parts(raw, start))
     lowered = {word.lower for word in words}
     future = not lowered.isdisjoint(_FUTURE)
-    return Words(tuple(words), now, forward=future and lowered.isdisjoint(_PAST))
+    return QuestionWords(tuple(words), now, forward=future and lowered.isdisjoint(_PAST))
 
 
-def _split_parts(raw: str, start: int) -> Iterator[Word]:
+def _split_parts(raw: str, start: int) -> Iterator[QuestionWord]:
     """One word, or two for "mid-March"; without a possessive and without marks of emphasis."""
     # An underscore joins like a letter, and may hide a mark behind it ("_:the").
     plain = raw.strip(_JOINS)
@@ -153,10 +153,10 @@ def _split_parts(raw: str, start: int) -> Iterator[Word]:
         plain, folded = plain[:-2], folded[:-2]
     head, dash, tail = folded.partition("-")
     if dash and head in {"early", "mid", "late"}:
-        yield Word(plain[: len(head)], head, start, start + len(head))
+        yield QuestionWord(plain[: len(head)], head, start, start + len(head))
         plain, folded, start = plain[len(head) + 1 :], tail, start + len(head) + 1
     if folded:
-        yield Word(plain, folded, start, start + len(plain))
+        yield QuestionWord(plain, folded, start, start + len(plain))
 
 
 _YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
@@ -181,7 +181,7 @@ _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _QUARTER = re.compile(r"q([1-4])", re.ASCII)
 
 
-def numeric_at(words: Words, index: int) -> Match | None:
+def numeric_at(words: QuestionWords, index: int) -> TimeMatch | None:
     """A date in digits that reads one way only: 2026-03-05, 2026-03, 5.3.2026, 25/3/2026, …"""
     text = words.at(index)
     if iso := _ISO.fullmatch(text):
@@ -189,7 +189,7 @@ def numeric_at(words: Words, index: int) -> Match | None:
     if iso := _ISO_MONTH.fullmatch(text):
         if not 1990 <= int(iso[1]) <= 2099:
             return None
-        return Match(*calendar.month_of(int(iso[1]), int(iso[2])), index + 1)
+        return TimeMatch(*calendar.month_of(int(iso[1]), int(iso[2])), index + 1)
     # With dots the day stands first wherever they are in use. 1.2.2024 may be a version, too: one
     # that is a day of our time is taken for it.
     if (dots := _DOTS.fullmatch(text)) and 1990 <= int(dots[3]) <= 2099:
@@ -205,24 +205,26 @@ def numeric_at(words: Words, index: int) -> Match | None:
     return None
 
 
-def _read_days(words: Words, month: int, days: re.Match[str], after: int) -> Match | None:
+def _read_days(
+    words: QuestionWords, month: int, days: re.Match[str], after: int
+) -> TimeMatch | None:
     last = in_year(words, month, int(days[2]), after)
     if last is None or int(days[1]) >= int(days[2]):
         return None
-    return Match(last.start.replace(day=int(days[1])), last.end, last.next)
+    return TimeMatch(last.start.replace(day=int(days[1])), last.end, last.next)
 
 
-def _read_day(words: Words, year: int, month: int, day: int, after: int) -> Match:
+def _read_day(words: QuestionWords, year: int, month: int, day: int, after: int) -> TimeMatch:
     start = calendar.month_of(year, month)[0].replace(day=day)
-    return part_of_day(words, Match(*calendar.day_of(start), after))
+    return part_of_day(words, TimeMatch(*calendar.day_of(start), after))
 
 
-def _read_day_number(words: Words, index: int) -> int | None:
+def _read_day_number(words: QuestionWords, index: int) -> int | None:
     match = _DAY_NUMBER.fullmatch(words.at(index))
     return int(match[1]) if match and 1 <= int(match[1]) <= 31 else None
 
 
-def day_month_at(words: Words, index: int, stated: bool) -> Match | None:
+def day_month_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "5 March", "5th of March 2026", "the 14th" after a preposition."""
     day = _read_day_number(words, index)
     if day is None:
@@ -240,25 +242,25 @@ def day_month_at(words: Words, index: int, stated: bool) -> Match | None:
     return None
 
 
-def _find_day_of_month(words: Words, day: int, after: int) -> Match:
+def _find_day_of_month(words: QuestionWords, day: int, after: int) -> TimeMatch:
     step = 1 if words.forward else -1
     for count in range(13):
         first = calendar.unit_of(words.now, "month", step * count)[0]
         start, end = calendar.day_of(first, day - 1)
         passed = start > words.now if words.forward else start <= words.now
         if start.month == first.month and passed:
-            return part_of_day(words, Match(start, end, after))
+            return part_of_day(words, TimeMatch(start, end, after))
     raise ValueError(day)
 
 
-def _read_month(words: Words, index: int) -> int | None:
+def _read_month(words: QuestionWords, index: int) -> int | None:
     name = words.at(index)
     if name in MONTH_SHORT and not words.capital(index) and not year_at(words, index + 1):
         return None
     return MONTH_OF.get(name)
 
 
-def month_at(words: Words, index: int, stated: bool) -> Match | None:
+def month_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "March", "March 5", "March 5th, 2026"."""
     month = _read_month(words, index)
     if month is None:
@@ -275,14 +277,14 @@ def month_at(words: Words, index: int, stated: bool) -> Match | None:
     return None
 
 
-def _is_day(words: Words, index: int) -> bool:
+def _is_day(words: QuestionWords, index: int) -> bool:
     """Whether the number after a month is its day: "in March 5 people left" has none."""
     if words.at(index + 1)[-1].isalpha() or words.at(index - 1) != "in":
         return True
     return words.ends(index + 2) or year_at(words, index + 2) is not None
 
 
-def _is_name_of_month(words: Words, index: int) -> bool:
+def _is_name_of_month(words: QuestionWords, index: int) -> bool:
     name = words.at(index)
     if name in MONTH_SHORT:
         return False
@@ -292,7 +294,7 @@ def _is_name_of_month(words: Words, index: int) -> bool:
     return True
 
 
-def _read_year_after(words: Words, index: int) -> tuple[int, int] | None:
+def _read_year_after(words: QuestionWords, index: int) -> tuple[int, int] | None:
     """The year written here ("2026", ", 2026", "of 2026", "last year") and the place after."""
     if words.at(index + 1) == "year" and words.at(index) in OFFSETS:
         return words.now.year + OFFSETS[words.at(index)], index + 2
@@ -301,7 +303,7 @@ def _read_year_after(words: Words, index: int) -> tuple[int, int] | None:
     return None if year is None else (year, joined + 1)
 
 
-def in_year(words: Words, month: int, day: int | None, after: int) -> Match | None:
+def in_year(words: QuestionWords, month: int, day: int | None, after: int) -> TimeMatch | None:
     """The month or day in the year written after it, or else in the nearest year that has it."""
 
     def place(year: int) -> Days:
@@ -316,28 +318,28 @@ def in_year(words: Words, month: int, day: int | None, after: int) -> Match | No
 
 
 def _returning(
-    words: Words, place: Callable[[int], Days], after: int, led: bool = True
-) -> Match | None:
+    words: QuestionWords, place: Callable[[int], Days], after: int, led: bool = True
+) -> TimeMatch | None:
     """What returns every year: in the year written after it, or where it is `led` the nearest."""
     written = _read_year_after(words, after)
     if written is not None:
-        return Match(*place(written[0]), written[1])
-    return Match(*nearest(words, place), after) if led else None
+        return TimeMatch(*place(written[0]), written[1])
+    return TimeMatch(*nearest(words, place), after) if led else None
 
 
-def plain_year_at(words: Words, index: int, stated: bool) -> Match | None:
+def plain_year_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """A year after a preposition, or "2026 Q1"."""
     year = year_at(words, index)
     quarter = _QUARTER.fullmatch(words.at(index + 1))
     if year is not None and quarter:
-        return Match(*calendar.month_of(year, int(quarter[1]) * 3 - 2, 3), index + 2)
+        return TimeMatch(*calendar.month_of(year, int(quarter[1]) * 3 - 2, 3), index + 2)
     led = stated or words.stated(index, _YEAR_LEADS)
     if year is None or not led or words.at(index + 1) in _COUNTED:
         return None
-    return Match(*calendar.month_of(year, 1, 12), index + 1)
+    return TimeMatch(*calendar.month_of(year, 1, 12), index + 1)
 
 
-def quarter_at(words: Words, index: int, stated: bool) -> Match | None:
+def quarter_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "Q1 2026", and "Q1" after a preposition."""
     quarter = _QUARTER.fullmatch(words.at(index))
     if quarter is None:
@@ -347,7 +349,7 @@ def quarter_at(words: Words, index: int, stated: bool) -> Match | None:
     return _returning(words, lambda year: calendar.month_of(year, first, 3), index + 1, led)
 
 
-def season_at(words: Words, index: int, stated: bool) -> Match | None:
+def season_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "spring 2026", and "summer" or "winter" after a preposition."""
     name = words.at(index)
     # "in Spring" is a framework and "in the fall of" a drop as often as a season.
@@ -356,7 +358,7 @@ def season_at(words: Words, index: int, stated: bool) -> Match | None:
     return _returning(words, lambda year: calendar.season_of(year, name), index + 1, led)
 
 
-def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
+def holiday_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "around Christmas", "New Year's Eve 2025"; three days to either side unless "on"."""
     named = _read_holiday_name(words, index)
     if named is None:
@@ -366,10 +368,10 @@ def holiday_at(words: Words, index: int, stated: bool) -> Match | None:
     day = _returning(words, lambda year: calendar.day_of(calendar.holiday(year, name)), after, led)
     if day is None or not words.stated(index, _AROUND):
         return day
-    return Match(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
+    return TimeMatch(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
 
 
-def _read_holiday_name(words: Words, index: int) -> tuple[str, int] | None:
+def _read_holiday_name(words: QuestionWords, index: int) -> tuple[str, int] | None:
     name, after = words.at(index), index + 1
     if name == "new":
         name, after = f"new {words.at(after)}", after + 1
@@ -380,7 +382,7 @@ def _read_holiday_name(words: Words, index: int) -> tuple[str, int] | None:
     return (name, after) if name in calendar.HOLIDAYS and words.capital(index) else None
 
 
-def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
+def weekday_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "Tuesday", "Tuesday morning", "Tuesday last week", "Tuesday, March 5"."""
     name = words.at(index)
     short = name in calendar.WEEKDAY_SHORT
@@ -398,10 +400,10 @@ def weekday_at(words: Words, index: int, stated: bool) -> Match | None:
     after = index + 2 if words.at(index + 1) == "of" else index + 1
     if words.at(after) in OFFSETS and words.at(after + 1) == "week":
         monday = calendar.unit_of(words.now, "week", OFFSETS[words.at(after)])[0]
-        return Match(*calendar.day_of(monday, number), after + 2)
+        return TimeMatch(*calendar.day_of(monday, number), after + 2)
     ahead = number - words.now.weekday()
     offset = (ahead - 1) % 7 + 1 if words.forward else -((-ahead - 1) % 7 + 1)
-    return part_of_day(words, Match(*calendar.day_of(words.now, offset), index + 1))
+    return part_of_day(words, TimeMatch(*calendar.day_of(words.now, offset), index + 1))
 
 
 _ROLLING_LEADS = frozenset({"in", "over", "during", "within", "for"})
@@ -409,7 +411,7 @@ _WEEKEND_LEADS = frozenset(RANGE | {"over", "on", "at", "during"})
 _NOT_SEASON = frozenset({"boot", "framework", "bean", "beans", "cloud", "security", "mvc", "data"})
 
 
-def relative(words: Words, index: int) -> Match | None:
+def relative(words: QuestionWords, index: int) -> TimeMatch | None:
     """What follows last, this, next, past: a count of units, a unit, or something with a name."""
     lead, word = words.at(index), words.at(index + 1)
     counted = _read_quantity(words, index + 1)
@@ -422,7 +424,7 @@ def relative(words: Words, index: int) -> Match | None:
     return _read_named_relative(words, index)
 
 
-def _read_calendar_unit(words: Words, index: int) -> Match | None:
+def _read_calendar_unit(words: QuestionWords, index: int) -> TimeMatch | None:
     lead, unit = words.at(index), words.at(index + 1)
     if words.at(index + 2) == "of":
         return None
@@ -430,19 +432,19 @@ def _read_calendar_unit(words: Words, index: int) -> Match | None:
     led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
     if unit != "weekend" and (lead == "past" or (lead == "last" and led)):
         return _read_rolling(words, (1.0, unit, index + 2))
-    return Match(*calendar.unit_of(words.now, unit, OFFSETS[lead]), index + 2)
+    return TimeMatch(*calendar.unit_of(words.now, unit, OFFSETS[lead]), index + 2)
 
 
-def _read_rolling(words: Words, counted: tuple[float, str, int]) -> Match | None:
+def _read_rolling(words: QuestionWords, counted: tuple[float, str, int]) -> TimeMatch | None:
     count, unit, after = counted
     if words.at(after) == "of":
         return None
     start = calendar.back(words.now, unit, count)
     end = calendar.day_of(words.now)[1]
-    return Match(start if unit == "hour" else calendar.day_of(start)[0], end, after)
+    return TimeMatch(start if unit == "hour" else calendar.day_of(start)[0], end, after)
 
 
-def _read_this_part(words: Words, index: int) -> Match | None:
+def _read_this_part(words: QuestionWords, index: int) -> TimeMatch | None:
     lead, part = words.at(index), words.at(index + 1)
     if (lead, part) in {("last", "night"), ("last", "evening")}:
         day = calendar.day_of(words.now, -1)
@@ -450,50 +452,50 @@ def _read_this_part(words: Words, index: int) -> Match | None:
         day = calendar.day_of(words.now)
     else:
         return None
-    return part_of_day(words, Match(*day, index + 1))
+    return part_of_day(words, TimeMatch(*day, index + 1))
 
 
-def _read_named_relative(words: Words, index: int) -> Match | None:
+def _read_named_relative(words: QuestionWords, index: int) -> TimeMatch | None:
     lead, name = words.at(index), words.at(index + 1)
     if lead not in {"last", "past", "this", "next", "previous", "coming"}:
         return None
-    ahead = Words(words.words, words.now, forward=lead in {"next", "coming"})
+    ahead = QuestionWords(words.words, words.now, forward=lead in {"next", "coming"})
     if name in calendar.WEEKDAY_OF:
         return _read_this_weekday(words, ahead, index)
     if name in calendar.SEASONS:
         if words.at(index + 2) in _NOT_SEASON:
             return None
         span = nearest(ahead, lambda year: calendar.season_of(year, name))
-        return Match(*span, index + 2)
+        return TimeMatch(*span, index + 2)
     if name in calendar.HOLIDAYS or name == "new":
         return holiday_at(ahead, index + 1, True)
     month = MONTHS.get(name)
     if month is None or (name in VERBS and not words.capital(index + 1)):
         return None
     if lead == "this":
-        return Match(*calendar.month_of(words.now.year, month), index + 2)
+        return TimeMatch(*calendar.month_of(words.now.year, month), index + 2)
     return in_year(ahead, month, None, index + 2)
 
 
-def _read_this_weekday(words: Words, ahead: Words, index: int) -> Match | None:
+def _read_this_weekday(words: QuestionWords, ahead: QuestionWords, index: int) -> TimeMatch | None:
     match = weekday_at(ahead, index + 1, True)
     if match is None or words.at(index) != "this":
         return match
     # "this Tuesday", asked on a Tuesday, is today; otherwise the past one unless it is planned.
     today = calendar.day_of(words.now)
     if today[0].weekday() == calendar.WEEKDAY_OF[words.at(index + 1)]:
-        return part_of_day(words, Match(*today, index + 2))
+        return part_of_day(words, TimeMatch(*today, index + 2))
     return weekday_at(words, index + 1, True)
 
 
-def _read_quantity(words: Words, index: int) -> tuple[float, str, int] | None:
+def _read_quantity(words: QuestionWords, index: int) -> tuple[float, str, int] | None:
     """A count and its unit ("3 weeks", "couple of days"): count, unit, index after."""
     counted = _read_count(words, index)
     unit = calendar.UNITS.get(words.at(counted[2])) if counted else None
     return (counted[0], unit, counted[2] + 1) if counted and unit else None
 
 
-def _read_count(words: Words, index: int) -> tuple[float, float, int] | None:
+def _read_count(words: QuestionWords, index: int) -> tuple[float, float, int] | None:
     """A number in digits or words: its middle, its slack in units, and the index after it."""
     word = words.at(index)
     if word == "a" and words.at(index + 1) in calendar.VAGUE:
@@ -506,7 +508,7 @@ def _read_count(words: Words, index: int) -> tuple[float, float, int] | None:
     return None if number is None else (float(number), 0.5, index + 1)
 
 
-def ago(words: Words, index: int) -> Match | None:
+def ago(words: QuestionWords, index: int) -> TimeMatch | None:
     """A count of units ago: "three days ago", "a couple of weeks ago"."""
     counted = _read_count(words, index)
     if counted is None or words.at(index - 1) in {"half", "than", "over", "nearly", "almost"}:
@@ -515,36 +517,36 @@ def ago(words: Words, index: int) -> Match | None:
     if unit is None or words.at(counted[2] + 1) != "ago":
         return None
     span = calendar.around(words.now, unit, counted[0], counted[1])
-    return Match(*span, counted[2] + 2)
+    return TimeMatch(*span, counted[2] + 2)
 
 
-def _read_half(words: Words, index: int) -> Match | None:
+def _read_half(words: QuestionWords, index: int) -> TimeMatch | None:
     after = index + 2 if words.at(index + 1) in {"a", "an"} else index + 1
     unit = words.at(after)
     if unit not in {"year", "month", "day"} or words.at(after + 1) != "ago":
         return None
     count, smaller = {"year": (6.0, "month"), "month": (2.0, "week"), "day": (12.0, "hour")}[unit]
-    return Match(*calendar.around(words.now, smaller, count, 1.0), after + 2)
+    return TimeMatch(*calendar.around(words.now, smaller, count, 1.0), after + 2)
 
 
 def _single_day(offset: int) -> Matcher:
-    def matcher(words: Words, index: int) -> Match | None:
-        return part_of_day(words, Match(*calendar.day_of(words.now, offset), index + 1))
+    def matcher(words: QuestionWords, index: int) -> TimeMatch | None:
+        return part_of_day(words, TimeMatch(*calendar.day_of(words.now, offset), index + 1))
 
     return matcher
 
 
-def _read_tonight(words: Words, index: int) -> Match | None:
+def _read_tonight(words: QuestionWords, index: int) -> TimeMatch | None:
     start, end = (calendar.back(calendar.day_of(words.now)[0], "hour", -hour) for hour in (18, 30))
-    return Match(start, end, index + 1)
+    return TimeMatch(start, end, index + 1)
 
 
-def _read_weekend(words: Words, index: int) -> Match | None:
+def _read_weekend(words: QuestionWords, index: int) -> TimeMatch | None:
     if words.at(index - 1) != "the" or not words.stated(index, _WEEKEND_LEADS):
         return None
     this = calendar.unit_of(words.now, "weekend", 0)
     begun = this[0] <= words.now
-    return Match(
+    return TimeMatch(
         *(this if begun or words.forward else calendar.unit_of(words.now, "weekend", -1)), index + 1
     )
 

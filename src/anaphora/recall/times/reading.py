@@ -25,9 +25,9 @@ from anaphora.recall.times.patterns import (
 )
 from anaphora.recall.times.phrases import (
     BY_WORD,
-    Match,
     Matcher,
-    Words,
+    QuestionWords,
+    TimeMatch,
     ago,
     day_month_at,
     holiday_at,
@@ -123,7 +123,7 @@ def _read_english(question: str, wall: datetime, now: datetime) -> tuple[TimeSpa
     return tuple(spans)
 
 
-def _may_begin(words: Words, index: int) -> bool:
+def _may_begin(words: QuestionWords, index: int) -> bool:
     # Nearly every word ends here, which is what keeps a long text cheap.
     word = words.words[index].lower
     if word[0].isdigit():
@@ -131,7 +131,7 @@ def _may_begin(words: Words, index: int) -> bool:
     return word in _FIRST or word[0] == "q"
 
 
-def _read_at(words: Words, index: int) -> Match | None:
+def _read_at(words: QuestionWords, index: int) -> TimeMatch | None:
     relation = _RELATIONS.get(words.at(index))
     try:
         match = relation(words, index) if relation else None
@@ -141,7 +141,7 @@ def _read_at(words: Words, index: int) -> Match | None:
         return None
 
 
-def _read_moment(words: Words, index: int, stated: bool = False) -> Match | None:
+def _read_moment(words: QuestionWords, index: int, stated: bool = False) -> TimeMatch | None:
     """The longest time named at exactly this index. `stated`: a time is expected here."""
     first = words.at(index)
     if not first:
@@ -164,7 +164,7 @@ def _read_moment(words: Words, index: int, stated: bool = False) -> Match | None
     return quarter_at(words, index, stated) if first[0] == "q" else None
 
 
-def _read_digits(words: Words, index: int, stated: bool) -> Match | None:
+def _read_digits(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     text = words.at(index)
     if not text.isalnum():
         return numeric_at(words, index)
@@ -173,7 +173,7 @@ def _read_digits(words: Words, index: int, stated: bool) -> Match | None:
     return plain_year_at(words, index, stated) if len(text) == 4 else None
 
 
-def _read_target(words: Words, index: int) -> Match | None:
+def _read_target(words: QuestionWords, index: int) -> TimeMatch | None:
     """The time after a preposition that asks for one, past "the" and "about"."""
     for _ in range(2):
         index += words.at(index) in {"the", "about", "around", "in"}
@@ -182,15 +182,15 @@ def _read_target(words: Words, index: int) -> Match | None:
     return match or _read_moment(words, index, stated=True)
 
 
-def _read_open(words: Words, index: int) -> Match | None:
+def _read_open(words: QuestionWords, index: int) -> TimeMatch | None:
     """Since, before, after and until: one side is open."""
     match = _read_target(words, index + 1)
     if match is None:
         return None
-    return Match(*open_sided((match.start, match.end), words.at(index)), match.next)
+    return TimeMatch(*open_sided((match.start, match.end), words.at(index)), match.next)
 
 
-def _read_between(words: Words, index: int) -> Match | None:
+def _read_between(words: QuestionWords, index: int) -> TimeMatch | None:
     """Between X and Y, from X to Y: from the start of X to the end of Y."""
     first = _read_target(words, index + 1)
     joints = {"and"} if words.at(index) == "between" else {"to", "until", "till", "through"}
@@ -203,32 +203,34 @@ def _read_between(words: Words, index: int) -> Match | None:
         return None
     if first.start >= second.start:
         # "from November to February", "between Friday and Monday": the X before that Y.
-        asked_then = Words(words.words, second.start, forward=False)
+        asked_then = QuestionWords(words.words, second.start, forward=False)
         first = _read_target(asked_then, index + 1) or first
-    return Match(first.start, second.end, second.next) if first.start < second.end else None
+    return TimeMatch(first.start, second.end, second.next) if first.start < second.end else None
 
 
-def _read_from_bare_day(words: Words, index: int) -> Match | None:
+def _read_from_bare_day(words: QuestionWords, index: int) -> TimeMatch | None:
     """The bare day in "between 5 and 8 March"."""
     second = _read_target(words, index + 2)
     if second is None:
         return None
-    span = Match(second.start, second.end, index)
+    span = TimeMatch(second.start, second.end, index)
     first = _read_same_month(words, span, index)
     return (
-        Match(first.start, second.end, second.next) if first and first.start < second.end else None
+        TimeMatch(first.start, second.end, second.next)
+        if first and first.start < second.end
+        else None
     )
 
 
-def _read_same_month(words: Words, first: Match, index: int) -> Match | None:
+def _read_same_month(words: QuestionWords, first: TimeMatch, index: int) -> TimeMatch | None:
     """The bare day in "between March 5 and 8"."""
     day = words.at(index).rstrip("thndrs")
     if (first.end - first.start).days != 1 or not (day.isascii() and day.isdigit()) or len(day) > 2:
         return None
-    return Match(*calendar.day_of(first.start.replace(day=int(day))), index + 1)
+    return TimeMatch(*calendar.day_of(first.start.replace(day=int(day))), index + 1)
 
 
-def _read_part(words: Words, index: int) -> Match | None:
+def _read_part(words: QuestionWords, index: int) -> TimeMatch | None:
     """Early, mid and late, the start, middle and end of: a third of what follows."""
     after = index + 1
     if words.at(index) in {"beginning", "start", "middle", "end"}:
@@ -236,7 +238,7 @@ def _read_part(words: Words, index: int) -> Match | None:
             return None
         after += 1
     if words.at(after) == "the" and words.at(after + 1) in {"week", "month", "quarter", "year"}:
-        span = Match(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
+        span = TimeMatch(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
         if words.at(after + 2) == "of":
             return None
     else:
@@ -245,10 +247,10 @@ def _read_part(words: Words, index: int) -> Match | None:
             return None
         span = moment
     third = calendar.third_of((span.start, span.end), _THIRDS[words.at(index)])
-    return Match(*third, span.next)
+    return TimeMatch(*third, span.next)
 
 
-def _read_unit(words: Words, index: int) -> Match | None:
+def _read_unit(words: QuestionWords, index: int) -> TimeMatch | None:
     """The day before X, the week after X, the week of X, the month before last."""
     unit, relation = words.at(index), words.at(index + 1)
     if words.at(index - 1) != "the":
@@ -257,13 +259,13 @@ def _read_unit(words: Words, index: int) -> Match | None:
         day = _read_moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
         if day is None or (day.end - day.start).days > 1:
             return None
-        return Match(*calendar.unit_of(day.start, "week", 0), day.next)
+        return TimeMatch(*calendar.unit_of(day.start, "week", 0), day.next)
     if relation == "before" and words.at(index + 2) == "last" and words.ends(index + 3):
-        return Match(*calendar.unit_of(words.now, unit, -2), index + 3)
+        return TimeMatch(*calendar.unit_of(words.now, unit, -2), index + 3)
     return _read_beside(words, index) if relation in {"before", "after"} else None
 
 
-def _read_beside(words: Words, index: int) -> Match | None:
+def _read_beside(words: QuestionWords, index: int) -> TimeMatch | None:
     unit = words.at(index)
     # Not `_read_target`: "the day before the day before …" must not go deeper with the text.
     match = _read_moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
@@ -273,7 +275,7 @@ def _read_beside(words: Words, index: int) -> Match | None:
         span: Days = (calendar.back(match.start, unit, 1), match.start)
     else:
         span = (match.end, calendar.back(match.end, unit, -1))
-    return Match(*span, match.next)
+    return TimeMatch(*span, match.next)
 
 
 _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}

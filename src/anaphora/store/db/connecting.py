@@ -149,7 +149,7 @@ def _check_file(path: Path) -> None:
     """Refuse a file of another revision while it is still untouched: no journal is set yet."""
     if not sqlite.exists(path) or path.stat().st_size == 0:
         return
-    reader = sqlite.Reader(path)
+    reader = sqlite.SqliteReader(path)
     try:
         revision_found = reader.revision()
     finally:

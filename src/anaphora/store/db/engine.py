@@ -98,7 +98,7 @@ class Database:
         self._opening = threading.RLock()
         self._writing = threading.Lock()
         self._engine: Engine | None = None
-        self._reader: sqlite.Reader | None = None
+        self._reader: sqlite.SqliteReader | None = None
         self._closed = False
         self._process = os.getpid()
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -125,7 +125,7 @@ class Database:
             yield self
             return
         with self.read() as connection:
-            yield _Snapshot(self.path, self._url, connection)
+            yield _TransactionSnapshot(self.path, self._url, connection)
 
     @contextmanager
     def write(self, namespace: str) -> Iterator[Write]:
@@ -259,12 +259,12 @@ class Database:
         with self._transaction("read", isolation_level="AUTOCOMMIT") as connection:
             return [tuple(row) for row in connection.execute(text(statement), parameters)]
 
-    def _plain_reader(self) -> sqlite.Reader | None:
+    def _plain_reader(self) -> sqlite.SqliteReader | None:
         """The connection for plain reads; None as long as there is no file."""
         self._check()
         with self._opening:
             if self._reader is None and self.path is not None and sqlite.exists(self.path):
-                reader = sqlite.Reader(self.path)
+                reader = sqlite.SqliteReader(self.path)
                 try:
                     revision = reader.revision()
                     if revision is None:
@@ -333,7 +333,7 @@ class Database:
             self._process = os.getpid()
 
 
-class _Snapshot(Database):
+class _TransactionSnapshot(Database):
     """A database within one transaction."""
 
     def __init__(self, path: Path | None, url: str | None, connection: Connection) -> None:

@@ -121,7 +121,7 @@ def cut_log(path: Path) -> bool:
     return not busy
 
 
-class Reader:
+class SqliteReader:
     """Plain reads on a connection of its own, without SQLAlchemy."""
 
     def __init__(self, path: Path) -> None:

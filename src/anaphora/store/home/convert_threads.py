@@ -22,7 +22,7 @@ from anaphora.values.conversations import ThreadProblem
 
 
 @dataclass(frozen=True, slots=True)
-class _Content:
+class _ThreadContent:
     """A file's conversation ("" for none), the name that it had in clear, and its JSON."""
 
     conversation_id: str
@@ -114,14 +114,14 @@ class FolderConversion:
         self._put(place.with_name(f"{name}.{number}"), content, (content.data, b""))
         _remove(place)
 
-    def _content(self, path: Path, name: str, conversation_id: str) -> _Content:
+    def _content(self, path: Path, name: str, conversation_id: str) -> _ThreadContent:
         content = path.read_bytes()
         if isinstance(self._folder.form, SealedThreads):
             conversation_inside, original, decoded = self._folder.form.decode_any(content)
-            return _Content(conversation_inside, original, decoded.data)
-        return _Content(conversation_id, name, content)
+            return _ThreadContent(conversation_inside, original, decoded.data)
+        return _ThreadContent(conversation_id, name, content)
 
-    def _name(self, content: _Content) -> str:
+    def _name(self, content: _ThreadContent) -> str:
         if content.conversation_id:
             return self._target.file_name(content.conversation_id)
         if isinstance(self._target, SealedThreads):
@@ -137,7 +137,7 @@ class FolderConversion:
             return True
         return False
 
-    def _put(self, path: Path, content: _Content, pieces: tuple[bytes, bytes]) -> None:
+    def _put(self, path: Path, content: _ThreadContent, pieces: tuple[bytes, bytes]) -> None:
         stored = content.data
         if isinstance(self._target, SealedThreads):
             original = content.original

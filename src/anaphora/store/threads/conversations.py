@@ -21,7 +21,7 @@ from anaphora.core.hidden_ids import is_hidden, named_so
 from anaphora.core.names import composed, standing_form
 from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
-from anaphora.store.threads.gojson import Document, format_time, read_time
+from anaphora.store.threads.gojson import ThreadDocument, format_time, read_time
 from anaphora.store.threads.ids import SUFFIX, check_id
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
@@ -385,7 +385,7 @@ def said_in(turns: Iterable[Turn]) -> list[tuple[str, str, str, str]]:
     return [(turn.role, turn.text, turn.ts_text, turn.intent_id) for turn in turns]
 
 
-def summary_of(conversation_id: str, document: Document) -> ThreadSummary:
+def summary_of(conversation_id: str, document: ThreadDocument) -> ThreadSummary:
     """A thread in a list: its own title or its first question, and its latest turn, both short."""
     first = next((t.text for t in document.turns if t.role == "user" and t.text.strip()), "")
     return ThreadSummary(

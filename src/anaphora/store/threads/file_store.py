@@ -39,8 +39,8 @@ from anaphora.store.threads.files import Tail, ThreadFile, ThreadFolder
 from anaphora.store.threads.forms import PLAIN, ThreadForm
 from anaphora.store.threads.gojson import (
     ZERO_TIME,
-    Document,
     NotAThread,
+    ThreadDocument,
     encode_turn,
     latest,
     nanoseconds,
@@ -206,7 +206,7 @@ class ConversationStore(Conversations):
         ordered = sorted(fresh.values(), key=lambda f: (-f[1], f[2].conversation_id))
         return tuple(summary for _, _, summary in ordered)
 
-    def _document(self, file: ThreadFile) -> Document | None:
+    def _document(self, file: ThreadFile) -> ThreadDocument | None:
         try:
             return self._read_document(file)
         except NotAThread as error:
@@ -223,7 +223,7 @@ class ConversationStore(Conversations):
             self._keep_problem(file, why)
             raise CorruptThread(file.path, why) from error
 
-    def _read_document(self, file: ThreadFile) -> Document | None:
+    def _read_document(self, file: ThreadFile) -> ThreadDocument | None:
         try:
             document, _ = file.document()
         except FileNotFoundError:
@@ -317,7 +317,7 @@ class ConversationStore(Conversations):
             try:
                 document, identity = file.document()
             except FileNotFoundError:
-                document, identity = Document(conversation_id), NO_FILE
+                document, identity = ThreadDocument(conversation_id), NO_FILE
             except NotAThread as error:
                 raise self._set_aside(file, str(error)) from error
             if said_in(document.turns) != said_in(new.before):
@@ -344,7 +344,7 @@ class ConversationStore(Conversations):
             return True
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
-        def change(document: Document) -> bool:
+        def change(document: ThreadDocument) -> bool:
             document.title = title
             return True
 
@@ -354,7 +354,7 @@ class ConversationStore(Conversations):
     def _redact(self, conversation_id: str, index: int) -> bool:
         words: list[str] = []
 
-        def change(document: Document) -> bool:
+        def change(document: ThreadDocument) -> bool:
             if not 0 <= index < len(document.turns):
                 return False
             words[:] = [document.turns[index].text]
@@ -381,7 +381,7 @@ class ConversationStore(Conversations):
             folder.form.check()
             yield
 
-    def _rewrite(self, conversation_id: str, change: Callable[[Document], bool]) -> bool:
+    def _rewrite(self, conversation_id: str, change: Callable[[ThreadDocument], bool]) -> bool:
         """Write the thread as `change` makes it, if there is one; whether it changed."""
 
         def attempt() -> bool:

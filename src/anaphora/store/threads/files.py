@@ -35,8 +35,8 @@ from anaphora.store.threads.forms import PLAIN, DecodedThread, Seam, ThreadForm
 from anaphora.store.threads.gojson import (
     REDACTED,
     ZERO_TIME,
-    Document,
     NotAThread,
+    ThreadDocument,
     encode_turn,
     escape,
     latest,
@@ -114,7 +114,7 @@ class Tail:
     count: int
     updated: str
     rest: bytes = b"}"
-    document: Document | None = None
+    document: ThreadDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class ThreadFile:
         except Tampered as error:
             raise NotAThread(error.reason) from error
 
-    def document(self) -> tuple[Document, Identity]:
+    def document(self) -> tuple[ThreadDocument, Identity]:
         """What it has, taken apart, and its identity. Raises as `read` does."""
         decoded, identity = self.read()
         return parse(decoded.data), identity
@@ -161,7 +161,7 @@ class ThreadFile:
         try:
             decoded, identity = self.read()
         except FileNotFoundError:
-            return Tail(NO_FILE, Seam(0), 0, ZERO_TIME, document=Document())
+            return Tail(NO_FILE, Seam(0), 0, ZERO_TIME, document=ThreadDocument())
         document = parse(decoded.data)
         count = len(document.turns)
         seam = decoded.seam_at(document.splice[0]) if document.splice is not None else None
@@ -198,7 +198,7 @@ class ThreadFile:
         identity = self._replace(tail.identity, write, adding=True)
         return Tail(identity, seam, tail.count + len(turns), updated, tail.rest)
 
-    def rewrite(self, document: Document, old: Identity, *, adding: bool = False) -> Tail:
+    def rewrite(self, document: ThreadDocument, old: Identity, *, adding: bool = False) -> Tail:
         """Write the whole document in the place of the file `old`, its turns from `raw_turns`.
 
         `adding` says that it has every turn of the old one. Raises OSError, and FileChanged where

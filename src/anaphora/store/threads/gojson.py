@@ -119,7 +119,7 @@ class NotAThread(ValueError):
 
 
 @dataclass(slots=True)
-class Document:
+class ThreadDocument:
     """A thread file taken apart.
 
     `raw_turns` are the turns as the file has them, `extras` the members Go does not know (key and
@@ -152,14 +152,16 @@ def encode(thread: Thread) -> bytes:
     return b"".join(render(document_of(thread)))
 
 
-def document_of(thread: Thread) -> Document:
+def document_of(thread: Thread) -> ThreadDocument:
     """A thread file that has this thread."""
     turns = list(thread.turns)
     raw_turns = [encode_turn(turn) for turn in turns]
-    return Document(thread.conversation_id, thread.title, turns, raw_turns, thread.updated_text)
+    return ThreadDocument(
+        thread.conversation_id, thread.title, turns, raw_turns, thread.updated_text
+    )
 
 
-def render(document: Document) -> tuple[bytes, bytes]:
+def render(document: ThreadDocument) -> tuple[bytes, bytes]:
     """The document's bytes, in two: up to where the list of turns ends, and from there on."""
     title = f',"title":{escape(document.title)}' if document.title else ""
     head = f'{{"conversation_id":{escape(document.conversation_id)}{title},"turns":'
@@ -240,13 +242,13 @@ _FIELDS = frozenset(("conversation_id", "title", "turns", "updated"))
 _TURN_FIELDS = frozenset(("role", "text", "intent_id", "ts"))
 
 
-def parse(data: bytes) -> Document:
+def parse(data: bytes) -> ThreadDocument:
     """Take a thread file apart. Raises NotAThread for what Go would refuse."""
     # One character for each byte that is not UTF-8, so that places in `text` are places in `data`.
     exact = data.decode("utf-8", "surrogateescape")
     text = exact if exact.isascii() else data.decode("utf-8", "anaphora.go")
     try:
-        return _Reader(text, exact).document()
+        return _JsonWalk(text, exact).document()
     except NotAThread:
         raise
     except RecursionError:
@@ -256,7 +258,7 @@ def parse(data: bytes) -> Document:
 
 
 @dataclass(slots=True)
-class _Member:
+class _JsonMember:
     key: str
     value: Any
     key_start: int
@@ -264,7 +266,7 @@ class _Member:
     end: int
 
 
-class _Reader:
+class _JsonWalk:
     """One walk over the text of a file, noting where things stand."""
 
     def __init__(self, text: str, exact: str) -> None:
@@ -272,8 +274,8 @@ class _Reader:
         self.exact = exact
         self.turn_spans: list[tuple[int, int]] = []
 
-    def document(self) -> Document:
-        document = Document()
+    def document(self) -> ThreadDocument:
+        document = ThreadDocument()
         start = self._skip(0)
         if self.text.startswith("null", start):
             # Go leaves the record as it was: empty.
@@ -283,7 +285,7 @@ class _Reader:
             self.value(start)
             raise NotAThread("it is not a JSON object")
         members = list(self._members(start))
-        assigned: list[_Member] = []
+        assigned: list[_JsonMember] = []
         for member in members:
             name = _field_name(member.key, _FIELDS)
             if name is None:
@@ -295,7 +297,7 @@ class _Reader:
         document.splice = self._splice(members, assigned)
         return document
 
-    def _assign(self, document: Document, name: str, member: _Member) -> None:
+    def _assign(self, document: ThreadDocument, name: str, member: _JsonMember) -> None:
         if name == "turns":
             if not isinstance(member.value, list) or isinstance(member.value, _Object):
                 raise NotAThread('"turns" is not a list')
@@ -308,7 +310,9 @@ class _Reader:
             read_time(member.value)
         setattr(document, name, member.value)
 
-    def _splice(self, members: list[_Member], assigned: list[_Member]) -> tuple[int, int] | None:
+    def _splice(
+        self, members: list[_JsonMember], assigned: list[_JsonMember]
+    ) -> tuple[int, int] | None:
         names = [m.key for m in members if _field_name(m.key, _FIELDS) in {"turns", "updated"}]
         members_by_key = {member.key: member for member in assigned}
         if names != ["turns", "updated"] or len(members_by_key.keys() & set(names)) < 2:
@@ -323,7 +327,7 @@ class _Reader:
             return position
         return len(self.exact[:position].encode("utf-8", "surrogateescape"))
 
-    def _members(self, start: int) -> Iterator[_Member]:
+    def _members(self, start: int) -> Iterator[_JsonMember]:
         position = self._skip(start + 1)
         if self._at(position) == "}":
             return self._end(position + 1)
@@ -338,7 +342,7 @@ class _Reader:
                 value, position = self._turns(value_start)
             else:
                 value, position = self.value(value_start)
-            yield _Member(key, value, key_start, value_start, position)
+            yield _JsonMember(key, value, key_start, value_start, position)
             position = self._skip(position)
             if self._at(position) == "}":
                 return self._end(position + 1)
@@ -417,7 +421,7 @@ def _turn(element: Any) -> Turn:
     )
 
 
-def redact_turn(document: Document, index: int) -> list[int]:
+def redact_turn(document: ThreadDocument, index: int) -> list[int]:
     """Take the words of a turn out of a document; the positions of the turns that changed."""
     words = document.turns[index].text
     elsewhere = len(words.strip()) >= _REDACT_ELSEWHERE and words != REDACTED

@@ -11,14 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from anaphora.store.threads.gojson import Document, nanoseconds
+from anaphora.store.threads.gojson import ThreadDocument, nanoseconds
 from anaphora.values.conversations import Turn
 
 _Key = tuple[str, str, str, int]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def restore_lost(ours: Document, theirs: Document) -> Document | None:
+def restore_lost(ours: ThreadDocument, theirs: ThreadDocument) -> ThreadDocument | None:
     """Our turns, and after them what another program added to an older state of our file.
 
     None where nothing of ours is missing, or it was taken out on purpose: a file that only ends
@@ -41,7 +41,7 @@ def restore_lost(ours: Document, theirs: Document) -> Document | None:
     if {key[0::3] for key in missing} & {their_keys[index][0::3] for index in added}:
         return None
     extra_keys = {key for key, _ in ours.extras}
-    return Document(
+    return ThreadDocument(
         ours.conversation_id or theirs.conversation_id,
         ours.title or theirs.title,
         [*ours.turns, *(theirs.turns[index] for index in added)],

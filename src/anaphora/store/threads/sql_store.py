@@ -35,7 +35,7 @@ from anaphora.store.threads.conversations import (
 )
 from anaphora.store.threads.gojson import (
     ZERO_TIME,
-    Document,
+    ThreadDocument,
     encode,
     encode_turn,
     latest,
@@ -334,7 +334,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
             exists = head is not None and 0 <= index < head.turn_count
             if head is not None and exists:
                 turns = work.turns(conversation_id)
-                document = Document(conversation_id, head.title, turns)
+                document = ThreadDocument(conversation_id, head.title, turns)
                 document.raw_turns = [encode_turn(turn) for turn in turns]
                 positions = redact_turn(document, index)
                 for position in positions:
@@ -510,7 +510,7 @@ class SqlConversationStore(NamespaceReader, Conversations):
         *cells, first, last = row
         head = self._head(tuple(cells))
         updated, count = head.updated_text, head.turn_count
-        document = Document(conversation_id, head.title, updated=updated)
+        document = ThreadDocument(conversation_id, head.title, updated=updated)
         for role, position, text in (("user", head.opening, first), ("", count - 1, last)):
             if text is not None:
                 words = self._open_row("turn", row[0], position=position, text=text)["text"]

@@ -14,7 +14,7 @@ from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit,
 from anaphora.surfaces.cli.sync import begin_syncing
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
-from anaphora.surfaces.setup.files import Change, plan, plan_undo
+from anaphora.surfaces.setup.files import FileChange, plan, plan_undo
 from anaphora.surfaces.setup.program import command_line, program_words
 from anaphora.surfaces.setup.transcripts import WaitingTranscripts, waiting_transcripts
 from anaphora.surfaces.setup.trying import Trial, refuse_dead_server, try_client
@@ -83,7 +83,11 @@ def setup(
 
 
 def _exit_unless_done(
-    changes: Sequence[Change], todo: Sequence[Change], trials: Sequence[Trial], *, unmade: bool
+    changes: Sequence[FileChange],
+    todo: Sequence[FileChange],
+    trials: Sequence[Trial],
+    *,
+    unmade: bool,
 ) -> None:
     """Exit with an error code unless everything was done."""
     refused = [change for change in changes if change.refused]
@@ -155,7 +159,7 @@ def _command(where: Where) -> list[str]:
     return start
 
 
-def _show_changes(changes: list[Change], refused: list[Change]) -> None:
+def _show_changes(changes: list[FileChange], refused: list[FileChange]) -> None:
     out = console()
     if not changes and not refused:
         out.print("nothing to change")

@@ -71,7 +71,7 @@ class Bucket:
         return True
 
 
-class Buckets:
+class CallerBuckets:
     """A bucket for each caller, and one for all together that is `times` as large.
 
     A caller whose own bucket is empty takes nothing from the common one.

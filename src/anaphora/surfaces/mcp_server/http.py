@@ -78,7 +78,7 @@ def run_http(
     """
     import uvicorn
 
-    from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
+    from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
     from anaphora.surfaces.logs import server_logs
 
     if not is_loopback(host) and public is None and not session.memory().tokens.any():
@@ -95,7 +95,7 @@ def run_http(
         access_log=False,
         # Its records go to the handler of `server_logs`.
         log_config=None,
-        **uvicorn_settings(Limits()),
+        **uvicorn_settings(ConnectionLimits()),
     )
     listening = config.bind_socket()
     # uvicorn makes it inheritable for its own worker processes; no child of ours should have it.
@@ -117,7 +117,7 @@ def gated(
     *,
     required: bool,
     public: PublicAddress | None = None,
-) -> Gate:
+) -> TokenGate:
     """The application: the SDK's, behind the gate, with the endpoints of OAuth beside it."""
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -132,12 +132,12 @@ def gated(
             allowed.allowed_origins = [*allowed.allowed_origins, public.origin]
     app = server.streamable_http_app(host=host, transport_security=allowed, **SESSIONS)
     app.add_exception_handler(Exception, _unexpected)
-    return Gate(
+    return TokenGate(
         app, session, own if loopback else None, required=required, here=loopback, public=public
     )
 
 
-class Gate:
+class TokenGate:
     """Admits requests with a token for the namespace, or if none is required."""
 
     def __init__(

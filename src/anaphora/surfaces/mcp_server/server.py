@@ -64,7 +64,7 @@ class Refused(Exception):
         self.code, self.message, self.data = code, message, data
 
 
-class Caller(Protocol):
+class McpCaller(Protocol):
     """The sender of a request, and what the server can ask of it or report to it meanwhile."""
 
     def may(self, right: Right) -> bool:
@@ -88,7 +88,7 @@ class Caller(Protocol):
         ...
 
 
-Handler = Callable[[Caller, Any], Awaitable[Any]]
+Handler = Callable[[McpCaller, Any], Awaitable[Any]]
 
 
 class ToolServer:
@@ -119,12 +119,12 @@ class ToolServer:
             method: _reporting(method, handler) for method, handler in handlers.items()
         }
 
-    async def list_tools(self, caller: Caller, params: object) -> types.ListToolsResult:
+    async def list_tools(self, caller: McpCaller, params: object) -> types.ListToolsResult:
         """List the tools, without touching anything."""
         return types.ListToolsResult(tools=[_tool(spec) for spec in self._tools.values()])
 
     async def call_tool(
-        self, caller: Caller, params: types.CallToolRequestParams
+        self, caller: McpCaller, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Run one tool in a worker thread."""
         spec = self._tools.get(params.name)
@@ -147,7 +147,7 @@ class ToolServer:
             return await workers.do(self._run, spec, params.arguments, folders)
 
     async def _call_reporting_steps(
-        self, caller: Caller, spec: ToolSpec, arguments: dict[str, Any] | None
+        self, caller: McpCaller, spec: ToolSpec, arguments: dict[str, Any] | None
     ) -> types.CallToolResult:
         """A long call that reports its steps to clients that want them."""
         steps: asyncio.Queue[DeepStep | None] = asyncio.Queue()
@@ -227,7 +227,7 @@ class ToolServer:
                 envelope["confidence"] = round(answer.confidence, 6)
         return envelope
 
-    async def _open_folders(self, caller: Caller) -> OpenFolders:
+    async def _open_folders(self, caller: McpCaller) -> OpenFolders:
         """The client's open folders, else the folder that the server was started in."""
         if not caller.may("any_folder"):
             return NOWHERE
@@ -246,14 +246,14 @@ class ToolServer:
         around = None if self._started is None else started_in(self._started, self._home)
         return NOWHERE if around is None else OpenFolders((around,))
 
-    async def list_resources(self, caller: Caller, params: object) -> types.ListResourcesResult:
+    async def list_resources(self, caller: McpCaller, params: object) -> types.ListResourcesResult:
         """List the resources."""
         return types.ListResourcesResult(
             resources=[types.Resource(**resource, mime_type="text/plain") for resource in RESOURCES]
         )
 
     async def list_templates(
-        self, caller: Caller, params: object
+        self, caller: McpCaller, params: object
     ) -> types.ListResourceTemplatesResult:
         """List the resource templates."""
         return types.ListResourceTemplatesResult(
@@ -261,7 +261,7 @@ class ToolServer:
         )
 
     async def read_resource(
-        self, caller: Caller, params: types.ReadResourceRequestParams
+        self, caller: McpCaller, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Read one resource as text."""
         uri = str(params.uri)
@@ -282,7 +282,7 @@ class ToolServer:
             # Raised in a worker thread, a `SystemExit` would end the server.
             raise failed_request("resources/read", error) from error
 
-    async def list_prompts(self, caller: Caller, params: object) -> types.ListPromptsResult:
+    async def list_prompts(self, caller: McpCaller, params: object) -> types.ListPromptsResult:
         """List the prompts."""
         return types.ListPromptsResult(
             prompts=[
@@ -300,7 +300,7 @@ class ToolServer:
         )
 
     async def get_prompt(
-        self, caller: Caller, params: types.GetPromptRequestParams
+        self, caller: McpCaller, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         """Fill in the arguments of a prompt."""
         try:
@@ -331,7 +331,7 @@ def failed_request(method: str, error: BaseException) -> Refused:
 def _reporting(method: str, handler: Handler) -> Handler:
     """Wrap a handler so that its unexpected errors are answered with an incident."""
 
-    async def handle(caller: Caller, params: Any) -> Any:
+    async def handle(caller: McpCaller, params: Any) -> Any:
         try:
             return await handler(caller, params)
         except (Refused, asyncio.CancelledError, *STOPS):

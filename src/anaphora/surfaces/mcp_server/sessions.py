@@ -26,7 +26,7 @@ _log = logging.getLogger("anaphora")
 
 
 @dataclass(slots=True)
-class _Session:
+class _McpSession:
     """A session: its caller, and the number of its requests in progress."""
 
     caller: str
@@ -43,7 +43,7 @@ class FairSessions:
         self._app = app
         self._most = most
         # Ordered by last use, the most recent at the end.
-        self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
+        self._sessions: OrderedDict[bytes, _McpSession] = OrderedDict()
         self._opening: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, caller: str) -> bool:
@@ -62,7 +62,7 @@ class FairSessions:
                 name = _header(message["headers"])
                 if name is not None:
                     opened.append(name)
-                    self._sessions[name] = _Session(caller, 1)
+                    self._sessions[name] = _McpSession(caller, 1)
                     await self._end_surplus(scope)
             await send(message)
 

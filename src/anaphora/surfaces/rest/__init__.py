@@ -83,7 +83,7 @@ def serve(
     """
     _, _, uvicorn = need_server()
     from anaphora.ops.backup.staging import sweep
-    from anaphora.surfaces.connections import Limits, throttled_logs, uvicorn_settings
+    from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
     from anaphora.surfaces.logs import log_start, server_logs
     from anaphora.surfaces.rest.collecting import short_collections
     from anaphora.surfaces.rest.processes import (
@@ -107,7 +107,7 @@ def serve(
     app = create_app(memory, settings=options)
     handed = None if descriptor is None else HandedConnections.through(descriptor)
     siblings = Siblings(command, options.own) if first and processes > 1 else None
-    limits = Limits(options.connections, options.head_seconds, options.body_seconds)
+    limits = ConnectionLimits(options.connections, options.head_seconds, options.body_seconds)
     config = uvicorn.Config(
         app,
         host=host.strip("[]"),

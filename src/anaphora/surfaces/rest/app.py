@@ -34,7 +34,7 @@ from anaphora.surfaces.rest import (
 )
 from anaphora.surfaces.rest.auth import is_page
 from anaphora.surfaces.rest.calls import Service
-from anaphora.surfaces.rest.gate import Gate
+from anaphora.surfaces.rest.gate import RequestGate
 from anaphora.surfaces.rest.openapi import document
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.wire import dumps
@@ -78,7 +78,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         app.router.routes.extend(router.routes)
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
-    app.add_middleware(Gate, service=service)
+    app.add_middleware(RequestGate, service=service)
     app.add_middleware(metrics.MetricsMiddleware, metrics=figures, service=service)
     if options.page is not None and options.page.is_dir():
         app.mount("/", _PageFiles(directory=options.page, html=True), name="page")

@@ -21,7 +21,7 @@ from anaphora.errors import InvalidInput
 from anaphora.store.threads.ids import check_id
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import OWN, bearer, is_own
-from anaphora.surfaces.rest.calls import Caller
+from anaphora.surfaces.rest.calls import RestCaller
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
 
@@ -84,7 +84,7 @@ class Authenticator:
             raise Problem(401, "token", "the token is unknown, revoked or expired", _CHALLENGE)
         return token
 
-    def caller(self, token: Token | None, method: str, path: str, headers: Headers) -> Caller:
+    def caller(self, token: Token | None, method: str, path: str, headers: Headers) -> RestCaller:
         """The caller, if the token gives access to the namespace that the request names."""
         open_to_all = path == LIVE or is_page(method, path)
         if token is None and self._options.require_token and not open_to_all:
@@ -98,7 +98,7 @@ class Authenticator:
             namespace = standing_form(namespace, token.opens)
         if token is not None and not token.opens(namespace):
             raise Problem(403, "namespace", "this token has no access to that namespace")
-        return Caller(namespace, token)
+        return RestCaller(namespace, token)
 
     def _is_ours(self, name: str) -> bool:
         if name in self._options.names:

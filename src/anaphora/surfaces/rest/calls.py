@@ -74,7 +74,7 @@ ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class RestCaller:
     """The namespace that a request names, and the token that it came with."""
 
     namespace: str
@@ -145,9 +145,9 @@ def service_of(request: Request) -> Service:
     return service
 
 
-def caller_of(request: Request) -> Caller:
+def caller_of(request: Request) -> RestCaller:
     """The authenticated caller of a request."""
-    caller: Caller = request.scope["anaphora.caller"]
+    caller: RestCaller = request.scope["anaphora.caller"]
     return caller
 
 

@@ -9,7 +9,7 @@ from fastapi import Request
 
 from anaphora.api.memory import Memory
 from anaphora.surfaces.access import may
-from anaphora.surfaces.rest.calls import Caller, caller_of, service_of
+from anaphora.surfaces.rest.calls import RestCaller, caller_of, service_of
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
@@ -107,7 +107,7 @@ def write_diary(memory: Memory, body: NewDiaryEntry) -> Any:
     return memory.write_diary(**body.given())
 
 
-def _folder(root: str, caller: Caller, options: ServerOptions) -> Path:
+def _folder(root: str, caller: RestCaller, options: ServerOptions) -> Path:
     """The folder, if this caller may index it.
 
     An indexed folder can be recalled: a caller must not get at the server's whole disk, such as

@@ -42,7 +42,7 @@ _IMPORT: Final = "/v1/import"
 
 
 @dataclass(slots=True)
-class Buckets:
+class TokenBuckets:
     """A token bucket for each key: `rate` per second on average, `burst` at once. Rate 0: no limit.
 
     The least recently used keys are dropped first; their buckets are full by then.
@@ -153,14 +153,16 @@ _WITH_BODY: Final = frozenset({"POST", "PATCH", "PUT"})
 _TAKEN, _TAKEN_SECONDS = 16 * 1024 * 1024, 5.0
 
 
-class Gate:
+class RequestGate:
     """Middleware around everything but the metrics."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._options = service.options
         self._auth = Authenticator(service.tokens, service.options)
-        self._buckets = Buckets(service.options.rate, service.options.burst, service.options.clock)
+        self._buckets = TokenBuckets(
+            service.options.rate, service.options.burst, service.options.clock
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or the lifespan of the server."""

@@ -23,7 +23,7 @@ HOOK_TIMEOUT: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SettingsEntry:
     """A value that belongs into one file: under `keys`, in the client's own `form`.
 
     `form` is "json" or "toml"; with "text" the value is the whole file, and there are no keys. With
@@ -40,7 +40,7 @@ class Entry:
     given: bool = False
 
 
-Build = Callable[[ClientFolders, Sequence[str]], tuple[Entry, ...]]
+Build = Callable[[ClientFolders, Sequence[str]], tuple[SettingsEntry, ...]]
 
 
 def _stdio(command: Sequence[str], *, typed: bool = False) -> dict[str, Any]:
@@ -50,14 +50,14 @@ def _stdio(command: Sequence[str], *, typed: bool = False) -> dict[str, Any]:
 
 def _hooks(
     client: str, path: Path, command: Sequence[str], *, milliseconds: bool = False
-) -> tuple[Entry, ...]:
+) -> tuple[SettingsEntry, ...]:
     """A hook for each event of a client, in the form that Claude Code introduced."""
     run = command_line([*command, "hook", client])
     timeout = HOOK_TIMEOUT * (1000 if milliseconds else 1)
     named = {"name": NAME} if milliseconds else {}
     hook = {**named, "type": "command", "command": run, "timeout": timeout}
     return tuple(
-        Entry(path, "json", ("hooks", event), {"hooks": [hook]}, member_of=f"hook {client}")
+        SettingsEntry(path, "json", ("hooks", event), {"hooks": [hook]}, member_of=f"hook {client}")
         for event in PROTOCOLS[client].events
     )
 
@@ -67,74 +67,78 @@ def skill_text() -> str:
     return Path(__file__).with_name("SKILL.md").read_text("utf-8")
 
 
-def _skill(folder: Path) -> Entry:
+def _skill(folder: Path) -> SettingsEntry:
     """The skill in a client's folder: most clients read `skills/NAME/SKILL.md` there."""
-    return Entry(folder / "skills" / SKILL / "SKILL.md", "text", (), skill_text())
+    return SettingsEntry(folder / "skills" / SKILL / "SKILL.md", "text", (), skill_text())
 
 
-def _claude_code(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+def _claude_code(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
     server = _stdio(command, typed=True)
     return (
-        Entry(folders.claude_servers, "json", ("mcpServers", NAME), server),
+        SettingsEntry(folders.claude_servers, "json", ("mcpServers", NAME), server),
         *_hooks("claude-code", folders.claude / "settings.json", command),
         _skill(folders.claude),
     )
 
 
-def _codex(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+def _codex(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
     return (
-        Entry(folders.codex / "config.toml", "toml", ("mcp_servers", NAME), _stdio(command)),
+        SettingsEntry(
+            folders.codex / "config.toml", "toml", ("mcp_servers", NAME), _stdio(command)
+        ),
         *_hooks("codex", folders.codex / "hooks.json", command),
         _skill(folders.codex),
     )
 
 
-def _gemini(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+def _gemini(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
     settings = folders.user / ".gemini" / "settings.json"
     return (
-        Entry(settings, "json", ("mcpServers", NAME), _stdio(command)),
+        SettingsEntry(settings, "json", ("mcpServers", NAME), _stdio(command)),
         *_hooks("gemini", settings, command, milliseconds=True),
         _skill(settings.parent),
     )
 
 
-def _cursor(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+def _cursor(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
     hooks = folders.user / ".cursor" / "hooks.json"
     run = {"command": command_line([*command, "hook", "cursor"])}
     return (
-        Entry(folders.user / ".cursor" / "mcp.json", "json", ("mcpServers", NAME), _stdio(command)),
-        Entry(hooks, "json", ("version",), 1, given=True),
+        SettingsEntry(
+            folders.user / ".cursor" / "mcp.json", "json", ("mcpServers", NAME), _stdio(command)
+        ),
+        SettingsEntry(hooks, "json", ("version",), 1, given=True),
         *(
-            Entry(hooks, "json", ("hooks", event), run, member_of="hook cursor")
+            SettingsEntry(hooks, "json", ("hooks", event), run, member_of="hook cursor")
             for event in PROTOCOLS["cursor"].events
         ),
         _skill(hooks.parent),
     )
 
 
-def _vscode(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+def _vscode(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
     copilot = folders.user / ".copilot"
     run = command_line([*command, "hook", "vscode"])
     hook = {"type": "command", "command": run, "timeout": HOOK_TIMEOUT}
     hooks = copilot / "hooks" / f"{NAME}.json"
     return (
-        Entry(
+        SettingsEntry(
             folders.applications / "Code" / "User" / "mcp.json",
             "json",
             ("servers", NAME),
             _stdio(command, typed=True),
         ),
         *(
-            Entry(hooks, "json", ("hooks", event), hook, member_of="hook vscode")
+            SettingsEntry(hooks, "json", ("hooks", event), hook, member_of="hook vscode")
             for event in PROTOCOLS["vscode"].events
         ),
         _skill(copilot),
     )
 
 
-def _claude_desktop(folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+def _claude_desktop(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
     path = folders.applications / "Claude" / "claude_desktop_config.json"
-    return (Entry(path, "json", ("mcpServers", NAME), _stdio(command)),)
+    return (SettingsEntry(path, "json", ("mcpServers", NAME), _stdio(command)),)
 
 
 CLIENTS: Final[Mapping[str, Build]] = {
@@ -177,7 +181,9 @@ ABILITIES: Final[Mapping[str, str]] = {
 """What each client does automatically once it is set up, and what not."""
 
 
-def entries(client: str, folders: ClientFolders, command: Sequence[str]) -> tuple[Entry, ...]:
+def entries(
+    client: str, folders: ClientFolders, command: Sequence[str]
+) -> tuple[SettingsEntry, ...]:
     """The entries for `client`; `command` starts Anaphora. `InvalidInput` for an unknown client."""
     build = CLIENTS.get(client)
     if build is None:

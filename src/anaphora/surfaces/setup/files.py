@@ -33,7 +33,7 @@ from anaphora.store.disk import (
     translate,
 )
 from anaphora.surfaces.setup import jsonc
-from anaphora.surfaces.setup.clients import SKILL, Entry
+from anaphora.surfaces.setup.clients import SKILL, SettingsEntry
 
 TEXT: Final = "text"
 
@@ -55,14 +55,14 @@ def read_document(form: str, path: Path, content: bytes) -> dict[str, Any]:
     return document
 
 
-def with_entry(entry: Entry, content: bytes) -> bytes:
+def with_entry(entry: SettingsEntry, content: bytes) -> bytes:
     """The file with the entry; the same bytes if it is there already."""
     if entry.form == TEXT:
         return str(entry.value).encode()
     return _edited(entry, content, _put, _with_table)
 
 
-def without_entry(entry: Entry, content: bytes) -> bytes:
+def without_entry(entry: SettingsEntry, content: bytes) -> bytes:
     """The file without the entry, and without containers that become empty.
 
     A text is removed only if it is the skill, of any version, by the name in it.
@@ -73,10 +73,10 @@ def without_entry(entry: Entry, content: bytes) -> bytes:
 
 
 def _edited(
-    entry: Entry,
+    entry: SettingsEntry,
     content: bytes,
-    change: Callable[[Entry, Mapping[str, Any]], dict[str, Any]],
-    change_table: Callable[[Entry, str], str],
+    change: Callable[[SettingsEntry, Mapping[str, Any]], dict[str, Any]],
+    change_table: Callable[[SettingsEntry, str], str],
 ) -> bytes:
     before = read_document(entry.form, entry.path, content)
     after = change(entry, before)
@@ -95,7 +95,7 @@ def _edited(
     return edited.encode()
 
 
-def snippet(entries: Sequence[Entry]) -> str:
+def snippet(entries: Sequence[SettingsEntry]) -> str:
     """All entries of one file in its form, for adding them by hand."""
     if entries[0].form == TEXT:
         return str(entries[0].value)
@@ -115,7 +115,7 @@ def _is_plain(text: str) -> bool:
     return True
 
 
-def _put(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
+def _put(entry: SettingsEntry, whole: Mapping[str, Any]) -> dict[str, Any]:
     after = copy.deepcopy(dict(whole))
     parent = after
     for key in entry.keys[:-1]:
@@ -141,7 +141,7 @@ def _put(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
     return after
 
 
-def _taken(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
+def _taken(entry: SettingsEntry, whole: Mapping[str, Any]) -> dict[str, Any]:
     after = copy.deepcopy(dict(whole))
     if entry.given:
         return after
@@ -168,12 +168,12 @@ def _taken(entry: Entry, whole: Mapping[str, Any]) -> dict[str, Any]:
     return after
 
 
-def _is_mine(entry: Entry, member: object) -> bool:
+def _is_mine(entry: SettingsEntry, member: object) -> bool:
     return entry.member_of is not None and entry.member_of in json.dumps(member)
 
 
 def _json_like(
-    entry: Entry, before: Mapping[str, Any], after: Mapping[str, Any], content: bytes
+    entry: SettingsEntry, before: Mapping[str, Any], after: Mapping[str, Any], content: bytes
 ) -> bytes:
     """JSON in the style of the original: indentation, final newline, byte order mark.
 
@@ -197,7 +197,9 @@ def _json_like(
     return mark + edited.encode()
 
 
-def _changed(entry: Entry, before: Mapping[str, Any], after: Mapping[str, Any], text: str) -> str:
+def _changed(
+    entry: SettingsEntry, before: Mapping[str, Any], after: Mapping[str, Any], text: str
+) -> str:
     """The text with the entry added or removed at its own position."""
     keys = entry.keys
     old, new = _under(before, keys), _under(after, keys)
@@ -220,7 +222,7 @@ def _under(inner: Any, keys: Sequence[str]) -> Any:
     return inner
 
 
-def _table(entry: Entry) -> str:
+def _table(entry: SettingsEntry) -> str:
     lines = [f"[{'.'.join(entry.keys)}]"]
     for key, content in entry.value.items():
         # A JSON string or list of strings is also valid TOML.
@@ -228,14 +230,14 @@ def _table(entry: Entry) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _with_table(entry: Entry, text: str) -> str:
+def _with_table(entry: SettingsEntry, text: str) -> str:
     remainder = _without_table(entry, text)
     if remainder and not remainder.endswith("\n"):
         remainder += "\n"
     return remainder + ("\n" if remainder else "") + _table(entry)
 
 
-def _without_table(entry: Entry, text: str) -> str:
+def _without_table(entry: SettingsEntry, text: str) -> str:
     name = r"\s*\.\s*".join(f'"?{re.escape(key)}"?' for key in entry.keys)
     # The table and its subtables, up to the next foreign table.
     pattern = rf"^[ \t]*\[\s*{name}\s*(?:\.[^\]\n]*)?\][^\n]*(?:\n(?![ \t]*\[)[^\n]*)*\n?"
@@ -252,7 +254,7 @@ BACKUP = ".before-anaphora"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file with its bytes before (None: it does not exist) and after (None: it is deleted).
 
     `refused` says why a file stays unchanged, and `by_hand` what to add to it then (or, when a
@@ -320,27 +322,27 @@ class Change:
             raise translate(error, "write", self.path) from error
 
 
-def plan(entries: Iterable[Entry]) -> tuple[Change, ...]:
+def plan(entries: Iterable[SettingsEntry]) -> tuple[FileChange, ...]:
     """The changes that add the entries, one per file. A refused one does not stop the others."""
     return tuple(
         _planned(path, entries_, undo=False) for path, entries_ in _by_file(entries).items()
     )
 
 
-def plan_undo(entries: Sequence[Entry]) -> tuple[Change, ...]:
+def plan_undo(entries: Sequence[SettingsEntry]) -> tuple[FileChange, ...]:
     """The changes that remove the entries from the files that exist."""
     changes = (_planned(path, entries_, undo=True) for path, entries_ in _by_file(entries).items())
     return tuple(change for change in changes if change.before is not None)
 
 
-def _by_file(entries: Iterable[Entry]) -> dict[Path, list[Entry]]:
-    entries_by_path: dict[Path, list[Entry]] = {}
+def _by_file(entries: Iterable[SettingsEntry]) -> dict[Path, list[SettingsEntry]]:
+    entries_by_path: dict[Path, list[SettingsEntry]] = {}
     for entry in entries:
         entries_by_path.setdefault(entry.path, []).append(entry)
     return entries_by_path
 
 
-def _planned(path: Path, mine: Sequence[Entry], *, undo: bool) -> Change:
+def _planned(path: Path, mine: Sequence[SettingsEntry], *, undo: bool) -> FileChange:
     before = _content(path)
     after: bytes | None = before or b""
     try:
@@ -348,11 +350,11 @@ def _planned(path: Path, mine: Sequence[Entry], *, undo: bool) -> Change:
             after = (without_entry if undo else with_entry)(entry, after or b"")
         after = _as_it_was(path, mine, after or b"") if undo else after
     except InvalidInput as error:
-        return Change(path, before, before, undo, refused=error.reason, by_hand=snippet(mine))
-    return Change(path, before, after, undo)
+        return FileChange(path, before, before, undo, refused=error.reason, by_hand=snippet(mine))
+    return FileChange(path, before, after, undo)
 
 
-def _as_it_was(path: Path, entries: Sequence[Entry], after: bytes) -> bytes | None:
+def _as_it_was(path: Path, entries: Sequence[SettingsEntry], after: bytes) -> bytes | None:
     """The original bytes if the rest is unchanged; None if there was no file."""
     form = entries[0].form
     backup = _content(_backup(path))

@@ -20,25 +20,25 @@ _DEEPEST: Final = 200
 
 
 @dataclass(slots=True)
-class Node:
+class JsonNode:
     """A value and its position: `text[start:end]`. Members of an object have keys, items of an
     array have none; `begin` is the start of the member, including its key."""
 
     start: int
     end: int = 0
     value: Any = None
-    items: list[Node] = field(default_factory=list)
+    items: list[JsonNode] = field(default_factory=list)
     key: str = ""
     begin: int = 0
 
-    def member(self, key: str) -> Node | None:
+    def member(self, key: str) -> JsonNode | None:
         """The member with this key; of several, the last one."""
         return next((child for child in reversed(self.items) if child.key == key), None)
 
 
-def tree(text: str) -> Node:
+def tree(text: str) -> JsonNode:
     """Parse a whole text. Raises ValueError if it is no JSON even with these extensions."""
-    reader = _Reader(text)
+    reader = _JsoncReader(text)
     node = reader.value(_skip(text, 0), 0)
     if _skip(text, node.end) != len(text):
         raise ValueError(f"there is more than one value, at character {node.end}")
@@ -90,7 +90,7 @@ def take(text: str, keys: Sequence[str], item: int | None = None) -> str:
     return text[:start] + text[end:]
 
 
-def _at(text: str, keys: Sequence[str]) -> Node:
+def _at(text: str, keys: Sequence[str]) -> JsonNode:
     node = tree(text)
     for key in keys:
         member = node.member(key)
@@ -100,7 +100,7 @@ def _at(text: str, keys: Sequence[str]) -> Node:
     return node
 
 
-def _inserted(text: str, parent: Node, head: str, value: Any, depth: int) -> str:
+def _inserted(text: str, parent: JsonNode, head: str, value: Any, depth: int) -> str:
     """The text with a new last member or item of `parent`."""
     unit, newline = _indentation(text), "\r\n" if "\r\n" in text else "\n"
     rendered = head + _shown(text, value, depth)
@@ -134,11 +134,11 @@ def _skip(text: str, at: int) -> int:
     return at if match is None else match.end()
 
 
-class _Reader:
+class _JsoncReader:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def value(self, at: int, depth: int) -> Node:
+    def value(self, at: int, depth: int) -> JsonNode:
         """Parse the value at `at`."""
         if depth > _DEEPEST:
             raise ValueError("it is nested too deeply")
@@ -149,11 +149,11 @@ class _Reader:
         match = _STRING.match(text, at) or _WORD.match(text, at)
         if match is None:
             raise ValueError(f"expected a value at character {at}")
-        return Node(at, match.end(), json.loads(match[0]), begin=at)
+        return JsonNode(at, match.end(), json.loads(match[0]), begin=at)
 
-    def _group(self, at: int, depth: int, closing: str) -> Node:
+    def _group(self, at: int, depth: int, closing: str) -> JsonNode:
         text, named = self._text, closing == "}"
-        node = Node(at, begin=at, value={} if named else [])
+        node = JsonNode(at, begin=at, value={} if named else [])
         position = _skip(text, at + 1)
         while text[position : position + 1] != closing:
             begin, key = position, ""

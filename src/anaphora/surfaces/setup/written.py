@@ -10,7 +10,7 @@ from typing import Any, Final
 from anaphora.core.config import ClientFolders
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.store.disk import translate
-from anaphora.surfaces.setup.clients import CLIENTS, Entry, entries
+from anaphora.surfaces.setup.clients import CLIENTS, SettingsEntry, entries
 from anaphora.surfaces.setup.files import read_document
 
 _ANY_COMMAND: Final = ("anaphora",)
@@ -78,7 +78,7 @@ def _is_set_up(client: str, folders: ClientFolders) -> bool:
         return False
 
 
-def _value_under(entry: Entry) -> Any:
+def _value_under(entry: SettingsEntry) -> Any:
     try:
         content = entry.path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -91,7 +91,7 @@ def _value_under(entry: Entry) -> Any:
     return document
 
 
-def _hook_line(entry: Entry, members: Any) -> str | None:
+def _hook_line(entry: SettingsEntry, members: Any) -> str | None:
     """The shell line of Anaphora's member, or None."""
     for member in members if isinstance(members, list) else ():
         groups = member.get("hooks", [member]) if isinstance(member, Mapping) else ()
@@ -102,7 +102,7 @@ def _hook_line(entry: Entry, members: Any) -> str | None:
     return None
 
 
-def _server(entry: Entry, value: Any) -> WrittenServer:
+def _server(entry: SettingsEntry, value: Any) -> WrittenServer:
     where = f"{entry.path}: {'.'.join(entry.keys)}"
     if not isinstance(value, Mapping):
         raise InvalidInput(where, value, "expected an object with a command")

@@ -31,7 +31,7 @@ from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.logs import SERVER
-from anaphora.surfaces.mcp_server.callers import Buckets, peer_of
+from anaphora.surfaces.mcp_server.callers import CallerBuckets, peer_of
 from anaphora.surfaces.mcp_server.oauth.address import PATH, SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.oauth.consent import Consents, PendingRequest, is_code
 from anaphora.surfaces.mcp_server.oauth.page import consent_page, message_page
@@ -65,9 +65,9 @@ class AuthorizationServer:
         self._workers = workers
         self._consents = Consents(clock)
         self.provider = Provider(memory, workers, address, self._consents, told)
-        self._registrations = Buckets(_RATE, _BURST, _TIMES, clock)
-        self._unknown = Buckets(_RATE, _BURST, _TIMES, clock)
-        self._requests = Buckets(_RATE, _BURST, _TIMES, clock)
+        self._registrations = CallerBuckets(_RATE, _BURST, _TIMES, clock)
+        self._unknown = CallerBuckets(_RATE, _BURST, _TIMES, clock)
+        self._requests = CallerBuckets(_RATE, _BURST, _TIMES, clock)
         self._authorize = AuthorizationHandler(self.provider)
         self._authenticator = ClientAuthenticator(self.provider)
         self._token = TokenHandler(self.provider, self._authenticator)
