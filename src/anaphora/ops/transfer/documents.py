@@ -25,7 +25,7 @@ from anaphora.ops.transfer.lines import (
     present,
     string,
 )
-from anaphora.ops.transfer.reading import LineReader, Outcome, LoadTarget
+from anaphora.ops.transfer.reading import LineReader, LoadTarget, Outcome
 from anaphora.store.documents import PIECE, DocumentTransaction, rows_of, same_document, section_id
 from anaphora.store.maintenance import kinds_of
 from anaphora.store.records.rows import DOCUMENT, RecordEvent

@@ -37,7 +37,7 @@ from anaphora.ops.transfer.lines import (
     string,
     texts_in,
 )
-from anaphora.ops.transfer.reading import BatchReader, Outcome, LoadTarget
+from anaphora.ops.transfer.reading import BatchReader, LoadTarget, Outcome
 from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
 from anaphora.store.namespace import STEP
