@@ -2,8 +2,8 @@
 
 A matcher gets the words of a question and an index into them and returns a `TimeMatch` (the naive
 span, and the index after it) or None. A word that is more often something else (may, march, fall,
-Sun, June as a name) needs a sign that a time is meant: a preposition, a day or a year. Weeks begin on
-Monday. "last week" is the calendar's, "the past week" and "in the last week" go from this day a
+Sun, June as a name) needs a sign that a time is meant: a preposition, a day or a year. Weeks begin
+on Monday. "last week" is the calendar's, "the past week" and "in the last week" go from this day a
 week ago to the end of today. "Two weeks ago" is that day and half a week to either side, because
 that is how exactly people count. A date that does not exist raises ValueError.
 """
