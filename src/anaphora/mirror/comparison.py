@@ -103,7 +103,7 @@ class Comparison:
         self._names: dict[str, str] = {}
         self._related: Mapping[str, tuple[str, ...]] = {}
         self._here: Mapping[str, HomePage] = {}
-        self._pairs: dict[str, Pair] = {one.file: one for one in ledger.pairs}
+        self._pairs: dict[str, Pair] = {pair.file: pair for pair in ledger.pairs}
 
     def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
         """Compare, and make alike unless `dry_run`. Raises MirrorError, StoreError."""
@@ -128,14 +128,21 @@ class Comparison:
             report = self._report.value()
             # What was changed in the home here is looked at once more: it may have been redacted.
             done = not (report.waiting or report.edited or report.added or report.conflicts)
-            left = {file: files[file] for file in self._report.problems if file in files}
+            problem_stamps = {file: files[file] for file in self._report.problems if file in files}
             self.ledger = replace(
                 self.ledger,
                 pairs=tuple(self._pairs.values()),
                 version=version if done else -1,
                 problems=report.problems,
                 planned=(),
-                seen=dict(sorted(({f: p.stamp for f, p in self._pairs.items()} | left).items())),
+                seen=dict(
+                    sorted(
+                        (
+                            {file: pair.stamp for file, pair in self._pairs.items()}
+                            | problem_stamps
+                        ).items()
+                    )
+                ),
             )
         return report
 
@@ -158,18 +165,18 @@ class Comparison:
 
     def _without_secrets(self, files: dict[str, Stamp], *, dry_run: bool) -> dict[str, Stamp]:
         """The files once those whose names contain a secret have other names."""
-        taken = {key_of(file) for file in files}
+        keys = {key_of(file) for file in files}
         for file in [file for file in files if redact_path(file).kinds]:
             if dry_run or self._is_left(file):
                 self._report.trouble(file, "its name contains a secret: it will be renamed")
                 continue
-            new = clean_file(redact_path(file).text, taken)
+            new = clean_file(redact_path(file).text, keys)
             try:
                 self._folder.rename(file, new, files[file])
             except OSError as error:
                 self._report.trouble(file, f"its name contains a secret ({error.strerror})")
                 continue
-            taken.add(key_of(new))
+            keys.add(key_of(new))
             files = {new if name == file else name: stamp for name, stamp in files.items()}
             if (pair := self._pairs.pop(file, None)) is not None:
                 self._pairs[new] = replace(pair, file=new)
@@ -200,22 +207,22 @@ class Comparison:
 
     def _read(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
         """What the changed files say; None for one that was emptied. Others are noted."""
-        found: dict[str, ReadFile | None] = {}
+        read_files: dict[str, ReadFile | None] = {}
         for file, stamp in files.items():
             if stamp == self._stamp(file) or self._is_left(file):
                 continue
             try:
-                found[file] = self._folder.read(file)
+                read_files[file] = self._folder.read(file)
             except EmptyPage as error:
                 if file in self._pairs:
-                    found[file] = None
+                    read_files[file] = None
                 else:
                     self._report.trouble(file, str(error))
             except (FileChanged, FileNotFoundError):
                 self._report.note("waiting", file)
             except (ValueError, OSError) as error:
                 self._report.trouble(file, str(error))
-        return found
+        return read_files
 
     def _is_left(self, file: str) -> bool:
         """Whether a file is left as it is this time."""
@@ -229,24 +236,24 @@ class Comparison:
         self._here = pages
         read = self._read(files)
         tasks = self._of_pages_with_ids(files, read, pages)
-        known = {task.home.id for task in tasks if task.home is not None}
+        known_ids = {task.home.id for task in tasks if task.home is not None}
         for file, pair in self._pairs.items():
             if self._is_left(file):
-                known.add(self._present(pair.id, pages) or "")
+                known_ids.add(self._present(pair.id, pages) or "")
                 continue
-            there = self._present(pair.id, pages)
-            home = None if there is None or there in known else pages[there]
-            known |= {there} if there is not None else set()
+            page_id = self._present(pair.id, pages)
+            home = None if page_id is None or page_id in known_ids else pages[page_id]
+            known_ids |= {page_id} if page_id is not None else set()
             task = _Task(file, pair, home, read.get(file), files.get(file))
             tasks.append(task)
             task.decision = self._decided(task, pair, files, read)
         named = {task.file for task in tasks}
         tasks += self._of_new_files(files, read, named)
-        taken = {key_of(file) for file in (*files, *self._pairs)}
+        file_keys = {key_of(file) for file in (*files, *self._pairs)}
         for page in pages.values():
-            if page.id not in known:
-                file = file_of(page, taken)
-                taken.add(key_of(file))
+            if page.id not in known_ids:
+                file = file_of(page, file_keys)
+                file_keys.add(key_of(file))
                 tasks.append(_Task(file, None, page, None, None, "write"))
         return tasks
 
@@ -258,14 +265,14 @@ class Comparison:
         read: Mapping[str, ReadFile | None],
     ) -> Decision:
         """What to do with a page whose file was known before."""
-        file, said = pair.file, task.said
-        if file in read and said is None:
+        file, content = pair.file, task.said
+        if file in read and content is None:
             return "remove" if task.home is None else "write"
         present = file in files
-        digest = (said.digest if said is not None else pair.digest) if present else None
+        digest = (content.digest if content is not None else pair.digest) if present else None
         decision = decide(pair.digest, _digest(task.home), digest)
         # Other words are news; what was forgotten for good is none with other tags.
-        is_edited = said is not None and pair.words and said.words != pair.words
+        is_edited = content is not None and pair.words and content.words != pair.words
         if decision == "add" and self._names_forgotten(task.read) and not is_edited:
             return "remove"
         return decision
@@ -278,17 +285,17 @@ class Comparison:
     ) -> Iterator[_Task]:
         """Files of no page: news, unless they name what was forgotten for good."""
         left_before = self.ledger.seen.keys() - self._pairs.keys()
-        for file, one in read.items():
-            if one is None or file in named or self._is_left(file):
+        for file, read_file in read.items():
+            if read_file is None or file in named or self._is_left(file):
                 continue
-            if not self._names_forgotten(one):
-                yield _Task(file, None, None, one, files[file], "add")
+            if not self._names_forgotten(read_file):
+                yield _Task(file, None, None, read_file, files[file], "add")
             elif file in left_before:
                 # A copy of the page: its words may be others.
                 reason = "it has the id of something that was forgotten for good: take the id out"
                 self._report.trouble(file, f"{reason} to keep it")
             else:
-                yield _Task(file, None, None, one, files[file], "remove")
+                yield _Task(file, None, None, read_file, files[file], "remove")
 
     def _of_pages_with_ids(
         self,
@@ -299,19 +306,19 @@ class Comparison:
         """Files that are new in their place and have an id: moved ones, copies, known ones."""
         tasks = []
         holders = {self._present(pair.id, pages): pair for pair in self._pairs.values()}
-        for file, one in read.items():
-            there = None if one is None else self._named(one, pages)
-            if one is None or there is None:
+        for file, read_file in read.items():
+            page_id = None if read_file is None else self._named(read_file, pages)
+            if read_file is None or page_id is None:
                 continue
-            holder = holders.get(there)
+            holder = holders.get(page_id)
             if holder is not None and holder.file == file:
                 continue
             if holder is None and file not in self._pairs:
-                task = _Task(file, None, pages[there], one, files[file])
+                task = _Task(file, None, pages[page_id], read_file, files[file])
                 assert task.said is not None
-                task.decision = decide(None, pages[there].said.digest, task.said.digest)
+                task.decision = decide(None, pages[page_id].said.digest, task.said.digest)
                 tasks.append(task)
-                holders[there] = Pair(file, there, "", files[file])
+                holders[page_id] = Pair(file, page_id, "", files[file])
             elif holder is None or holder.file in files or file in self._pairs:
                 of = "another page" if holder is None else holder.file
                 reason = f"it has the id of {of}: take the id out to keep it as well"
@@ -319,36 +326,36 @@ class Comparison:
             else:
                 # It was moved: the page is the same.
                 del self._pairs[holder.file]
-                self._pairs[file] = holders[there] = replace(holder, file=file)
+                self._pairs[file] = holders[page_id] = replace(holder, file=file)
         return tasks
 
-    def _names_forgotten(self, one: ReadFile | None) -> bool:
+    def _names_forgotten(self, read_file: ReadFile | None) -> bool:
         """Whether a file names, by its id, something that was forgotten for good."""
-        return one is not None and one.page.id in self._pages.forgotten()
+        return read_file is not None and read_file.page.id in self._pages.forgotten()
 
-    def _named(self, one: ReadFile, pages: Mapping[str, HomePage]) -> str | None:
+    def _named(self, read_file: ReadFile, pages: Mapping[str, HomePage]) -> str | None:
         """The id of the page that a file names by its id, None where the home has none."""
-        return None if one.page.id is None else self._present(one.page.id, pages)
+        return None if read_file.page.id is None else self._present(read_file.page.id, pages)
 
     @cached_property
     def _told(self) -> dict[tuple[str | None, str], str]:
         """Ids by path and digest: what the home says already, if a comparison was interrupted."""
-        found: dict[tuple[str | None, str], str] = {}
+        ids: dict[tuple[str | None, str], str] = {}
         for page in self._here.values():
-            found.setdefault((page.path, page.said.digest), page.id)
-        return found
+            ids.setdefault((page.path, page.said.digest), page.id)
+        return ids
 
     def _present(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
         """The id under which the home has a page now, None where it has none."""
-        found = record_id if record_id in pages else self._pages.present(record_id)
-        return found if found in pages else None
+        page_id = record_id if record_id in pages else self._pages.present(record_id)
+        return page_id if page_id in pages else None
 
     def _refuse_mass_deletion(self, tasks: list[_Task], *, accept_deletions: bool) -> None:
-        gone = sum(task.decision == "hide" for task in tasks)
-        if accept_deletions or gone <= max(_FEW, len(self._pairs) // 2):
+        missing = sum(task.decision == "hide" for task in tasks)
+        if accept_deletions or missing <= max(_FEW, len(self._pairs) // 2):
             return
         reason = (
-            f"{gone} of {len(self._pairs)} files are gone at once; put them back, or run "
+            f"{missing} of {len(self._pairs)} files are gone at once; put them back, or run "
             "`anaphora mirror now --accept-deletions` to forget what they said"
         )
         raise MirrorError(str(self.ledger.folder), reason, lasting=True)
@@ -365,7 +372,9 @@ class Comparison:
 
     def _carry_out(self, tasks: list[_Task]) -> None:
         self._names = {task.home.id: task.file for task in tasks if task.home is not None}
-        writing = [one.home.id for one in tasks if one.home is not None and one.decision == "write"]
+        writing = [
+            task.home.id for task in tasks if task.home is not None and task.decision == "write"
+        ]
         self._related = self._pages.related(writing)
         doing = [task for task in tasks if task.decision != "same"]
         self._plan(tasks)
@@ -423,8 +432,8 @@ class Comparison:
         assert task.said is not None
         kind = kind_of(task.file)
         path = None if kind == "note" else task.read.page.path or path_of(task.file)
-        there = self._told.get((path, task.said.digest))
-        record_id = there or self._pages.add(kind, path, task.said, task.file)
+        existing = self._told.get((path, task.said.digest))
+        record_id = existing or self._pages.add(kind, path, task.said, task.file)
         page = self._pages.one(record_id)
         self._told.setdefault((page.path, page.said.digest), page.id)
         self._put(task, page)
@@ -446,14 +455,14 @@ class Comparison:
         """Both changed: what was said later holds, and the other is in the history."""
         assert task.home is not None
         assert task.said is not None
-        kept = self._later(task)
-        if kept == "file":
+        winner = self._later(task)
+        if winner == "file":
             self._edit(task)
         else:
             between = self._pages.one(self._pages.edit(task.home, task.said))
             self._put(task, self._pages.one(self._pages.edit(between, task.home.said)))
             self._report.note("written", task.file)
-        self._report.conflicts.append(MirrorConflict(task.file, kept))
+        self._report.conflicts.append(MirrorConflict(task.file, winner))
 
     @staticmethod
     def _later(task: _Task) -> str:
@@ -464,7 +473,11 @@ class Comparison:
 
     def _put(self, task: _Task, page: HomePage) -> None:
         """Write a page into its file."""
-        links = [self._names[one] for one in self._related.get(page.id, ()) if one in self._names]
+        links = [
+            self._names[page_id]
+            for page_id in self._related.get(page.id, ())
+            if page_id in self._names
+        ]
         text = write_page(page, tuple(map(link_to, links)))
         self._pair(task.file, page, self._folder.write(task.file, text, task.stamp))
 

@@ -67,7 +67,7 @@ class MirrorFolder:
         """
         if not self._root.is_dir():
             raise MirrorError(str(self._root), "the folder is not there")
-        found = FoundFiles()
+        files = FoundFiles()
         try:
             with OpenedFolder.open(self._root) as root:
                 for room in ROOMS:
@@ -75,13 +75,13 @@ class MirrorFolder:
                     if status is None:
                         continue
                     if is_link(status):
-                        found.links.add(room)
+                        files.links.add(room)
                     elif stat.S_ISDIR(status.st_mode):
-                        self._scan(root, room, found, clean=clean)
+                        self._scan(root, room, files, clean=clean)
         except OSError as error:
             raise MirrorError(str(self._root), error.strerror or str(error)) from error
-        found.stamps = dict(sorted(found.stamps.items()))
-        return found
+        files.stamps = dict(sorted(files.stamps.items()))
+        return files
 
     def stamp(self, file: str) -> Stamp | None:
         """The stamp of a file, None where it is not there."""
@@ -102,13 +102,13 @@ class MirrorFolder:
             if (status := folder.status(name)) is not None and status.st_nlink > 1:
                 raise ValueError("it has a second name (a hard link)")
             with folder.open_file(name) as opened:
-                data = opened.read(_MOST_BYTES + 1)
+                content = opened.read(_MOST_BYTES + 1)
             if _stamp(folder, name) != before:
                 raise FileChanged(file)
-        if b"\0" in data:
+        if b"\0" in content:
             raise ValueError("it is not text")
         try:
-            text = data.decode()
+            text = content.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
         return ReadFile(read_page(text), before)
@@ -181,8 +181,8 @@ class MirrorFolder:
         """The mode of something new: private, and shared with those who may write the folder."""
         shared = stat.S_IMODE(self._root.stat().st_mode)
         group = private >> 3 if shared & stat.S_IWGRP else 0
-        others = private >> 6 if shared & stat.S_IWOTH else 0
-        return private | group | others
+        world = private >> 6 if shared & stat.S_IWOTH else 0
+        return private | group | world
 
     @contextmanager
     def _parent(self, file: str, *, make: bool = False) -> Iterator[tuple[OpenedFolder, str]]:
@@ -198,7 +198,7 @@ class MirrorFolder:
             with suppress(OSError), self._parent("/".join(above[:count])) as (folder, name):
                 folder.remove_empty(name)
 
-    def _scan(self, parent: OpenedFolder, path: str, found: FoundFiles, *, clean: bool) -> None:
+    def _scan(self, parent: OpenedFolder, path: str, files: FoundFiles, *, clean: bool) -> None:
         with parent.below((PurePosixPath(path).name,)) as folder:
             for name, status in folder.entries():
                 if clean and _LEFT_OVER.fullmatch(name) and stat.S_ISREG(status.st_mode):
@@ -208,13 +208,13 @@ class MirrorFolder:
                     continue
                 file = f"{path}/{name}"
                 if is_link(status):
-                    found.links.add(file)
+                    files.links.add(file)
                 elif stat.S_ISDIR(status.st_mode) and path.count("/") >= _DEEPEST:
-                    found.deep.add(file)
+                    files.deep.add(file)
                 elif stat.S_ISDIR(status.st_mode):
-                    self._scan(folder, file, found, clean=clean)
+                    self._scan(folder, file, files, clean=clean)
                 elif name.endswith(ENDING) and stat.S_ISREG(status.st_mode):
-                    found.stamps[file] = (status.st_mtime_ns, status.st_size)
+                    files.stamps[file] = (status.st_mtime_ns, status.st_size)
 
 
 def _stamp(folder: OpenedFolder, name: str) -> Stamp | None:

@@ -32,32 +32,32 @@ class HomePages:
 
     def all(self) -> dict[str, HomePage]:
         """What holds now, by id."""
-        found: dict[str, HomePage] = {}
+        pages: dict[str, HomePage] = {}
         cursor: str | None = None
         now = self._services.clock()
         while True:
             page = self._services.records.list(limit=_PAGE, cursor=cursor, now=now)
             for record in page:
-                found[record.id] = _page("memory", record)
+                pages[record.id] = _page("memory", record)
             cursor = page.cursor
             if cursor is None:
                 break
         for row in self._services.notes.list(kind="observation", limit=_ALL):
-            found[row.record.id] = _page("note", row.record)
-        return found
+            pages[row.record.id] = _page("note", row.record)
+        return pages
 
     def related(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """The ids of memories that are close to each of these, the closest first."""
-        wanted = set(ids)
+        record_ids = set(ids)
         near: dict[str, list[str]] = {}
-        for link in self._services.records.links(wanted):
-            for one, other in (
+        for link in self._services.records.links(record_ids):
+            for record_id, neighbour in (
                 (link.record_id, link.other_id),
                 (link.other_id, link.record_id),
             ):
-                if one in wanted and other not in near.setdefault(one, []):
-                    near[one].append(other)
-        return {one: tuple(others) for one, others in near.items()}
+                if record_id in record_ids and neighbour not in near.setdefault(record_id, []):
+                    near[record_id].append(neighbour)
+        return {record_id: tuple(neighbours) for record_id, neighbours in near.items()}
 
     def forgotten(self) -> frozenset[str]:
         """The ids of what was forgotten for good, or is to be once its time to undo is over.
@@ -67,12 +67,14 @@ class HomePages:
         if self._gone is None:
             services = self._services
             kinds = (services.records, services.notes)
-            gone = {one for kind in kinds for _, one in kind.tombstones_since(0)}
+            forgotten_ids = {
+                record_id for kind in kinds for _, record_id in kind.tombstones_since(0)
+            }
             for merged, into in services.records.merged().items():
-                if merged in gone and self._is_there(into):
-                    gone.discard(merged)
-            gone |= {str(job["conversation_id"]) for job in services.jobs.pending("erase")}
-            self._gone = frozenset(gone)
+                if merged in forgotten_ids and self._is_there(into):
+                    forgotten_ids.discard(merged)
+            forgotten_ids |= {str(job["conversation_id"]) for job in services.jobs.pending("erase")}
+            self._gone = frozenset(forgotten_ids)
         return self._gone
 
     def _is_there(self, record_id: str) -> bool:
@@ -81,17 +83,17 @@ class HomePages:
     def present(self, old: str) -> str | None:
         """The id of the version that took the place of `old`; None where it is not known."""
         services = self._services
-        seen: set[str] = set()
-        found: str | None = old
-        while found is not None and found not in seen:
-            seen.add(found)
-            record = services.records.many([found]).get(found)
+        visited: set[str] = set()
+        version: str | None = old
+        while version is not None and version not in visited:
+            visited.add(version)
+            record = services.records.many([version]).get(version)
             if record is None:
-                note = services.notes.many([found]).get(found)
+                note = services.notes.many([version]).get(version)
                 record = None if note is None else note.record
             if record is None or record.superseded_by is None:
-                return None if record is None else found
-            found = record.superseded_by
+                return None if record is None else version
+            version = record.superseded_by
         return None
 
     def edit(self, page: HomePage, said: Said) -> str:
@@ -102,7 +104,7 @@ class HomePages:
         services = self._services
         if page.kind == "note":
             payload = page.payload or {}
-            made = services.note_taking.observe(
+            note = services.note_taking.observe(
                 said.text,
                 kind=cast("Any", said.type),
                 importance=int(payload.get("importance", 3)),
@@ -111,7 +113,7 @@ class HomePages:
                 supersedes=page.id,
                 project=payload.get("project"),
             )
-            return made.id
+            return note.id
         changes: dict[str, Any] = {
             name: said.labels.get(name, _EMPTY[MEMORY_FIELDS[name].kind])
             for name in LABELS
@@ -162,7 +164,7 @@ def _page(kind: PageKind, record: MemoryRecord) -> HomePage:
         Said(
             record.text,
             record.type,
-            {name: value for name in LABELS if (value := getattr(record, name))},
+            {name: label for name in LABELS if (label := getattr(record, name))},
         ),
         record.created_at,
         _last_said(record),

@@ -77,10 +77,10 @@ def kind_of(file: str) -> PageKind:
 
 def path_of(file: str) -> str | None:
     """The path of the memory that a new file at this place is the value of."""
-    place = PurePosixPath(file)
-    if place.parts[0] != MEMORIES:
+    path = PurePosixPath(file)
+    if path.parts[0] != MEMORIES:
         return None
-    return ".".join([*place.parts[1:-1], place.name.removesuffix(ENDING)])
+    return ".".join([*path.parts[1:-1], path.name.removesuffix(ENDING)])
 
 
 def link_to(file: str) -> str:

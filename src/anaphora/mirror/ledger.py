@@ -90,7 +90,7 @@ def _bytes_of(ledger: Ledger) -> bytes:
         "pairs": [_line_of(pair) for pair in ledger.pairs],
         "version": ledger.version,
         "at": None if ledger.at is None else ledger.at.isoformat(),
-        "problems": [[one.file, one.reason] for one in ledger.problems],
+        "problems": [[problem.file, problem.reason] for problem in ledger.problems],
         "seen": {file: list(stamp) for file, stamp in ledger.seen.items()},
         "stopped": ledger.stopped,
         "planned": [_line_of(pair) for pair in ledger.planned],

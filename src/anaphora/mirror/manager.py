@@ -45,10 +45,10 @@ class Mirror:
         the files are not encrypted. Raises InvalidInput for a folder that cannot be, or where
         the namespace is mirrored already.
         """
-        place = Path(folder)
-        if not place.is_absolute():
+        root = Path(folder)
+        if not root.is_absolute():
             raise InvalidInput("folder", folder, "expected an absolute path")
-        if place.resolve().is_relative_to(self._services.container.home.root.resolve()):
+        if root.resolve().is_relative_to(self._services.container.home.root.resolve()):
             raise InvalidInput("folder", folder, "it is inside the home")
         if self._services.sealing.sealed and not plain:
             reason = "this home is encrypted, and the files would not be; allow it by `plain`"
@@ -57,10 +57,10 @@ class Mirror:
             if self._ledger.load() is not None:
                 raise InvalidInput("folder", folder, "this namespace is mirrored; leave it first")
             try:
-                place.mkdir(mode=0o700, exist_ok=True)
+                root.mkdir(mode=0o700, exist_ok=True)
             except OSError as error:
                 raise InvalidInput("folder", folder, error.strerror or str(error)) from error
-            self._ledger.save(Ledger(str(place)))
+            self._ledger.save(Ledger(str(root)))
         return self.status()
 
     def now(

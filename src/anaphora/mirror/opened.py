@@ -76,17 +76,17 @@ class OpenedFolder:
         """The names in it with their statuses, in order."""
         listed = self._path if self._handle is None else self._handle
         with os.scandir(listed) as scanned:
-            names = sorted(entry.name for entry in scanned)
-        found = ((name, self.status(name)) for name in names)
-        return [(name, status) for name, status in found if status is not None]
+            names = sorted(child.name for child in scanned)
+        statuses = ((name, self.status(name)) for name in names)
+        return [(name, status) for name, status in statuses if status is not None]
 
     def open_file(self, name: str) -> BinaryIO:
         """A regular file, for reading."""
         self._refuse_link(name)
-        opened = os.open(self._name(name), _READ | _NO_FOLLOW, dir_fd=self._handle)
-        file = os.fdopen(opened, "rb")
+        descriptor = os.open(self._name(name), _READ | _NO_FOLLOW, dir_fd=self._handle)
+        file = os.fdopen(descriptor, "rb")
         try:
-            refuse_irregular(os.fstat(opened))
+            refuse_irregular(os.fstat(descriptor))
         except OSError:
             file.close()
             raise
@@ -94,11 +94,11 @@ class OpenedFolder:
 
     def create(self, name: str, data: bytes, mode: int) -> None:
         """Make a file that is not there yet, with exactly this mode."""
-        opened = os.open(self._name(name), _CREATE | _NO_FOLLOW, 0o600, dir_fd=self._handle)
-        with os.fdopen(opened, "wb") as file:
+        descriptor = os.open(self._name(name), _CREATE | _NO_FOLLOW, 0o600, dir_fd=self._handle)
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             if hasattr(os, "fchmod"):
-                os.fchmod(opened, mode)
+                os.fchmod(descriptor, mode)
 
     def move(self, name: str, new: str, into: OpenedFolder | None = None) -> None:
         """Give a file another name, here or in another folder; what has that name is replaced."""

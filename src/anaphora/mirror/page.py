@@ -38,11 +38,11 @@ class Said:
         Line ends, and blank lines at either end, are nothing that somebody said.
         """
         labels = {
-            name: sorted(set(value)) if isinstance(value, tuple) else value
-            for name, value in sorted(self.labels.items())
+            name: sorted(set(label)) if isinstance(label, tuple) else label
+            for name, label in sorted(self.labels.items())
         }
-        told = [_plain(self.text), self.type, labels]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        content = [_plain(self.text), self.type, labels]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def write_page(page: HomePage, links: tuple[str, ...]) -> str:
 
     The body is the text, verbatim.
     """
-    said = page.said
+    content = page.said
     payload, importance = None, None
     if page.kind == "note":
         importance = str((page.payload or {}).get("importance", ""))
@@ -103,16 +103,16 @@ def write_page(page: HomePage, links: tuple[str, ...]) -> str:
         {
             "id": page.id,
             "path": page.path,
-            "kind" if page.kind == "note" else "type": said.type,
+            "kind" if page.kind == "note" else "type": content.type,
             "importance": importance,
-            **said.labels,
+            **content.labels,
             "created": page.created.isoformat(timespec="seconds"),
             "source": page.source,
             "payload": payload,
             "related": tuple(f"[[{link}]]" for link in links),
         }
     )
-    return f"{head}\n{said.text}\n"
+    return f"{head}\n{content.text}\n"
 
 
 def read_page(text: str) -> FilePage:
@@ -125,7 +125,7 @@ def read_page(text: str) -> FilePage:
     if not body.strip():
         raise EmptyPage("it is empty")
     type_ = _text(properties.get("kind", properties.get("type")))
-    labels = {name: found for name in LABELS if (found := _label(name, properties.get(name, "")))}
+    labels = {name: label for name in LABELS if (label := _label(name, properties.get(name, "")))}
     return FilePage(body, _text(properties.get("id")), _text(properties.get("path")), type_, labels)
 
 
@@ -134,7 +134,7 @@ def _label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
     if MEMORY_FIELDS[name].kind != "tags":
         return value if isinstance(value, str) else ", ".join(value)
     listed = value if isinstance(value, list) else value.split(",")
-    return tuple(one for part in listed if (one := part.strip().removeprefix("#")))
+    return tuple(tag for part in listed if (tag := part.strip().removeprefix("#")))
 
 
 def _text(value: str | list[str] | None) -> str | None:

@@ -100,7 +100,7 @@ class SyncClient:
             self._exchange(tell)
             if device == self._project.own:
                 raise InvalidInput("device", device, "it is this one: `sync leave`")
-            if device not in {one.device for one in self._project.others()}:
+            if device not in {member.device for member in self._project.others()}:
                 raise InvalidInput("device", device, "not a device of this project")
             self._state({device: self._log.last_of(device).number})
             self._reader.reconcile()
@@ -112,8 +112,8 @@ class SyncClient:
         with self._exchanging():
             heads = self._remote.heads(self._project.name)
             self._refuse_rollback(heads)
-            read, gone = self._reader.verify(heads, progress or no_progress)
-            return SyncVerification(read, gone, len(heads))
+            read, emptied = self._reader.verify(heads, progress or no_progress)
+            return SyncVerification(read, emptied, len(heads))
 
     def note_removal(self) -> None:
         """Let what was forgotten leave what is kept here, also while another process syncs."""
@@ -124,22 +124,22 @@ class SyncClient:
 
     def waiting(self) -> int:
         """How many entries with changes are still to be sent, made or not."""
-        made = sum(bool(row["size"]) for row in self._log.find("ready"))
-        return made + sum(1 for _ in _blocks(self.replica.pending()))
+        packed = sum(bool(row["size"]) for row in self._log.find("ready"))
+        return packed + sum(1 for _ in _blocks(self.replica.pending()))
 
     def devices(self) -> list[SyncDevice]:
         """The devices of which anything is known."""
-        heads, known = self._log.heads(), self._project.devices
-        own = self._project.membership.public
-        members = {own.device: own, **known.members}
+        heads, devices = self._log.heads(), self._project.devices
+        public = self._project.membership.public
+        members = {public.device: public, **devices.members}
         return [
             SyncDevice(
                 name,
                 members[name].name if name in members else "",
                 heads[name].number if name in heads else 0,
                 _time_of(heads[name].at) if name in heads else None,
-                this=name == own.device,
-                removed=name in known.removed,
+                this=name == public.device,
+                removed=name in devices.removed,
             )
             for name in sorted(members.keys() | heads.keys())
         ]
@@ -207,13 +207,14 @@ class SyncClient:
 
     def _note_clashes(self) -> None:
         """Store the conflicts of what was just read with what this device said meanwhile."""
-        read, own = self._reader.fresh, self._project.own
+        read, own_device = self._reader.fresh, self._project.own
         if not read:
             return
-        first = min(entry.known for entry in read) + 1
-        last = self._log.last_of(own).number
+        first = min(peer_entry.known for peer_entry in read) + 1
+        last = self._log.last_of(own_device).number
         carried = {
-            number: self.replica.store.carried_by(own, number) for number in range(first, last + 1)
+            number: self.replica.store.carried_by(own_device, number)
+            for number in range(first, last + 1)
         }
         clashes = find_clashes(carried, read)
         self.clashes = len(clashes)
@@ -227,9 +228,13 @@ class SyncClient:
 
     def _spoil_outbox(self) -> None:
         """Drop the bytes of entries that are still to be sent and carry what was forgotten."""
-        own = self._project.own
-        wanted = [self._log.row(of, n) for of, n in self.replica.store.to_drop(own) if of == own]
-        rows = [row for row in wanted if row is not None and row["state"] == "ready"]
+        own_device = self._project.own
+        forgotten_rows = [
+            self._log.row(name, number)
+            for name, number in self.replica.store.to_drop(own_device)
+            if name == own_device
+        ]
+        rows = [row for row in forgotten_rows if row is not None and row["state"] == "ready"]
         if any(row["body"] is not None for row in rows):
             with self._log.change() as log:
                 for row in rows:
@@ -244,16 +249,16 @@ class SyncClient:
         first = next((at for at, row in enumerate(rows) if row["body"] is None), None)
         if first is None:
             return False
-        again = rows[first:]
-        told = [(row, self._content_of(row)) for row in again]
+        stale = rows[first:]
+        contents = [(row, self._content_of(row)) for row in stale]
         carried = {
             int(row["number"]): self.replica.store.carried_by(self._project.own, int(row["number"]))
-            for row in again
+            for row in stale
         }
         with self._log.change() as log:
-            log.unpack(again)
+            log.unpack(stale)
             self.replica.store.within(log.work.write).unpack(self._project.own, list(carried))
-        for row, (epoch, content) in told:
+        for row, (epoch, content) in contents:
             said = replace(content, patches=tuple(carried[int(row["number"])]))
             if said.first_line() or said.patches:
                 self._make_entry(said, epoch=epoch)
@@ -264,18 +269,18 @@ class SyncClient:
         if row["body"] is None:
             return self._project.membership.epoch, Content()
         device, number = str(row["device"]), int(row["number"])
-        entry = entry_of(row["body"], self._remote.name, device, number)
-        cipher = self._project.cipher(entry.header.epoch)
+        log_entry = entry_of(row["body"], self._remote.name, device, number)
+        cipher = self._project.cipher(log_entry.header.epoch)
         assert cipher is not None
-        said = unseal(entry, cipher, self._remote.name)
-        kept = Content(
-            dropped=said.dropped,
-            member=said.member,
-            removed=said.removed,
-            rotation=said.rotation,
-            checkpoint=said.checkpoint,
+        content = unseal(log_entry, cipher, self._remote.name)
+        without_patches = Content(
+            dropped=content.dropped,
+            member=content.member,
+            removed=content.removed,
+            rotation=content.rotation,
+            checkpoint=content.checkpoint,
         )
-        return entry.header.epoch, kept
+        return log_entry.header.epoch, without_patches
 
     def _pack(self) -> None:
         """Make entries of what was noticed; their bytes are kept until they are sent."""
@@ -286,7 +291,7 @@ class SyncClient:
 
     def _make_entry(
         self,
-        said: Content,
+        draft: Content,
         *,
         epoch: str | None = None,
     ) -> None:
@@ -296,31 +301,31 @@ class SyncClient:
         epoch = epoch or project.epoch
         last = self._log.last_of(project.own)
         number = last.number + 1
-        hashes = tuple(sorted(set(self._hashes(said.patches, epoch))))
+        hashes = tuple(sorted(set(self._hashes(draft.patches, epoch))))
         header = Header(project.name, project.own, number, epoch, last.id, hashes)
         at = (self._services.clock() - _EPOCH) // _MICROSECOND
         heads = self._log.heads()
         content = Content(
-            said.patches,
+            draft.patches,
             {name: (head.number, head.id) for name, head in heads.items() if name != project.own},
-            said.dropped,
+            draft.dropped,
             at,
-            said.member,
-            said.removed,
-            said.rotation,
-            said.checkpoint,
+            draft.member,
+            draft.removed,
+            draft.rotation,
+            draft.checkpoint,
             project.devices.begin,
-            said.keys,
+            draft.keys,
         )
         cipher = project.cipher(epoch)
         assert cipher is not None
-        entry = seal(header, content, cipher, member.sign)
+        log_entry = seal(header, content, cipher, member.sign)
         project.note(header, content)
-        project.wrote(epoch, said.keys)
+        project.wrote(epoch, draft.keys)
         with self._log.change() as log:
-            log.keep(entry, "ready", at, len(said.patches), entry.data())
+            log.keep(log_entry, "ready", at, len(draft.patches), log_entry.data())
             rows = self.replica.store.within(log.work.write)
-            rows.carried(said.patches, project.own, number)
+            rows.carried(draft.patches, project.own, number)
             project.save(rows)
 
     def _state(self, removed: Mapping[str, int]) -> None:
@@ -332,13 +337,13 @@ class SyncClient:
 
     def _drop_forgotten(self, tell: Progress) -> int:
         """Take what was forgotten out of the entries that carried it."""
-        wanted = self.replica.store.to_drop(self._project.own)
-        sent = self._replace(wanted, tell)
-        again = self.replica.store.to_drop(AGAIN + self._project.own)
-        sent += self._replace(again, tell, also=("gone",))
+        forgotten = self.replica.store.to_drop(self._project.own)
+        sent = self._replace(forgotten, tell)
+        restated = self.replica.store.to_drop(AGAIN + self._project.own)
+        sent += self._replace(restated, tell, also=("gone",))
         with self.replica.store.change() as work:
             # Those that had lost it before, and those that this has just named.
-            work.dropped([*wanted, *again])
+            work.dropped([*forgotten, *restated])
         for row in self._log.find("void"):
             self._drop(row)
         return sent
@@ -373,24 +378,26 @@ class SyncClient:
         What names them has no patches itself, and stays: who was away for long reads it.
         """
         sent = 0
-        known = [self._log.row(device, number) for device, number in entries]
-        going = [
-            row for row in known if row is not None and row["state"] in ("sent", "received", *also)
+        rows_by_entry = [self._log.row(device, number) for device, number in entries]
+        replaceable = [
+            row
+            for row in rows_by_entry
+            if row is not None and row["state"] in ("sent", "received", *also)
         ]
-        for start in range(0, len(going), _REPLACED):
-            some = going[start : start + _REPLACED]
-            left = {
+        for start in range(0, len(replaceable), _REPLACED):
+            batch = replaceable[start : start + _REPLACED]
+            remaining = {
                 (patch.item, patch.stamp): patch
-                for row in some
+                for row in batch
                 for patch in self.replica.store.carried_by(str(row["device"]), int(row["number"]))
             }
-            named = tuple(map(_named, some))
+            named = tuple(map(_named, batch))
             self._make_entry(Content(dropped=named))
-            for block in _blocks(list(left.values())):
+            for block in _blocks(list(remaining.values())):
                 self._make_entry(Content(tuple(block)))
             with self._log.change() as log:
                 rows = self.replica.store.within(log.work.write)
-                for row in some:
+                for row in batch:
                     log.move(row, "void")
                     rows.emptied(str(row["device"]), int(row["number"]))
             sent += self._push(tell)
@@ -398,30 +405,30 @@ class SyncClient:
 
     def _drop(self, row: Mapping[str, Any]) -> None:
         device, number = str(row["device"]), int(row["number"])
-        for data in self._remote.read(self._project.name, device, number, 1):
-            entry = entry_of(data, self._remote.name, device, number)
-            if entry.id != row["snapshot_id"]:
+        for payload in self._remote.read(self._project.name, device, number, 1):
+            log_entry = entry_of(payload, self._remote.name, device, number)
+            if log_entry.id != row["snapshot_id"]:
                 reason = "it is another one than was read before"
                 raise RemoteTampered(self._remote.name, device, number, reason)
-            if entry.dropped is None:
-                gone = without_content(entry).data()
-                self._remote.drop(self._project.name, device, number, gone)
+            if log_entry.dropped is None:
+                emptied = without_content(log_entry).data()
+                self._remote.drop(self._project.name, device, number, emptied)
         with self._log.change() as log:
             log.move(row, "gone")
 
     def _hashes(self, block: Sequence[Patch], epoch: str) -> Iterator[str]:
         key = self._project.membership.key_for("sync_hashes", epoch)
         for patch in block:
-            kind, name = kind_and_key(patch.item)
-            told = name if kind == THREAD else patch.set.get("path")
-            if told is not None:
-                yield hmac.new(key, told.encode(), "sha256").hexdigest()[:32]
+            kind, key_text = kind_and_key(patch.item)
+            thread_or_path = key_text if kind == THREAD else patch.set.get("path")
+            if thread_or_path is not None:
+                yield hmac.new(key, thread_or_path.encode(), "sha256").hexdigest()[:32]
 
     def _push(self, tell: Progress) -> int:
         rows = self._log.find("ready")
         for done, row in enumerate(rows):
-            now = self._log.row(str(row["device"]), int(row["number"]))
-            if now is None or now["body"] is None:
+            current = self._log.row(str(row["device"]), int(row["number"]))
+            if current is None or current["body"] is None:
                 # What it carries was forgotten a moment ago.
                 with self._changing_here():
                     self._repack()
@@ -436,12 +443,14 @@ class SyncClient:
 
     def _refuse_rollback(self, heads: Mapping[str, int]) -> None:
         """Refuse a remote that has less than was read from it, or sent to it, before."""
-        own = self._project.own
-        sent = self._note_sent(heads.get(own, 0))
-        known = {device: head.number for device, head in self._log.heads().items()}
-        for device, last in (known | {own: sent}).items():
+        own_device = self._project.own
+        sent = self._note_sent(heads.get(own_device, 0))
+        known_heads = {device: head.number for device, head in self._log.heads().items()}
+        for device, last in (known_heads | {own_device: sent}).items():
             # What a removed device wrote behind its end may go.
-            limit = self._project.devices.removed.get(device, last) if device != own else last
+            limit = (
+                self._project.devices.removed.get(device, last) if device != own_device else last
+            )
             number = min(last, limit)
             if heads.get(device, 0) < number:
                 reason = f"the remote has {heads.get(device, 0)} of the {number} that it had before"
@@ -470,8 +479,8 @@ class SyncClient:
         """Whether the remote has this very entry."""
         device, number = str(row["device"]), int(row["number"])
         return any(
-            entry_of(data, self._remote.name, device, number).id == str(row["snapshot_id"])
-            for data in self._remote.read(self._project.name, device, number, 1)
+            entry_of(payload, self._remote.name, device, number).id == str(row["snapshot_id"])
+            for payload in self._remote.read(self._project.name, device, number, 1)
         )
 
 

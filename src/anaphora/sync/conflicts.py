@@ -68,19 +68,26 @@ def find_clashes(own: Mapping[int, Sequence[Patch]], read: Iterable[ReadEntry]) 
 
     Of each thing the last value of each device counts.
     """
-    found: dict[tuple[str, str], Clash] = {}
-    for entry in read:
-        mine = _last_values(
-            patch for number, patches in own.items() if number > entry.known for patch in patches
+    clashes: dict[tuple[str, str], Clash] = {}
+    for peer_entry in read:
+        own_values = _last_values(
+            patch
+            for number, patches in own.items()
+            if number > peer_entry.known
+            for patch in patches
         )
-        for key, theirs in _last_values(entry.patches).items():
-            ours = mine.get(key)
-            if ours is None or ours.text == theirs.text or ours.id == theirs.id:
+        for key, peer_value in _last_values(peer_entry.patches).items():
+            own_value = own_values.get(key)
+            if (
+                own_value is None
+                or own_value.text == peer_value.text
+                or own_value.id == peer_value.id
+            ):
                 continue
-            if ours.stamp.device != theirs.stamp.device:
-                clash = Clash(*sorted((ours, theirs), key=lambda value: value.stamp))
-                found[key[1], theirs.stamp.device] = clash
-    return list(dict.fromkeys(found.values()))
+            if own_value.stamp.device != peer_value.stamp.device:
+                clash = Clash(*sorted((own_value, peer_value), key=lambda value: value.stamp))
+                clashes[key[1], peer_value.stamp.device] = clash
+    return list(dict.fromkeys(clashes.values()))
 
 
 def has_values(patches: Iterable[Patch]) -> bool:
@@ -139,13 +146,15 @@ def _summary(path: str, earlier: SyncSide, later: SyncSide) -> str:
     first, second = (f'{side.device} said "{_cut(side.text)}"' for side in (earlier, later))
     days = [_day(side.at) for side in (earlier, later)]
     if days[0] == days[1]:
-        said = f"On {days[0]} {first}, and {second}."
+        sentence = f"On {days[0]} {first}, and {second}."
     else:
-        said = f"On {days[0]} {first}; on {days[1]} {second}."
+        sentence = f"On {days[0]} {first}; on {days[1]} {second}."
     if earlier.current and later.current:
-        return f"{said} Both are current."
-    named = f"{path}: " if path else ""
-    return f"{named}{said} Current is what {(later if later.current else earlier).device} said."
+        return f"{sentence} Both are current."
+    prefix = f"{path}: " if path else ""
+    return (
+        f"{prefix}{sentence} Current is what {(later if later.current else earlier).device} said."
+    )
 
 
 def _day(at: datetime) -> str:

@@ -99,11 +99,11 @@ class Entry:
 
     def data(self) -> bytes:
         """The bytes to send: one line of JSON."""
-        told = {"signature": _base64(self.signature)}
-        told |= (
+        members = {"signature": _base64(self.signature)}
+        members |= (
             {"sealed": _base64(self.sealed)} if self.dropped is None else {"dropped": self.dropped}
         )
-        return canonical(self.header.line() | told).encode() + b"\n"
+        return canonical(self.header.line() | members).encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Checkpoint:
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
         return {
-            "covers": {name: list(one) for name, one in self.covers.items()},
+            "covers": {name: list(head) for name, head in self.covers.items()},
             "members": [member.line() for member in self.members],
             "removed": dict(self.removed),
             "admission": None if self.admission is None else self.admission.line(),
@@ -151,18 +151,18 @@ class Content:
 
     def first_line(self) -> dict[str, Any]:
         """What it says beside patches, as JSON."""
-        told: dict[str, Any] = {
-            "seen": {name: list(one) for name, one in self.seen.items()},
-            "dropped": [list(one) for one in self.dropped],
+        members: dict[str, Any] = {
+            "seen": {name: list(head) for name, head in self.seen.items()},
+            "dropped": [list(reference) for reference in self.dropped],
             "at": self.at,
             "removed": dict(self.removed),
             "keys": dict(self.keys),
             "begin": None if self.begin is None else list(self.begin),
         }
         for name in ("member", "rotation", "checkpoint"):
-            one = getattr(self, name)
-            told[name] = None if one is None else one.line()
-        return {name: one for name, one in told.items() if one}
+            part = getattr(self, name)
+            members[name] = None if part is None else part.line()
+        return {name: fact for name, fact in members.items() if fact}
 
 
 def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
@@ -171,8 +171,14 @@ def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
     checkpoint = line.get("checkpoint")
     return Content(
         patches,
-        {str(name): (int(at), str(of)) for name, (at, of) in line.get("seen", {}).items()},
-        tuple((str(of), int(at), str(name)) for of, at, name in line.get("dropped", ())),
+        {
+            str(name): (int(number), str(entry_id))
+            for name, (number, entry_id) in line.get("seen", {}).items()
+        },
+        tuple(
+            (str(device), int(number), str(entry_id))
+            for device, number, entry_id in line.get("dropped", ())
+        ),
         int(line.get("at", 0)),
         None if member is None else member_of(member),
         {str(name): int(last) for name, last in line.get("removed", {}).items()},
@@ -185,7 +191,10 @@ def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
 
 def _checkpoint_of(line: Mapping[str, Any]) -> Checkpoint:
     return Checkpoint(
-        {str(name): (int(at), str(of)) for name, (at, of) in line["covers"].items()},
+        {
+            str(name): (int(number), str(entry_id))
+            for name, (number, entry_id) in line["covers"].items()
+        },
         tuple(map(member_of, line["members"])),
         {str(name): int(last) for name, last in line["removed"].items()},
         admission_of(line["admission"]) if line.get("admission") else None,
@@ -239,8 +248,8 @@ def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str],
     packed = zlib.compress(b"".join(lines), 6)
     padded = len(packed).to_bytes(_LENGTH, "big") + packed
     padded += bytes(size_class(len(packed)) - len(padded))
-    entry = Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
-    return replace(entry, signature=sign(entry.id))
+    unsigned = Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
+    return replace(unsigned, signature=sign(unsigned.id))
 
 
 def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
@@ -260,11 +269,11 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
 
 
 def _unpacked(packed: bytes) -> bytes:
-    made = zlib.decompressobj()
-    data = made.decompress(packed, MOST_BYTES)
-    if made.unconsumed_tail or data.count(b"\n") > _MOST_LINES:
+    decompressor = zlib.decompressobj()
+    unpacked = decompressor.decompress(packed, MOST_BYTES)
+    if decompressor.unconsumed_tail or unpacked.count(b"\n") > _MOST_LINES:
         raise ValueError("it is too large")
-    return data
+    return unpacked
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -49,12 +49,12 @@ class EntryLog:
     def heads(self) -> Mapping[str, Head]:
         """The last entry that is known of each device."""
         if self._heads is None:
-            found: dict[str, Head] = {}
+            heads: dict[str, Head] = {}
             for row in self._rows.find(ENTRY, only=("device", "number", "snapshot_id", "made")):
                 head = Head(int(row["number"]), str(row["snapshot_id"]), int(row["made"]))
                 device = str(row["device"])
-                found[device] = max(found.get(device, head), head)
-            self._heads = dict(sorted(found.items()))
+                heads[device] = max(heads.get(device, head), head)
+            self._heads = dict(sorted(heads.items()))
         return self._heads
 
     def last_of(self, device: str) -> Head:
@@ -63,8 +63,8 @@ class EntryLog:
 
     def find(self, state: State) -> list[Row]:
         """The entries in a state, in order of devices and numbers."""
-        found = self._rows.find(ENTRY, {"state": state})
-        return sorted(found, key=lambda row: (str(row["device"]), int(row["number"])))
+        rows = self._rows.find(ENTRY, {"state": state})
+        return sorted(rows, key=lambda row: (str(row["device"]), int(row["number"])))
 
     def of(self, device: str) -> dict[int, Row]:
         """The entries of a device by their numbers."""

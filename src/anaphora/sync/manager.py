@@ -83,27 +83,27 @@ class Sync:
         there. What both have becomes one. Nothing is sent before `now`. Raises InvalidInput for a
         bad address, code or key, or where it is synced already, PairingFailed for a wrong code.
         """
-        known = self._store.get(MEMBER)
-        if known is not None:
+        membership = self._store.get(MEMBER)
+        if membership is not None:
             raise InvalidInput("remote", remote, "this namespace is synced already; leave it first")
         if code is not None and key is not None:
             raise InvalidInput("code", "…", "give a code or a key, not both")
         random = self._random
         typed = None if code is None else read_code(code)
-        told: dict[str, Any] = {}
+        invitation: dict[str, Any] = {}
         try:
-            with closing(open_remote(remote, token)) as there:
-                there.check()
+            with closing(open_remote(remote, token)) as target:
+                target.check()
                 if typed is not None:
-                    told = Meeting(there, typed, random, self._wait).take(PATIENCE)
+                    invitation = Meeting(target, typed, random, self._wait).take(PATIENCE)
         except RemoteError as error:
             raise InvalidInput("remote", remote, error.reason) from error
         if key is not None:
-            told = _read_key(key)
+            invitation = _read_key(key)
         with self._store.change() as work:
             work.put(_REMOTE, [remote, token])
-            if told:
-                self._join(told, name).save(work)
+            if invitation:
+                self._join(invitation, name).save(work)
             else:
                 work.put(MEMBER, new_membership(name, random).line())
         return self.status()
@@ -117,7 +117,7 @@ class Sync:
         try:
             with called_from(CallOrigin("sync")), self._client() as client:
                 report = client.now(progress)
-                found = client.clashes
+                clashes = client.clashes
         except SyncError as error:
             lasting = not isinstance(error, RemoteError) or error.lasting
             self._note(_STOPPED, str(error) if lasting else None)
@@ -140,8 +140,8 @@ class Sync:
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)
-        if found:
-            report = replace(report, conflicts=self._read_conflicts(found))
+        if clashes:
+            report = replace(report, conflicts=self._read_conflicts(clashes))
         if report.sent or report.received:
             self._services.container.tell("sync", report)
         return report
@@ -172,7 +172,7 @@ class Sync:
         # no entries.
         uncounted = self._services.sidecar.version() > self._store.get(CAPTURED, 0)
         with self._client() as client:
-            devices = {one.device: one.entries for one in client.devices()}
+            devices = {device.device: device.entries for device in client.devices()}
             waiting = client.waiting()
         return SyncStatus(
             member.project,
@@ -232,11 +232,15 @@ class Sync:
         What it has, it has: it reads nothing that is written from now on, and what it writes does
         not count. Raises InvalidInput for none or this one, SyncError and its kinds.
         """
-        found = [one.device for one in self.devices() if device in (one.device, one.name)]
-        if len(found) > 1:
-            raise InvalidInput("device", device, f"several are called so: {', '.join(found)}")
+        matches = [
+            candidate.device
+            for candidate in self.devices()
+            if device in (candidate.device, candidate.name)
+        ]
+        if len(matches) > 1:
+            raise InvalidInput("device", device, f"several are called so: {', '.join(matches)}")
         with self._client() as client:
-            client.remove(found[0] if found else device, progress)
+            client.remove(matches[0] if matches else device, progress)
         return self.devices()
 
     def verify(self, *, progress: Progress | None = None) -> SyncVerification:
@@ -290,9 +294,9 @@ class Sync:
         What the old name has sent is read as another device's.
         """
         old = self._member()
-        fresh = join_project(old.project, old.keys, old.name, self._random)
+        forked = join_project(old.project, old.keys, old.name, self._random)
         with self._lock(), self._store.change() as work:
-            work.put(MEMBER, fresh.line())
+            work.put(MEMBER, forked.line())
             work.put(_STOPPED, None)
             work.adopt(old.device)
         return self.status()
@@ -341,12 +345,12 @@ class Sync:
             "removed": dict(admission.limits),
         }
 
-    def _join(self, told: Mapping[str, Any], name: str) -> Project:
+    def _join(self, invitation: Mapping[str, Any], name: str) -> Project:
         """The project that another device has told of."""
-        keys = {epoch: bytes.fromhex(key) for epoch, key in told["keys"].items()}
-        member = join_project(told["project"], keys, name, self._random)
+        keys = {epoch: bytes.fromhex(key) for epoch, key in invitation["keys"].items()}
+        member = join_project(invitation["project"], keys, name, self._random)
         project = Project(self._store, member, self._random)
-        project.devices = Devices(admission=told_admission(told, (), keys))
+        project.devices = Devices(admission=told_admission(invitation, (), keys))
         return project
 
     @property
@@ -380,12 +384,16 @@ class Pairing:
     """A code that lets one device join, as long as somebody waits for it."""
 
     def __init__(
-        self, code: str, remote: Remote, meeting: Meeting, told: Callable[[], Mapping[str, Any]]
+        self,
+        code: str,
+        remote: Remote,
+        meeting: Meeting,
+        invitation: Callable[[], Mapping[str, Any]],
     ) -> None:
         self.code = code
         self._remote = remote
         self._meeting = meeting
-        self._told = told
+        self._told = invitation
         self._offer = meeting.offer()
 
     def wait(self, patience: float = PATIENCE) -> None:
@@ -399,11 +407,13 @@ def _read_key(key: str) -> dict[str, Any]:
     try:
         if not text.startswith(_PREFIX):
             raise ValueError("it does not begin so")
-        found = json.loads(base64.urlsafe_b64decode(text.removeprefix(_PREFIX)))
-        keys = {str(epoch): bytes.fromhex(one).hex() for epoch, one in found["keys"].items()}
+        invitation = json.loads(base64.urlsafe_b64decode(text.removeprefix(_PREFIX)))
+        keys = {
+            str(epoch): bytes.fromhex(digits).hex() for epoch, digits in invitation["keys"].items()
+        }
         if not keys:
             raise ValueError("it has no key")
-        told_admission(found, (), keys)
-        return {**found, "project": str(found["project"]), "keys": keys}
+        told_admission(invitation, (), keys)
+        return {**invitation, "project": str(invitation["project"]), "keys": keys}
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise InvalidInput("key", "…", "not what `sync key` gave on another device") from error

@@ -132,7 +132,7 @@ class Membership:
         number = int(self.epoch.partition("-")[0]) + 1
         epoch = f"{new_epoch(number, random)}-{self.device}"
         key = random(KEY_BYTES)
-        keys = {one.device: self._wrapped(key, epoch, one, random) for one in others}
+        keys = {member.device: self._wrapped(key, epoch, member, random) for member in others}
         return Rotation(epoch, keys), self.with_key(epoch, key)
 
     def unwrap(self, rotation: Rotation, random: Random) -> Membership | None:
@@ -141,8 +141,8 @@ class Membership:
         if wrapped is None:
             return None
         try:
-            data = base64.b64decode(wrapped, validate=True)
-            public, sealed = data[:_PUBLIC_BYTES], data[_PUBLIC_BYTES:]
+            packed = base64.b64decode(wrapped, validate=True)
+            public, sealed = packed[:_PUBLIC_BYTES], packed[_PUBLIC_BYTES:]
             shared = self._exchange().exchange(_x25519().X25519PublicKey.from_public_bytes(public))
             cipher = Cipher(derive(shared, "sync_wrap"), random)
             bound = self._wrapping(rotation.epoch, self.public, public)
@@ -151,10 +151,10 @@ class Membership:
             return None
 
     def _wrapped(self, key: bytes, epoch: str, to: Member, random: Random) -> str:
-        once = _x25519().X25519PrivateKey.from_private_bytes(random(KEY_BYTES))
-        theirs = _x25519().X25519PublicKey.from_public_bytes(bytes.fromhex(to.exchange))
-        public = _raw(once.public_key())
-        cipher = Cipher(derive(once.exchange(theirs), "sync_wrap"), random)
+        ephemeral = _x25519().X25519PrivateKey.from_private_bytes(random(KEY_BYTES))
+        peer_key = _x25519().X25519PublicKey.from_public_bytes(bytes.fromhex(to.exchange))
+        public = _raw(ephemeral.public_key())
+        cipher = Cipher(derive(ephemeral.exchange(peer_key), "sync_wrap"), random)
         sealed = cipher.seal(key, self._wrapping(epoch, to, public))
         return base64.b64encode(public + sealed).decode("ascii")
 
@@ -162,12 +162,12 @@ class Membership:
         return binding(self.project, epoch, to.device, to.exchange, public.hex())
 
     def _signing(self) -> Any:
-        own = derive(self.secret, "sync_signing")
-        return _ed25519().Ed25519PrivateKey.from_private_bytes(own)
+        seed = derive(self.secret, "sync_signing")
+        return _ed25519().Ed25519PrivateKey.from_private_bytes(seed)
 
     def _exchange(self) -> Any:
-        own = derive(self.secret, "sync_exchange")
-        return _x25519().X25519PrivateKey.from_private_bytes(own)
+        seed = derive(self.secret, "sync_exchange")
+        return _x25519().X25519PrivateKey.from_private_bytes(seed)
 
 
 def membership_of(line: Mapping[str, Any]) -> Membership:
@@ -205,10 +205,10 @@ def new_epoch(number: int, random: Random) -> str:
 
 def member_of(line: Any) -> Member:
     """The member that `Member.line` wrote. ValueError, KeyError or TypeError for anything else."""
-    found = Member(*(str(line[name]) for name in ("device", "name", "signing", "exchange")))
-    if {len(bytes.fromhex(key)) for key in (found.signing, found.exchange)} != {_PUBLIC_BYTES}:
+    member = Member(*(str(line[name]) for name in ("device", "name", "signing", "exchange")))
+    if {len(bytes.fromhex(key)) for key in (member.signing, member.exchange)} != {_PUBLIC_BYTES}:
         raise ValueError("its keys are none")
-    return found
+    return member
 
 
 def is_made_by(rotation: Rotation, device: str) -> bool:
@@ -227,8 +227,8 @@ def _bound(text: str) -> bytes:
 
 
 def _raw(public: Any) -> bytes:
-    data: bytes = public.public_bytes_raw()
-    return data
+    raw: bytes = public.public_bytes_raw()
+    return raw
 
 
 def _ed25519() -> Any:

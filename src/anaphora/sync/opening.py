@@ -29,25 +29,25 @@ def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> Sy
     Raises InvalidInput for what is no entry, WrongKey for one of another project or of a key that
     this device does not have, RemoteTampered for one that was altered or cut.
     """
-    entry = _read(payload)
-    header = entry.header
+    log_entry = _read(payload)
+    header = log_entry.header
     if header.project != project.name:
         reason = f"it is of project {header.project}, and this device has the key of {project.name}"
         raise WrongKey(_SOURCE, reason)
-    if entry.dropped is not None:
-        return SyncEntry(entry.id, header.device, header.number, without_content=True)
+    if log_entry.dropped is not None:
+        return SyncEntry(log_entry.id, header.device, header.number, without_content=True)
     cipher = project.cipher(header.epoch)
     if cipher is None:
         reason = f"this device does not have the key {header.epoch}: `sync now` may bring it"
         raise WrongKey(_SOURCE, reason)
-    content = unseal(entry, cipher, _SOURCE)
+    content = unseal(log_entry, cipher, _SOURCE)
     return SyncEntry(
-        entry.id,
+        log_entry.id,
         header.device,
         header.number,
         _time(content.at),
         tuple(map(_item, content.patches)),
-        signed=_is_signed(project, entry, content),
+        signed=_is_signed(project, log_entry, content),
     )
 
 

@@ -35,35 +35,35 @@ class Origins:
 
     def of(self, record_id: str) -> list[Origin]:
         """What a fact was taken from, as all devices call it."""
-        found: list[Origin] = []
+        origins: list[Origin] = []
         for row in self._rows.find(_TABLE, {"record_id": record_id}):
             source, at = str(row["conversation_id"]), int(row["position"])
             if at == OF_MEMORY:
-                found.append([source, None])
+                origins.append([source, None])
             elif at < len(turns := self._turns(source)):
-                found.append([source, turns[at].id])
-        return sorted(found, key=str)
+                origins.append([source, turns[at].id])
+        return sorted(origins, key=str)
 
     def write(self, work: RecordTransaction, record_id: str, origins: Sequence[Origin]) -> None:
         """Bind a fact to these, and to nothing else that is here."""
-        wanted = {}
+        targets = {}
         for source, turn in origins:
-            place = self._place(work, source, turn)
-            if place is not None:
-                wanted[source, place[0]] = place[1]
+            binding = self._place(work, source, turn)
+            if binding is not None:
+                targets[source, binding[0]] = binding[1]
         deep = self._rows.within(work.write)
-        known = {
+        bound = {
             (str(row["conversation_id"]), int(row["position"])): str(row["turn_hash"])
             for row in deep.find(_TABLE, {"record_id": record_id})
         }
-        if known == wanted:
+        if bound == targets:
             return
         # What is bound refers to the row of the fact.
         work.flush()
-        for source, at in known.keys() - wanted.keys():
+        for source, at in bound.keys() - targets.keys():
             deep.drop(_TABLE, {"record_id": record_id, "conversation_id": source, "position": at})
-        for (source, at), digest in wanted.items():
-            if known.get((source, at)) != digest:
+        for (source, at), digest in targets.items():
+            if bound.get((source, at)) != digest:
                 key = {"record_id": record_id, "conversation_id": source, "position": at}
                 deep.put(_TABLE, [key | {"turn_hash": digest}])
 
@@ -91,7 +91,7 @@ class Origins:
         if turn is None:
             record = work.find(source.removeprefix(MEMORY))
             return None if record is None else (OF_MEMORY, hash_text(record.text))
-        for at, one in enumerate(self._turns(source)):
-            if one.id == turn:
-                return at, hash_text(one.text)
+        for at, candidate in enumerate(self._turns(source)):
+            if candidate.id == turn:
+                return at, hash_text(candidate.text)
         return None

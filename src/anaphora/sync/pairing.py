@@ -78,7 +78,7 @@ class Meeting:
         self._say(_PRESENT, 1, {"begin": agreement.start().hex()})
         return agreement
 
-    def give(self, agreement: Any, told: Mapping[str, Any], patience: float) -> None:
+    def give(self, agreement: Any, invitation: Mapping[str, Any], patience: float) -> None:
         """Give the project to whoever types the code. PairingFailed: not in time, or a wrong one.
 
         The place is cleared in any case: a code serves once.
@@ -91,8 +91,8 @@ class Meeting:
             if not hmac.compare_digest(proof, _proof(key).encode()):
                 self._say(_PRESENT, 2, {})
                 raise self._failed("another code was typed; make a new one")
-            data = json.dumps(dict(told)).encode()
-            sealed = self._cipher(key).seal(data, binding(self._project))
+            payload = json.dumps(dict(invitation)).encode()
+            sealed = self._cipher(key).seal(payload, binding(self._project))
             self._say(_PRESENT, 2, {"sealed": base64.b64encode(sealed).decode("ascii")})
             self._hear(_JOINING, 2, patience)
         finally:
@@ -108,12 +108,12 @@ class Meeting:
         self._say(_JOINING, 1, {"begin": begun, "proof": _proof(key)})
         sealed = self._hear(_PRESENT, 2, patience).get("sealed", "")
         try:
-            data = base64.b64decode(sealed, validate=True)
-            told = json.loads(self._cipher(key).open(data, binding(self._project), "key"))
+            payload = base64.b64decode(sealed, validate=True)
+            invitation = json.loads(self._cipher(key).open(payload, binding(self._project), "key"))
         except (ValueError, Tampered) as error:
             raise self._failed("the other side does not know the code") from error
         self._say(_JOINING, 2, {"done": ""})
-        found: dict[str, Any] = told
+        found: dict[str, Any] = invitation
         return found
 
     def _agreement(self, side: str) -> Any:
@@ -122,8 +122,10 @@ class Meeting:
         except ModuleNotFoundError as error:
             raise MissingExtra("sync", "spake2") from error
         secret = self._code[_GROUP + 1 :].encode()
-        one, other = (f"{name} {self._project}".encode() for name in (_PRESENT, _JOINING))
-        return getattr(spake2, side)(secret, idA=one, idB=other, entropy_f=self._random)
+        present_id, joining_id = (
+            f"{name} {self._project}".encode() for name in (_PRESENT, _JOINING)
+        )
+        return getattr(spake2, side)(secret, idA=present_id, idB=joining_id, entropy_f=self._random)
 
     def _agreed(self, agreement: Any, heard: Mapping[str, str]) -> bytes:
         from spake2 import SPAKEError
@@ -139,33 +141,33 @@ class Meeting:
 
     def _say(self, side: str, number: int, message: Mapping[str, str]) -> None:
         header = Header(self._project, side, number, _NO_EPOCH, self._said)
-        entry = Entry(header, json.dumps(dict(message)).encode())
-        self._remote.write(self._project, side, number, entry.data())
-        self._said = entry.id
+        log_entry = Entry(header, json.dumps(dict(message)).encode())
+        self._remote.write(self._project, side, number, log_entry.data())
+        self._said = log_entry.id
 
     def _hear(self, side: str, number: int, patience: float) -> dict[str, str]:
         """A message of the other side, once it is there."""
         for _ in range(max(1, round(patience / _POLL))):
-            entry = self._at(side, number)
-            if entry is not None and entry.dropped is not None:
+            log_entry = self._at(side, number)
+            if log_entry is not None and log_entry.dropped is not None:
                 raise self._failed("the code is another one, or was used; make a new one")
-            if entry is not None:
-                return self._message(entry)
+            if log_entry is not None:
+                return self._message(log_entry)
             self._wait(_POLL)
         raise self._failed("nobody answered in time; make a new code")
 
     def _message(self, entry: Entry) -> dict[str, str]:
         try:
-            found = read_json(entry.sealed)
-            if not isinstance(found, dict):
+            message = read_json(entry.sealed)
+            if not isinstance(message, dict):
                 raise ValueError("it is no object")
         except ValueError as error:
             raise self._failed("the other side sent what is no message") from error
-        return {str(name): str(one) for name, one in found.items()}
+        return {str(name): str(text) for name, text in message.items()}
 
     def _at(self, side: str, number: int) -> Entry | None:
-        for data in self._remote.read(self._project, side, number, 1):
-            return entry_of(data, self._remote.name, side, number)
+        for payload in self._remote.read(self._project, side, number, 1):
+            return entry_of(payload, self._remote.name, side, number)
         return None
 
     def _clear(self) -> None:
@@ -173,10 +175,10 @@ class Meeting:
         with suppress(SyncError):
             for side, head in self._remote.heads(self._project).items():
                 for number in range(1, head + 1):
-                    entry = self._at(side, number)
-                    if entry is not None and entry.dropped is None:
-                        data = without_content(entry).data()
-                        self._remote.drop(self._project, side, number, data)
+                    log_entry = self._at(side, number)
+                    if log_entry is not None and log_entry.dropped is None:
+                        payload = without_content(log_entry).data()
+                        self._remote.drop(self._project, side, number, payload)
 
     def _failed(self, reason: str) -> PairingFailed:
         return PairingFailed(self._remote.name, reason)

@@ -67,8 +67,8 @@ def told_admission(
     if not removed and recipients is None:
         return Admission()
     epoch = "" if recipients is None else max(epochs)
-    seen = dict.fromkeys(members, 0)
-    return Admission((Statement(TOLD, 0, removed, epoch, frozenset(recipients or ()), seen),))
+    last_read = dict.fromkeys(members, 0)
+    return Admission((Statement(TOLD, 0, removed, epoch, frozenset(recipients or ()), last_read),))
 
 
 def _devices_of(line: Mapping[str, Any], epochs: Iterable[str]) -> Devices:
@@ -134,18 +134,22 @@ class Project:
     def others(self) -> list[Member]:
         """The other devices that were not removed."""
         members, removed = self.devices.members.values(), self.devices.removed
-        return [one for one in members if one.device != self.own and one.device not in removed]
+        return [
+            member
+            for member in members
+            if member.device != self.own and member.device not in removed
+        ]
 
     def rotate(self, removed: Collection[str] = ()) -> Rotation:
         """Go on under a new key, without these; what tells it to the others."""
-        others = [one for one in self.others() if one.device not in removed]
-        rotation, self.membership = self.membership.rotate(others, self._random)
+        recipients = [member for member in self.others() if member.device not in removed]
+        rotation, self.membership = self.membership.rotate(recipients, self._random)
         return rotation
 
     def keys_to_tell(self) -> dict[str, str]:
         """The keys under which this device has written, and which another one may lack."""
         devices, admission = self.devices, self.devices.admission
-        present = [self.own, *(one.device for one in self.others())]
+        present = [self.own, *(member.device for member in self.others())]
         return {
             epoch: self.membership.keys[epoch].hex()
             for epoch in sorted(devices.written - devices.told)
@@ -164,31 +168,33 @@ class Project:
         members |= self.devices.members
         admission = self.devices.admission
         if checkpoint.admission is not None:
-            said = checkpoint.admission
-            admission = admission.with_facts(said.statements, said.announced)
+            facts = checkpoint.admission
+            admission = admission.with_facts(facts.statements, facts.announced)
         elif checkpoint.removed:
-            seen = dict.fromkeys(members, 0)
-            admission = admission.with_facts([Statement(TOLD, 0, checkpoint.removed, seen=seen)])
+            last_read = dict.fromkeys(members, 0)
+            admission = admission.with_facts(
+                [Statement(TOLD, 0, checkpoint.removed, seen=last_read)]
+            )
         self.devices = replace(self.devices, members=members, admission=admission, begin=begin)
         self._find_founder()
 
     def note(self, entry: Header, content: Content) -> None:
         """Note what an entry states of devices and keys, whether or not it counts."""
-        by, number = entry.device, entry.number
-        if content.member is not None and content.member.device == by:
+        author, number = entry.device, entry.number
+        if content.member is not None and content.member.device == author:
             self.admit(content.member)
         rotation = content.rotation
-        if rotation is not None and not self._is_sound(rotation, by):
+        if rotation is not None and not self._is_sound(rotation, author):
             rotation = None
         statements = []
         if content.removed or rotation is not None:
-            seen = {device: int(last[0]) for device, last in content.seen.items()}
+            last_read = {device: int(last[0]) for device, last in content.seen.items()}
             epoch, recipients = "", frozenset[str]()
             if rotation is not None:
-                epoch, recipients = rotation.epoch, frozenset({by, *rotation.keys})
-            removed = {device: at for device, at in content.removed.items() if device != by}
-            statements.append(Statement(by, number, removed, epoch, recipients, seen))
-        announced = {by: entry.epoch} if number == 1 else {}
+                epoch, recipients = rotation.epoch, frozenset({author, *rotation.keys})
+            removed = {device: at for device, at in content.removed.items() if device != author}
+            statements.append(Statement(author, number, removed, epoch, recipients, last_read))
+        announced = {author: entry.epoch} if number == 1 else {}
         admission = self.devices.admission.with_facts(statements, announced)
         self.devices = replace(self.devices, admission=admission)
         self._take_keys(rotation, content.keys)
@@ -199,7 +205,7 @@ class Project:
         if content.checkpoint is not None:
             begin = (entry.device, entry.number, content.at)
         if begin is not None:
-            newest = max(begin, self.devices.begin or begin, key=lambda one: one[2])
+            newest = max(begin, self.devices.begin or begin, key=lambda candidate: candidate[2])
             self.devices = replace(self.devices, begin=newest)
 
     def forget_begin(self) -> None:
@@ -237,9 +243,9 @@ class Project:
         # Before it has announced itself a device has the keys that it was told.
         return self.devices.admission.usable_epochs(self.membership.keys, self.devices.members)
 
-    def _is_sound(self, rotation: Rotation, by: str) -> bool:
+    def _is_sound(self, rotation: Rotation, author: str) -> bool:
         """Whether the name of a new epoch is one that its maker may give."""
-        return is_made_by(rotation, by) and rotation.epoch > self.membership.first_epoch
+        return is_made_by(rotation, author) and rotation.epoch > self.membership.first_epoch
 
     def _take_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
         if rotation is not None:
@@ -253,6 +259,6 @@ class Project:
         members = self.devices.members.items()
         admission = self.devices.admission
         # A device that joins is told, before it has read who the others are.
-        founders = (name for name, one in members if founds(one, self.name))
+        founders = (name for name, member in members if founds(member, self.name))
         admission = replace(admission, founder=next(founders, admission.founder))
         self.devices = replace(self.devices, admission=admission)

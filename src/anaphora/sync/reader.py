@@ -44,27 +44,29 @@ class EntryReader:
 
     def read(self, heads: Mapping[str, int], tell: Progress) -> int:
         """Take in what is new up to these entries; how many there were."""
-        others = {device: head for device, head in heads.items() if device != self._project.own}
+        peer_heads = {device: head for device, head in heads.items() if device != self._project.own}
         if not any(device != self._project.own for device in self._log.heads()):
-            self._begin(others)
-        total = sum(max(0, n - self._log.last_of(device).number) for device, n in others.items())
-        self._promised, self._heads, self.fresh = [], others, []
+            self._begin(peer_heads)
+        total = sum(
+            max(0, n - self._log.last_of(device).number) for device, n in peer_heads.items()
+        )
+        self._promised, self._heads, self.fresh = [], peer_heads, []
         done, state = 0, (-1, frozenset[str]())
         # An entry may need a key that another device's tells.
         while (done, frozenset(self._project.membership.keys)) != state:
             state = (done, frozenset(self._project.membership.keys))
             self._troubles = {}
-            for device, head in others.items():
+            for device, head in peer_heads.items():
                 try:
                     for content in self._new_of(device, head):
                         done += 1
                         tell("receiving", done, max(done, total))
                         if has_values(content.patches):
-                            known = content.seen.get(self._project.own, (0,))[0]
-                            self.fresh.append(ReadEntry(content.patches, int(known)))
+                            last_known = content.seen.get(self._project.own, (0,))[0]
+                            self.fresh.append(ReadEntry(content.patches, int(last_known)))
                         self._promised += [
-                            (other, (device, last, snapshot))
-                            for other, (last, snapshot) in content.seen.items()
+                            (peer, (device, last, snapshot))
+                            for peer, (last, snapshot) in content.seen.items()
                         ]
                 except RemoteTampered as error:
                     # It keeps no other device's entries from being read: one may say that this
@@ -93,48 +95,50 @@ class EntryReader:
 
         Raises RemoteTampered for the first that is not what it was.
         """
-        known = {
+        rows_by_device = {
             device: {
-                n: row
-                for n, row in self._log.of(device).items()
+                number: row
+                for number, row in self._log.of(device).items()
                 if row["state"] not in ("ready", "refused")
             }
             for device in self._log.heads()
         }
-        total, done, gone = sum(map(len, known.values())), 0, 0
-        for device, rows in known.items():
+        total, done, emptied = sum(map(len, rows_by_device.values())), 0, 0
+        for device, rows in rows_by_device.items():
             numbers = sorted(number for number, row in rows.items() if row["state"] != "covered")
-            for entry in self._entries(device, numbers):
-                row = rows[entry.header.number]
-                if entry.id != row["snapshot_id"]:
-                    self._refuse(entry, "it is another one than was read or sent before")
-                self._refuse_forged(entry)
-                if entry.dropped is not None and row["state"] not in ("gone", "void"):
-                    self._refuse(entry, "its content is gone, and no device has said so")
-                gone += entry.dropped is not None
+            for log_entry in self._entries(device, numbers):
+                row = rows[log_entry.header.number]
+                if log_entry.id != row["snapshot_id"]:
+                    self._refuse(log_entry, "it is another one than was read or sent before")
+                self._refuse_forged(log_entry)
+                if log_entry.dropped is not None and row["state"] not in ("gone", "void"):
+                    self._refuse(log_entry, "its content is gone, and no device has said so")
+                emptied += log_entry.dropped is not None
                 done += 1
                 tell("entries", done, total)
-        return done, gone
+        return done, emptied
 
     # Where a new device begins.
 
     def _begin(self, heads: Mapping[str, int]) -> None:
         """Begin with the newest checkpoint, if there is one."""
-        found = []
+        candidates = []
         for device, head in heads.items():
             content = self._under_newest_key(device, head)
             if content is not None and content.checkpoint is not None:
-                found.append((device, head, content.at))
+                candidates.append((device, head, content.at))
             elif content is not None and content.begin is not None:
-                found.append(content.begin)
-        if not found:
+                candidates.append(content.begin)
+        if not candidates:
             return
-        begin = max(found, key=lambda one: one[2])
+        begin = max(candidates, key=lambda candidate: candidate[2])
         content = self._under_newest_key(begin[0], begin[1])
         if content is None or content.checkpoint is None:
             return
         checkpoint = content.checkpoint
-        covers = {of: head for of, head in checkpoint.covers.items() if of != self._project.own}
+        covers = {
+            name: head for name, head in checkpoint.covers.items() if name != self._project.own
+        }
         for device, (number, _) in covers.items():
             if heads.get(device, 0) < number:
                 reason = f"device {begin[0]} has read it, and the remote does not give it"
@@ -148,10 +152,10 @@ class EntryReader:
         """What an entry says that only a present device can have written; None for others."""
         epoch = self._project.epoch
         cipher = self._project.cipher(epoch)
-        for entry in self._entries(device, [number]):
-            is_newest = entry.header.epoch == epoch
-            if is_newest and entry.dropped is None and cipher is not None:
-                return unseal(entry, cipher, self._remote.name)
+        for log_entry in self._entries(device, [number]):
+            is_newest = log_entry.header.epoch == epoch
+            if is_newest and log_entry.dropped is None and cipher is not None:
+                return unseal(log_entry, cipher, self._remote.name)
         return None
 
     # One after the other.
@@ -163,22 +167,22 @@ class EntryReader:
         """
         numbers = range(self._log.last_of(device).number + 1, head + 1)
         entries = self._entries(device, numbers)
-        for entry in entries:
-            content = self._opened(entry)
+        for log_entry in entries:
+            content = self._opened(log_entry)
             if content is None:
                 self._look_ahead(entries)
                 return
-            self._take(entry, content)
+            self._take(log_entry, content)
             yield content
 
     def _look_ahead(self, entries: Iterator[Entry]) -> None:
         """Learn keys from what follows an entry that cannot be opened: it is read again then."""
-        for entry in entries:
-            cipher = self._project.cipher(entry.header.epoch)
-            if entry.dropped is None and cipher is not None and entry.header.number > 1:
-                content = unseal(entry, cipher, self._remote.name)
-                self._refuse_forged(entry)
-                self._project.note(entry.header, content)
+        for log_entry in entries:
+            cipher = self._project.cipher(log_entry.header.epoch)
+            if log_entry.dropped is None and cipher is not None and log_entry.header.number > 1:
+                content = unseal(log_entry, cipher, self._remote.name)
+                self._refuse_forged(log_entry)
+                self._project.note(log_entry.header, content)
 
     def _entries(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
         """Entries with numbers that rise, several at once where they follow one another."""
@@ -192,16 +196,16 @@ class EntryReader:
                 and numbers[at + count] == first + count
             ):
                 count += 1
-            some = self._remote.read(self._project.name, device, first, count)
-            if not some:
+            batch = self._remote.read(self._project.name, device, first, count)
+            if not batch:
                 reason = "it is missing, and was there or later ones are"
                 raise RemoteTampered(self._remote.name, device, first, reason)
-            for number, data in enumerate(some, first):
-                entry = entry_of(data, self._remote.name, device, number)
-                if entry.header.project != self._project.name:
-                    self._refuse(entry, "it is another project's")
-                yield entry
-            at += len(some)
+            for number, payload in enumerate(batch, first):
+                log_entry = entry_of(payload, self._remote.name, device, number)
+                if log_entry.header.project != self._project.name:
+                    self._refuse(log_entry, "it is another project's")
+                yield log_entry
+            at += len(batch)
 
     def _opened(self, entry: Entry) -> Content | None:
         """What it says; None where its key is not known yet."""
@@ -248,8 +252,10 @@ class EntryReader:
                     say_again(log, sync, content.dropped, self._project.own)
                 else:
                     self._take_names(log, sync, content.dropped)
-                    patches = [one for one in content.patches if comes_by(one, admission.admits)]
-                    void = [one for one in content.patches if one not in patches]
+                    patches = [
+                        patch for patch in content.patches if comes_by(patch, admission.admits)
+                    ]
+                    void = [patch for patch in content.patches if patch not in patches]
                     self._replica.receive(sync, patches, device, number)
                     sync.set_again(void, self._project.own)
                     self._project.begins(entry.header, content)
@@ -263,7 +269,7 @@ class EntryReader:
         """Whether a device has said before that this entry goes."""
         to_come = sync.get(_TO_COME, [])
         if named in to_come:
-            sync.put(_TO_COME, [one for one in to_come if one != named])
+            sync.put(_TO_COME, [waiting for waiting in to_come if waiting != named])
         return named in to_come
 
     def _take_names(
@@ -300,8 +306,8 @@ class EntryReader:
         for device, head in heads.items():
             number = self._log.last_of(device).number + 1
             # An identity that never announced itself under a known key was not let in.
-            known = device in devices.members or len(self._project.membership.keys) == 1
-            if number > head or not known or not devices.admission.admits(device, number):
+            announced = device in devices.members or len(self._project.membership.keys) == 1
+            if number > head or not announced or not devices.admission.admits(device, number):
                 continue
             if self._remote.in_order:
                 raise RemoteTampered(name, device, number, "no device has told its key")

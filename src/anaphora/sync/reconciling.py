@@ -64,9 +64,9 @@ def reconcile(
         sync.take_back(counts)
         for way, row, content in changes:
             device, number = str(row["device"]), int(row["number"])
-            patches = [one for one in content.patches if comes_by(one, counts)]
+            patches = [patch for patch in content.patches if comes_by(patch, counts)]
             if way == "restore":
-                sync.restore((p for p in patches if p.item in items), device, number)
+                sync.restore((patch for patch in patches if patch.item in items), device, number)
             elif way == "admit":
                 work.move(row, "received")
                 replica.receive(sync, patches, device, number)
@@ -109,13 +109,13 @@ def _said(
     """What an entry that was read or written before says, if the remote still has that."""
     device, number = str(row["device"]), int(row["number"])
     try:
-        entry = _entry(row, remote, entries)
-        if entry.id != row["snapshot_id"]:
+        log_entry = _entry(row, remote, entries)
+        if log_entry.id != row["snapshot_id"]:
             reason = "it is another one than was read before"
             raise RemoteTampered(remote.name, device, number, reason)
-        cipher = project.cipher(entry.header.epoch)
-        if entry.dropped is None and cipher is not None:
-            return unseal(entry, cipher, remote.name)
+        cipher = project.cipher(log_entry.header.epoch)
+        if log_entry.dropped is None and cipher is not None:
+            return unseal(log_entry, cipher, remote.name)
     except RemoteTampered:
         # A removed device may have taken away what it wrote.
         if not lenient:

@@ -36,21 +36,23 @@ class Replica:
         )
         self._services = services
         self._clock = HybridClock(device, services.clock, *self.store.get(CLOCK, [0, 0]))
-        own = SyncedDevice(services, self.store, self._clock, secret)
-        self._threads = ThreadSync(own)
+        synced = SyncedDevice(services, self.store, self._clock, secret)
+        self._threads = ThreadSync(synced)
         self._records = RecordSync(
-            own, self._threads.name_of, self._threads.place_of, self._threads.origins
+            synced, self._threads.name_of, self._threads.place_of, self._threads.origins
         )
-        self._links = LinkSync(own, self._records.row_of)
+        self._links = LinkSync(synced, self._records.row_of)
 
     def capture(self) -> bool:
         """Note what has changed in the home since this was asked last; whether anything has."""
         since = self.store.get(CAPTURED, 0)
         # Before anything is read: what is written meanwhile is looked at again next time.
         version = self._services.sidecar.version()
-        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(THREAD).items()}
+        states = {
+            kind_and_key(item_id)[1]: state for item_id, state in self.store.seen(THREAD).items()
+        }
         # One step after the other: memories name turns by what these are called.
-        noted = self._note(list(self._threads.capture(since, seen)))
+        noted = self._note(list(self._threads.capture(since, states)))
         noted |= self._note([(patch, "") for patch in self._records.capture(since)])
         noted |= self._note([(patch, "") for patch in self._links.capture(since)])
         if version != since:
@@ -64,8 +66,12 @@ class Replica:
         It takes as long as there are removals: what sync does not know yet waits for `capture`.
         """
         since = self.store.get(CAPTURED, 0)
-        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(THREAD).items()}
-        noted = bool(seen) and self._note(list(self._threads.capture(since, seen, known_only=True)))
+        states = {
+            kind_and_key(item_id)[1]: state for item_id, state in self.store.seen(THREAD).items()
+        }
+        noted = bool(states) and self._note(
+            list(self._threads.capture(since, states, known_only=True))
+        )
         return self._note([(patch, "") for patch in self._records.removals(since)]) or noted
 
     def follow_clock(self) -> None:
@@ -106,18 +112,18 @@ class Replica:
         """What this device has noticed and no entry of its log carries yet."""
         return self.store.pending(self.device)
 
-    def _note(self, found: list[tuple[Patch, str]]) -> bool:
-        if found:
+    def _note(self, noticed: list[tuple[Patch, str]]) -> bool:
+        if noticed:
             with self.store.change() as work:
-                work.note(found)
+                work.note(noticed)
                 work.put(CLOCK, self._clock.state())
-        return bool(found)
+        return bool(noticed)
 
     def _mark(self, items: Iterable[str]) -> None:
-        some = list(items)
-        if some:
+        item_ids = list(items)
+        if item_ids:
             with self.store.change() as work:
-                work.mark(some)
+                work.mark(item_ids)
 
 
 def _stamp(clock: Sequence[int], device: str) -> Stamp:
@@ -126,4 +132,4 @@ def _stamp(clock: Sequence[int], device: str) -> Stamp:
 
 
 def _of(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:
-    return (item for item in items if kind_and_key(item)[0] in kinds)
+    return (item_id for item_id in items if kind_and_key(item_id)[0] in kinds)

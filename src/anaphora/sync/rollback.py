@@ -22,46 +22,50 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
     softly forgotten; what was softly forgotten since is there again.
     """
     records = {record.id: record for record in _all(services)}
-    shown = tuple(
-        one.id
-        for one in records.values()
-        if one.forgotten and one.created_at <= to and _hidden_at(services, one.id) > to
+    revealed = tuple(
+        record.id
+        for record in records.values()
+        if record.forgotten and record.created_at <= to and _hidden_at(services, record.id) > to
     )
     restated: dict[str, MemoryRecord] = {}
     hidden = []
-    for one in records.values():
-        if one.forgotten or one.valid_to is not None or one.valid_from <= to:
+    for record in records.values():
+        if record.forgotten or record.valid_to is not None or record.valid_from <= to:
             continue
-        before = _held_at(one, records, to)
+        before = _held_at(record, records, to)
         if before is not None:
-            restated[one.id] = before
-        elif one.created_at > to:
-            hidden.append(one.id)
+            restated[record.id] = before
+        elif record.created_at > to:
+            hidden.append(record.id)
     if not dry_run:
-        services.forget.undo(shown)
-        for now, before in restated.items():
+        services.forget.undo(revealed)
+        for record_id, before in restated.items():
             services.remember.update(
-                now, redact=False, text=before.text, payload=before.payload, type=before.type
+                record_id, redact=False, text=before.text, payload=before.payload, type=before.type
             )
-        for now in hidden:
-            services.forget.forget(now, soft=True)
-    return SyncRollback(to, tuple(restated), tuple(hidden), shown)
+        for record_id in hidden:
+            services.forget.forget(record_id, soft=True)
+    return SyncRollback(to, tuple(restated), tuple(hidden), revealed)
 
 
 def _held_at(
     record: MemoryRecord, records: dict[str, MemoryRecord], to: datetime
 ) -> MemoryRecord | None:
     """The version that held then of what this is the present one of; None: there was none."""
-    found: MemoryRecord | None = record
-    seen = {record.id}
-    while found is not None and found.valid_from > to:
-        found = records.get(found.supersedes or "")
-        if found is None or found.id in seen:
+    version: MemoryRecord | None = record
+    visited = {record.id}
+    while version is not None and version.valid_from > to:
+        version = records.get(version.supersedes or "")
+        if version is None or version.id in visited:
             return None
-        seen.add(found.id)
-    if found is None or found.forgotten or (found.valid_to is not None and found.valid_to <= to):
+        visited.add(version.id)
+    if (
+        version is None
+        or version.forgotten
+        or (version.valid_to is not None and version.valid_to <= to)
+    ):
         return None
-    return found
+    return version
 
 
 def _hidden_at(services: NamespaceServices, record_id: str) -> datetime:

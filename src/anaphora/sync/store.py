@@ -94,18 +94,18 @@ class SyncStore:
 
     def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
         """What is known of these items; with `applied`, what the rest of the home has of it."""
-        found = {}
-        for item in items:
-            rows = self._rows.find(_PATCH, {"item_key": _item_key(item)})
-            found[item] = _folded(
+        states = {}
+        for item_id in items:
+            rows = self._rows.find(_PATCH, {"item_key": _item_key(item_id)})
+            states[item_id] = _folded(
                 row for row in rows if (row["applied"] if applied else _is_known(row))
             )
-        return found
+        return states
 
     def group(self, group: str) -> list[str]:
         """The items of a group, in order of their names."""
-        found = self._rows.find(_ITEM, {"group_key": _group_key(group)})
-        return sorted(row["name"] for row in found)
+        rows = self._rows.find(_ITEM, {"group_key": _group_key(group)})
+        return sorted(row["name"] for row in rows)
 
     def names(self, kind: str) -> list[str]:
         """The items of a kind that are known."""
@@ -126,7 +126,7 @@ class SyncStore:
 
     def to_drop(self, device: str) -> list[tuple[str, int]]:
         """Entries that carry what this device has seen forgotten: their devices and numbers."""
-        return [(of, entry) for of, entry, by in self.get(TO_DROP, []) if by == device]
+        return [(carrier, number) for carrier, number, by in self.get(TO_DROP, []) if by == device]
 
     def carried_by(self, device: str, entry: int) -> list[Patch]:
         """What still counts of an entry."""
@@ -164,9 +164,11 @@ class SyncTransaction:
 
     def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
         """Take in what was noticed here, each with the state in which its item was looked at."""
-        for patch, seen in patches:
+        for patch, looked_at in patches:
             self._take(
-                patch.item, [_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)], seen=seen
+                patch.item,
+                [_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)],
+                seen=looked_at,
             )
 
     def receive(self, patches: Iterable[Patch], device: str, entry: int) -> None:
@@ -174,8 +176,8 @@ class SyncTransaction:
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
             by_item[patch.item].append(_row(patch, device, entry, applied=False))
-        for item, rows in by_item.items():
-            self._take(item, rows)
+        for item_id, rows in by_item.items():
+            self._take(item_id, rows)
 
     def carried(
         self,
@@ -200,9 +202,11 @@ class SyncTransaction:
 
     def dropped(self, entries: Iterable[tuple[str, int]]) -> None:
         """Note that the remote has dropped what was in these entries."""
-        gone = set(entries)
-        left = [one for one in self.get(TO_DROP, []) if (one[0], one[1]) not in gone]
-        self.put(TO_DROP, left)
+        emptied = set(entries)
+        remaining = [
+            request for request in self.get(TO_DROP, []) if (request[0], request[1]) not in emptied
+        ]
+        self.put(TO_DROP, remaining)
 
     def mark(self, items: Iterable[str]) -> None:
         """Note that the rest of the home has these items otherwise."""
@@ -210,26 +214,26 @@ class SyncTransaction:
 
     def clean(self, items: Iterable[str], seen: str | None = None) -> None:
         """Note that the rest of the home has all of these items; what is void goes."""
-        some = list(items)
-        for item in some:
-            rows = self._patches(item)
+        item_ids = list(items)
+        for item_id in item_ids:
+            rows = self._patches(item_id)
             for row in (row for row in rows if not _is_known(row)):
                 self._drop_patch(row)
             rows = [row for row in rows if _is_known(row)]
             self._prune(rows, _folded(rows))
             if not rows:
-                self._work.drop(_ITEM, {"item_key": _item_key(item)})
-        self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
+                self._work.drop(_ITEM, {"item_key": _item_key(item_id)})
+        self._set(item_ids, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def unpack(self, device: str, entries: Collection[int]) -> None:
         """Let what these entries of this device carry wait to be packed once more."""
-        for entry in entries:
-            carrier: Row = {"device": device, "entry": entry}
+        for number in entries:
+            carrier: Row = {"device": device, "entry": number}
             for row in self._work.find(_PATCH, carrier):
                 self._work.replace(_PATCH, [row | {"entry": _NO_ENTRY}])
             for copy in self._work.find(_COPY, carrier):
                 self._work.drop(_COPY, copy)
-        self.dropped((device, entry) for entry in entries)
+        self.dropped((device, number) for number in entries)
 
     def take_back(self, counts: Counts) -> None:
         """Mark what came by entries that do not count; the home has it until it is applied."""
@@ -243,8 +247,8 @@ class SyncTransaction:
             else:
                 self._drop_patch(row)
         for name, rows in marked.items():
-            for item in self._work.find(_ITEM, {"item_key": _item_key(name)}):
-                self._regroup(item, rows)
+            for item_row in self._work.find(_ITEM, {"item_key": _item_key(name)}):
+                self._regroup(item_row, rows)
 
     def set_again(self, void: Iterable[Patch], device: str) -> None:
         """Set fields again that patches set which do not count, as they are known here.
@@ -256,39 +260,39 @@ class SyncTransaction:
             rows = [row for row in self._patches(patch.item) if row["applied"] and _is_known(row)]
             state, stamps = _folded(rows), {row["stamp"] for row in rows}
             items = self._work.find(_ITEM, {"item_key": _item_key(patch.item)})
-            seen = str(items[0]["seen"]) if items else ""
+            looked_at = str(items[0]["seen"]) if items else ""
             for name in patch.set:
-                kept = state.get(name)
-                if kept is None or kept.action != "set" or is_dropped(state):
+                current = state.get(name)
+                if current is None or current.action != "set" or is_dropped(state):
                     continue
-                stamp = Stamp(kept.stamp.time, kept.stamp.number + 1, device)
+                stamp = Stamp(current.stamp.time, current.stamp.number + 1, device)
                 while stamp_text(stamp) in stamps:
                     stamp = stamp._replace(number=stamp.number + 1)
                 stamps.add(stamp_text(stamp))
-                self.note([(Patch(patch.item, stamp, set={name: kept.value}), seen)])
+                self.note([(Patch(patch.item, stamp, set={name: current.value}), looked_at)])
 
     def void(self, counts: Counts) -> list[Patch]:
         """The patches that others said again, and that came by entries which do not count."""
         patches = [_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
-        return [one for one in patches if not all(counts(*entry) for entry in one.via)]
+        return [patch for patch in patches if not all(counts(*carrier) for carrier in patch.via)]
 
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
         """Say in full again what an entry said, where later changes had made it void."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
             by_item[patch.item].append(_row(patch, device, entry, applied=False))
-        for item, fresh in by_item.items():
-            known = {row["stamp"]: row for row in self._patches(item)}
-            again = [(known[row["stamp"]], row) for row in fresh if row["stamp"] in known]
-            for old, row in again:
+        for item_id, new_rows in by_item.items():
+            stored = {row["stamp"]: row for row in self._patches(item_id)}
+            repeats = [(stored[row["stamp"]], row) for row in new_rows if row["stamp"] in stored]
+            for old, row in repeats:
                 carrier = row if not _is_known(old) else old
                 applied = {"applied": int(bool(old["applied"]))}
-                kept = {name: carrier[name] for name in ("device", "entry")}
+                origin = {name: carrier[name] for name in ("device", "entry")}
                 # Who said it again may have left out what does count.
                 body = to_line(_patch(old).united(_patch(row)).line()).decode()
-                self._work.replace(_PATCH, [row | kept | applied | {"body": body}])
-            self._take(item, fresh)
-            self.mark([item])
+                self._work.replace(_PATCH, [row | origin | applied | {"body": body}])
+            self._take(item_id, new_rows)
+            self.mark([item_id])
 
     def adopt(self, device: str) -> None:
         """Let what this device name has noticed and not sent be noticed again under another."""
@@ -308,30 +312,30 @@ class SyncTransaction:
         for table in (_ITEM, _PATCH, _COPY, _ENTRY, _STATE):
             self._work.drop(table)
 
-    def _take(self, item: str, fresh: Sequence[Row], *, seen: str | None = None) -> None:
+    def _take(self, item: str, incoming: Sequence[Row], *, seen: str | None = None) -> None:
         rows = [row for row in self._patches(item) if _is_known(row)]
-        known = {row["stamp"] for row in rows}
+        stamps = {row["stamp"] for row in rows}
         before = _folded(rows)
-        news = [row for row in fresh if row["stamp"] not in known and _patch(row)]
-        state = _folded([*rows, *news])
+        new_rows = [row for row in incoming if row["stamp"] not in stamps and _patch(row)]
+        state = _folded([*rows, *new_rows])
         local = seen is not None
         waits = any(not row["applied"] for row in rows)
         # What came from others is not applied yet: what counts until then must stay.
         if local and not waits:
             self._prune(rows, state)
-        fresh_by = {} if local else {row["stamp"]: row for row in fresh}
-        for row in (row for row in rows if row["stamp"] in fresh_by):
-            self._carry(row, fresh_by[row["stamp"]])
-        for row in news:
+        incoming_by_stamp = {} if local else {row["stamp"]: row for row in incoming}
+        for row in (row for row in rows if row["stamp"] in incoming_by_stamp):
+            self._carry(row, incoming_by_stamp[row["stamp"]])
+        for row in new_rows:
             self._work.replace(_PATCH, [row])
         known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
         old = known_item[0] if known_item else None
         group = self._group_of(item, state)
-        if news and not local:
+        if new_rows and not local:
             self._dirty_group(self._group_of(item, before) if before else group)
             self._dirty_group(group)
-        dirty = int((old is not None and bool(old["dirty"])) or (bool(news) and not local))
-        if news and local and any(row["name"] != item for row in self._members(group)):
+        dirty = int((old is not None and bool(old["dirty"])) or (bool(new_rows) and not local))
+        if new_rows and local and any(row["name"] != item for row in self._members(group)):
             # It is one with others now, or another value of their path.
             self._dirty_group(group)
             dirty = 1
@@ -345,13 +349,13 @@ class SyncTransaction:
         }
         self._work.replace(_ITEM, [row])
 
-    def _carry(self, row: Row, again: Row) -> None:
+    def _carry(self, row: Row, other: Row) -> None:
         """Note that another entry says a patch, too.
 
         All that do are kept in mind: what is forgotten has to leave each of them.
         """
-        carrier = {name: again[name] for name in ("device", "entry")}
-        if carrier == {name: row[name] for name in carrier} or self._is_gone(again):
+        carrier = {name: other[name] for name in ("device", "entry")}
+        if carrier == {name: row[name] for name in carrier} or self._is_gone(other):
             return
         if row["entry"] == _NO_ENTRY:
             self._work.replace(_PATCH, [row | carrier])
@@ -360,32 +364,32 @@ class SyncTransaction:
 
     def _is_gone(self, carrier: Row) -> bool:
         """Whether an entry has no content any more."""
-        found = {"device": carrier["device"], "number": carrier["entry"]}
-        return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, found))
+        key = {"device": carrier["device"], "number": carrier["entry"]}
+        return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, key))
 
     def _drop_patch(self, row: Row) -> None:
         key = {name: row[name] for name in _KEY}
         self._work.drop(_PATCH, key)
         self._work.drop(_COPY, key)
 
-    def _regroup(self, item: Row, taken: Sequence[Row]) -> None:
+    def _regroup(self, item_row: Row, taken: Sequence[Row]) -> None:
         """Note that the home has an item otherwise, and all that it is or was merged with."""
-        name = item["name"]
+        name = item_row["name"]
         state = _folded(row for row in self._patches(name) if _is_known(row))
-        old = {"group_key": item["group_key"]}
+        old = {"group_key": item_row["group_key"]}
         # What nothing is left of stays with what it was merged with until that is applied.
         now = {"group_key": _group_key(self._group_of(name, state))} if state else old
-        self._work.replace(_ITEM, [item | now | {"dirty": 1}])
+        self._work.replace(_ITEM, [item_row | now | {"dirty": 1}])
         for group in (old, now):
             rows = self._work.find(_ITEM, group)
             self._work.replace(_ITEM, [row | {"dirty": 1} for row in rows])
         self._dirty_group(self._group_of(name, _folded(taken)))
 
-    def _to_drop(self, found: Sequence[list[Any]]) -> None:
-        known = self.get(TO_DROP, []) if found else []
-        fresh = {tuple(one): one for one in found if one not in known}
-        if fresh:
-            self.put(TO_DROP, [*known, *fresh.values()])
+    def _to_drop(self, requests: Sequence[list[Any]]) -> None:
+        noted = self.get(TO_DROP, []) if requests else []
+        new_requests = {tuple(request): request for request in requests if request not in noted}
+        if new_requests:
+            self.put(TO_DROP, [*noted, *new_requests.values()])
 
     def _members(self, group: str) -> list[Row]:
         return self._work.find(_ITEM, {"group_key": _group_key(group)})
@@ -396,8 +400,8 @@ class SyncTransaction:
     def _set(self, items: Iterable[str], **values: Any) -> None:
         rows = [
             row | values
-            for item in items
-            for row in self._work.find(_ITEM, {"item_key": _item_key(item)})
+            for item_id in items
+            for row in self._work.find(_ITEM, {"item_key": _item_key(item_id)})
         ]
         self._work.replace(_ITEM, rows)
 
@@ -409,37 +413,37 @@ class SyncTransaction:
         to_drop = []
         for row in rows:
             patch = _patch(row)
-            left = patch.pruned(state)
+            remaining = patch.pruned(state)
             key = {name: row[name] for name in _KEY}
-            if left != patch:
+            if remaining != patch:
                 carriers = [row, *self._work.find(_COPY, key)]
                 to_drop += [
-                    [one["device"], one["entry"], drop.stamp.device]
+                    [carrier["device"], carrier["entry"], drop.stamp.device]
                     for change in patch.changes()
                     if (drop := _drop_of(change, state)) is not None
-                    for one in carriers
-                    if one["entry"] != _NO_ENTRY
+                    for carrier in carriers
+                    if carrier["entry"] != _NO_ENTRY
                 ]
-            if not left:
+            if not remaining:
                 self._drop_patch(row)
-            elif left != patch or not row["applied"]:
-                body = row["body"] if left == patch else to_line(left.line()).decode()
+            elif remaining != patch or not row["applied"]:
+                body = row["body"] if remaining == patch else to_line(remaining.line()).decode()
                 self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
         self._to_drop(to_drop)
 
 
 def _drop_of(change: Change, state: ItemState) -> Change | None:
     """The drop that took this change's words away; None where they stay, or went otherwise."""
-    kept = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
-    if kept is None or kept == change:
+    current = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
+    if current is None or current == change:
         return None
-    if kept.action == "set":
+    if current.action == "set":
         # A conversation was deleted, and its title with it.
         is_thread = kind_and_key(change.item)[0] == THREAD
-        return kept if is_thread and kept.value is None and change.value is not None else None
-    if kept.action != "drop":
+        return current if is_thread and current.value is None and change.value is not None else None
+    if current.action != "drop":
         return None
-    return None if change.action == "drop" and change.value is None else kept
+    return None if change.action == "drop" and change.value is None else current
 
 
 def _is_known(row: Mapping[str, Any]) -> bool:
@@ -450,7 +454,7 @@ def _is_known(row: Mapping[str, Any]) -> bool:
 def _has_way(row: Mapping[str, Any], counts: Counts) -> bool:
     """Whether all entries by which a patch came here count."""
     ways = [*_patch(row).via, (row["device"], row["entry"])]
-    return all(entry == _NO_ENTRY or counts(device, entry) for device, entry in ways)
+    return all(number == _NO_ENTRY or counts(device, number) for device, number in ways)
 
 
 def _said_again(row: Mapping[str, Any]) -> Patch:

@@ -63,8 +63,12 @@ class ThreadSync:
 
     def place_of(self, conversation_id: str, turn: str) -> int | None:
         """Where a turn stands here."""
-        places = (at for at, one in enumerate(self._applied(conversation_id)) if one.id == turn)
-        return next(places, None)
+        positions = (
+            at
+            for at, candidate in enumerate(self._applied(conversation_id))
+            if candidate.id == turn
+        )
+        return next(positions, None)
 
     @property
     def origins(self) -> Origins:
@@ -87,61 +91,66 @@ class ThreadSync:
         """
         sidecar = self._device.services.sidecar
         noted, deleted = sidecar.changed_since(since), sidecar.deleted_since(since)
-        places = sidecar.places()
-        placed = places.keys() if sidecar.places_version() > since else frozenset()
+        session_places = sidecar.places()
+        placed = session_places.keys() if sidecar.places_version() > since else frozenset()
         origins = sidecar.conversation_notes()
         states = self._states()
         for conversation_id in sorted(seen if known_only else {*states, *seen}):
             state = states.get(conversation_id, "")
             gone = sidecar.deletion_key(conversation_id) in deleted
-            known = seen.get(conversation_id)
-            if state != known or gone or conversation_id in noted or conversation_id in placed:
-                origin, place = origins.get(conversation_id), places.get(conversation_id)
-                yield self._look(conversation_id, origin, place, gone=gone), state
+            last_seen = seen.get(conversation_id)
+            if state != last_seen or gone or conversation_id in noted or conversation_id in placed:
+                origin, session_place = (
+                    origins.get(conversation_id),
+                    session_places.get(conversation_id),
+                )
+                yield self._look(conversation_id, origin, session_place, gone=gone), state
 
     def _states(self) -> dict[str, str]:
         """What tells the state of each conversation."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
-            found = store.changes_since(-1)
-            return {key: str(one) for key, one in found.items() if one is not None}
+            changes = store.changes_since(-1)
+            return {key: str(identity) for key, identity in changes.items() if identity is not None}
         return {
-            key: str(one) for key, path in store.files() if (one := identity_at(path)) != NO_FILE
+            key: str(identity)
+            for key, path in store.files()
+            if (identity := identity_at(path)) != NO_FILE
         }
 
     def _state_of(self, conversation_id: str) -> str:
         """The same of one conversation; "" where it is not there."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
-            found = store.stored(conversation_id)
-            return "" if found is None else str(found.identity)
-        found_here = identity_at(store.path(conversation_id))
-        return "" if found_here == NO_FILE else str(found_here)
+            stored = store.stored(conversation_id)
+            return "" if stored is None else str(stored.identity)
+        identity = identity_at(store.path(conversation_id))
+        return "" if identity == NO_FILE else str(identity)
 
     def _look(
         self,
         conversation_id: str,
         origin: ConversationNote | None,
-        place: SessionPlace | None,
+        session_place: SessionPlace | None,
         *,
         gone: bool,
     ) -> Patch:
-        item = item_name(THREAD, conversation_id)
-        base = self._device.store.states([item], applied=True)[item]
+        item_id = item_name(THREAD, conversation_id)
+        base = self._device.store.states([item_id], applied=True)[item_id]
         try:
             thread = thread_as_stored(self._device.services.conversations, conversation_id)
         except CorruptThread:
             thread = None
         stamp = self._device.clock.next()
-        here = () if thread is None else thread.turns
-        if base != (full := self._device.store.states([item])[item]) and _is_same(
-            turns_of(full), here
+        turns = () if thread is None else thread.turns
+        if base != (full := self._device.store.states([item_id])[item_id]) and _is_same(
+            turns_of(full), turns
         ):
             # What came from others is here already, and only not noted.
-            return Patch(item, stamp)
-        news = self._compared(conversation_id, base, here, gone=gone)
+            return Patch(item_id, stamp)
+        news = self._compared(conversation_id, base, turns, gone=gone)
         if thread is not None:
-            self._compare_rest(base, thread, origin, place, news)
+            self._compare_rest(base, thread, origin, session_place, news)
         elif gone:
             # What brought the conversation in stays known, as for an import: it has no words of it.
             news.set |= {
@@ -149,16 +158,16 @@ class ThreadSync:
             }
         if news.missing:
             with self._device.store.change() as work:
-                work.mark([item])
-        return Patch(item, stamp, news.set, news.add, news.drop)
+                work.mark([item_id])
+        return Patch(item_id, stamp, news.set, news.add, news.drop)
 
     def _compared(
-        self, conversation_id: str, base: ItemState, here: Sequence[Turn], *, gone: bool
+        self, conversation_id: str, base: ItemState, turns: Sequence[Turn], *, gone: bool
     ) -> _News:
         news = _News()
-        seen: Counter[tuple[str, ...]] = Counter()
+        counts: Counter[tuple[str, ...]] = Counter()
         last: MergedTurn | None = None
-        for old, turn in _aligned(turns_of(base), here):
+        for old, turn in _aligned(turns_of(base), turns):
             if turn is None:
                 # Only what somebody deleted is gone; what is missing otherwise comes back.
                 if gone and old is not None:
@@ -166,14 +175,14 @@ class ThreadSync:
                 else:
                     news.missing = True
                 continue
-            said = _said_of(turn)
+            content = _said_of(turn)
             if old is None:
-                last = self._fresh(conversation_id, base, turn, seen[said], last, news)
+                last = self._fresh(conversation_id, base, turn, counts[content], last, news)
             else:
                 last = old
                 if old.text != turn.text:
                     self._took_out(base, old, turn, news)
-            seen[said] += 1
+            counts[content] += 1
             news.names.append(last.id)
         return news
 
@@ -187,21 +196,28 @@ class ThreadSync:
         news: _News,
     ) -> MergedTurn:
         """A turn that was written here."""
-        said = _said_of(turn)
-        name = self._name(conversation_id, said, number)
+        content = _said_of(turn)
+        name = self._name(conversation_id, content, number)
         change = base.get(TURN + name)
         if change is not None and change.action == "drop":
             # It was forgotten, and came in once more: it is forgotten again.
             news.missing = True
-        place = next_place(last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device)
-        value = {"role": said[0], "text": said[1], "time": said[2], "place": list(place)}
-        news.add[TURN + name] = value | ({"intent": said[3]} if said[3] else {})
-        return MergedTurn(name, place, *said)
+        turn_place = next_place(
+            last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device
+        )
+        line = {
+            "role": content[0],
+            "text": content[1],
+            "time": content[2],
+            "place": list(turn_place),
+        }
+        news.add[TURN + name] = line | ({"intent": content[3]} if content[3] else {})
+        return MergedTurn(name, turn_place, *content)
 
     def _took_out(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
         """Words of a turn were redacted: what is left, and what all was taken out."""
         change = base[TURN + old.id]
-        known = change.value["by"] if change.action == "drop" else []
+        cuts = change.value["by"] if change.action == "drop" else []
         digest = hmac.new(self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256")
         news.drop[NOTE + old.id] = None
         news.drop[TURN + old.id] = {
@@ -210,7 +226,7 @@ class ThreadSync:
             "place": list(old.place),
             "intent": old.intent,
             "text": turn.text,
-            "by": sorted({*known, digest.hexdigest()[:16] + self._device.clock.device}),
+            "by": sorted({*cuts, digest.hexdigest()[:16] + self._device.clock.device}),
         }
 
     def _name(self, conversation_id: str, said: tuple[str, ...], number: int) -> str:
@@ -222,64 +238,71 @@ class ThreadSync:
         base: ItemState,
         thread: Thread,
         origin: ConversationNote | None,
-        place: SessionPlace | None,
+        session_place: SessionPlace | None,
         news: _News,
     ) -> None:
         """Compare the title, what is noted of turns, and where it all came from."""
-        found: dict[str, Any] = {"title": thread.title or None}
+        fields: dict[str, Any] = {"title": thread.title or None}
         if origin is not None:
             left_at = origin.branch_at
             branch = origin.branch_of and left_at is not None
             at = self.name_of(str(origin.branch_of), left_at or 0) if branch else None
-            found["origin"] = [origin.source, origin.source_key, origin.branch_of, at or left_at]
-        if place is not None:
-            found["place"] = [getattr(place, name) for name in _PLACED]
+            fields["origin"] = [origin.source, origin.source_key, origin.branch_of, at or left_at]
+        if session_place is not None:
+            fields["place"] = [getattr(session_place, name) for name in _PLACED]
         notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
         for index, noted in notes.items():
             if index < len(news.names) and not noted.forgotten:
                 turn = thread.turns[index]
                 if noted.turn_hash == stored_turn_hash(turn.role, turn.text):
-                    found[NOTE + news.names[index]] = [getattr(noted, name) for name in _NOTED]
-        for name, value in found.items():
-            known = base[name].value if name in base else None
-            if value != known and not (name.startswith(NOTE) and value is None):
-                news.set[name] = value
+                    fields[NOTE + news.names[index]] = [getattr(noted, name) for name in _NOTED]
+        for name, content in fields.items():
+            previous = base[name].value if name in base else None
+            if content != previous and not (name.startswith(NOTE) and content is None):
+                news.set[name] = content
 
     # Into the home.
 
     def apply(self, items: Iterable[str]) -> set[str]:
         """Bring conversations in line with all changes; those in which turns moved."""
         moved: set[str] = set()
-        some = list(items)
+        item_ids = list(items)
         sidecar = self._device.services.sidecar
-        origins, places = (sidecar.conversation_notes(), sidecar.places()) if some else ({}, {})
-        for item in some:
-            _, conversation_id = kind_and_key(item)
-            state = self._device.store.states([item])[item]
+        origins, session_places = (
+            (sidecar.conversation_notes(), sidecar.places()) if item_ids else ({}, {})
+        )
+        for item_id in item_ids:
+            _, conversation_id = kind_and_key(item_id)
+            state = self._device.store.states([item_id])[item_id]
             before = self._applied(conversation_id)
-            wanted = turns_of(state)
+            merged = turns_of(state)
             thread = thread_as_stored(self._device.services.conversations, conversation_id)
-            here = () if thread is None else thread.turns
-            turns = [Turn(t.role, t.text, read_time(t.time), t.time, t.intent) for t in wanted]
-            notes = list(_notes(conversation_id, wanted))
+            stored = () if thread is None else thread.turns
+            turns = [
+                Turn(turn.role, turn.text, read_time(turn.time), turn.time, turn.intent)
+                for turn in merged
+            ]
+            notes = list(_notes(conversation_id, merged))
             title = (state["title"].value if "title" in state else None) or ""
-            said = {turn.text for turn in turns}
-            lost = [turn.text for turn in here if turn.text not in said and turn.text != REDACTED]
-            new = Replacement(here, turns, notes, title, lost)
-            now = {turn.id: (at, turn.text) for at, turn in enumerate(wanted)}
-            moves = {at: now[one.id] for at, one in enumerate(before) if one.id in now}
-            if self._state_of(conversation_id) != self._device.store.seen_last(item):
+            texts = {turn.text for turn in turns}
+            lost = [
+                turn.text for turn in stored if turn.text not in texts and turn.text != REDACTED
+            ]
+            new = Replacement(stored, turns, notes, title, lost)
+            now = {turn.id: (at, turn.text) for at, turn in enumerate(merged)}
+            moves = {at: now[turn.id] for at, turn in enumerate(before) if turn.id in now}
+            if self._state_of(conversation_id) != self._device.store.seen_last(item_id):
                 # Somebody wrote meanwhile: that is looked at first.
                 continue
             follow = partial(self.origins.follow, conversation_id, moves)
             store = self._device.services.conversations
             if not replace_turns(store, conversation_id, new, follow):
                 continue
-            self._note_rest(conversation_id, state, origins, places)
-            if [one.id for one in wanted[: len(before)]] != [one.id for one in before]:
+            self._note_rest(conversation_id, state, origins, session_places)
+            if [turn.id for turn in merged[: len(before)]] != [turn.id for turn in before]:
                 moved.add(conversation_id)
             with self._device.store.change() as work:
-                work.clean([item], self._state_of(conversation_id))
+                work.clean([item_id], self._state_of(conversation_id))
         return moved
 
     def _note_rest(
@@ -287,7 +310,7 @@ class ThreadSync:
         conversation_id: str,
         state: ItemState,
         origins: Mapping[str, ConversationNote],
-        places: Mapping[str, SessionPlace],
+        session_places: Mapping[str, SessionPlace],
     ) -> None:
         sidecar = self._device.services.sidecar
         if "origin" in state:
@@ -300,9 +323,9 @@ class ThreadSync:
         if "place" in state and state["place"].value is None:
             sidecar.forget_place(conversation_id)
         elif "place" in state:
-            place = SessionPlace(*state["place"].value)
-            if places.get(conversation_id) != place:
-                sidecar.note_place(conversation_id, place)
+            session_place = SessionPlace(*state["place"].value)
+            if session_places.get(conversation_id) != session_place:
+                sidecar.note_place(conversation_id, session_place)
 
 
 def _said_of(turn: Turn) -> tuple[str, str, str, str]:
@@ -313,27 +336,27 @@ def _said(turn: MergedTurn) -> tuple[str, str, str, str]:
     return turn.role, turn.text, turn.time, turn.intent
 
 
-def _is_same(turns: Sequence[MergedTurn], here: Sequence[Turn]) -> bool:
-    return list(map(_said, turns)) == list(map(_said_of, here))
+def _is_same(turns: Sequence[MergedTurn], stored: Sequence[Turn]) -> bool:
+    return list(map(_said, turns)) == list(map(_said_of, stored))
 
 
 def _aligned(
-    known: Sequence[MergedTurn], here: Sequence[Turn]
+    merged: Sequence[MergedTurn], turns: Sequence[Turn]
 ) -> Iterator[tuple[MergedTurn | None, Turn | None]]:
     """Each turn that was known beside what it is here; None for one that is missing, or new."""
-    count = len(known)
-    if _is_same(known, here[:count]):
-        yield from zip(known, here, strict=False)
-        yield from ((None, turn) for turn in here[count:])
+    count = len(merged)
+    if _is_same(merged, turns[:count]):
+        yield from zip(merged, turns, strict=False)
+        yield from ((None, turn) for turn in turns[count:])
         return
-    before, now = list(map(_said, known)), list(map(_said_of, here))
+    before, now = list(map(_said, merged)), list(map(_said_of, turns))
     blocks = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
     for kind, start, end, first, after in blocks:
         if kind == "equal":
-            yield from zip(known[start:end], here[first:after], strict=True)
+            yield from zip(merged[start:end], turns[first:after], strict=True)
             continue
-        waiting = list(known[start:end])
-        for turn in here[first:after]:
+        waiting = list(merged[start:end])
+        for turn in turns[first:after]:
             at = next((at for at, old in enumerate(waiting) if _lost_words(old, turn)), None)
             if at is None:
                 yield None, turn
@@ -353,6 +376,8 @@ def _lost_words(old: MergedTurn, turn: Turn) -> bool:
 def _notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
     for index, turn in enumerate(turns):
         if turn.note is not None:
-            told = stored_turn_hash(turn.role, turn.text)
+            turn_hash = stored_turn_hash(turn.role, turn.text)
             speaker, source, source_key, message_key = turn.note
-            yield TurnNote(conversation_id, index, told, speaker, source, source_key, message_key)
+            yield TurnNote(
+                conversation_id, index, turn_hash, speaker, source, source_key, message_key
+            )

@@ -136,20 +136,20 @@ def _lives(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bo
     if any(event.counts for event in events):
         return True
     # A record of an old home may have no events at all.
-    told = any(key.startswith(EVENT) for key in state)
-    return not told and (killed is None or state["text"].stamp > killed)
+    has_events = any(key.startswith(EVENT) for key in state)
+    return not has_events and (killed is None or state["text"].stamp > killed)
 
 
 def merge(items: Iterable[RecordItem]) -> list[MergedRecord]:
     """The records of items that belong together: of one path, or of one identity, or one alone."""
-    ordered = sorted(items, key=lambda item: (item.fields["valid_from"], item.id))
-    hidden = [item for item in ordered if item.fields.get("forgotten_at") is not None]
-    shown = [item for item in ordered if item.fields.get("forgotten_at") is None]
-    if any(item.path is not None for item in ordered):
-        spans = _line([_span(item) for item in shown])
+    ordered = sorted(items, key=lambda version: (version.fields["valid_from"], version.id))
+    hidden = [version for version in ordered if version.fields.get("forgotten_at") is not None]
+    visible = [version for version in ordered if version.fields.get("forgotten_at") is None]
+    if any(version.path is not None for version in ordered):
+        spans = _line([_span(version) for version in visible])
     else:
-        spans = _united([_span(item) for item in shown])
-    return [_record(span) for span in (*spans, *(_span(item) for item in hidden))]
+        spans = _united([_span(version) for version in visible])
+    return [_record(span) for span in (*spans, *(_span(version) for version in hidden))]
 
 
 def _span(item: RecordItem) -> _Span:
@@ -159,68 +159,70 @@ def _span(item: RecordItem) -> _Span:
 
 def _united(spans: Sequence[_Span]) -> list[_Span]:
     """Spans without a path: of two that hold at one time, one."""
-    made: list[_Span] = []
+    united: list[_Span] = []
     for span in spans:
-        if made and span.same and made[-1].accepts(span.start):
-            _unite(made[-1], span)
+        if united and span.same and united[-1].accepts(span.start):
+            _unite(united[-1], span)
         else:
-            made.append(span)
-    return made
+            united.append(span)
+    return united
 
 
 def _unite(span: _Span, other: _Span) -> None:
-    known = {event.key for event in span.events}
-    ends = [one.end for one in (span, other) if one.end is not None]
-    open_ones = [one.last for one in (span, other) if one.end is None]
+    keys = {event.key for event in span.events}
+    ends = [part.end for part in (span, other) if part.end is not None]
+    open_ones = [part.last for part in (span, other) if part.end is None]
     # One that was said again after the other had been ended stands.
     stands = not ends or (bool(open_ones) and max(open_ones) > max(ends))
     span.end = None if stands else max(ends)
     span.events = sorted(
-        [*span.events, *(event for event in other.events if event.key not in known)],
+        [*span.events, *(event for event in other.events if event.key not in keys)],
         key=lambda event: (event.at, event.key),
     )
-    span.items = [*span.items, *(one for one in other.items if one not in span.items)]
+    span.items = [*span.items, *(version for version in other.items if version not in span.items)]
 
 
 def _line(spans: list[_Span]) -> list[_Span]:
     """Spans of one path, none of which holds while another one does."""
     cut = sorted(_cut(spans), key=lambda span: (span.start, span.end is None, span.end, span.id))
-    made: list[_Span] = []
+    joined: list[_Span] = []
     for span in cut:
-        if made and span.same and span.same == made[-1].same and made[-1].accepts(span.start):
-            _unite(made[-1], span)
+        if joined and span.same and span.same == joined[-1].same and joined[-1].accepts(span.start):
+            _unite(joined[-1], span)
         else:
-            made.append(span)
-    for span, after in pairwise(made):
+            joined.append(span)
+    for span, after in pairwise(joined):
         # One that was cut ends where another begins, and no item of it says so.
         cut_here = not span.whole and span.end == after.start
         if span.end is None or span.end > after.start or cut_here:
             span.end = after.start
             span.fields["superseded_by"] = after.id
         after.fields["supersedes"] = span.id
-    return made
+    return joined
 
 
 def _cut(spans: Sequence[_Span]) -> list[_Span]:
     """The same spans, those that were said again after another value began cut there."""
-    made: list[_Span] = []
+    pieces: list[_Span] = []
     waiting = list(spans)
     while waiting:
         span = waiting.pop(0)
-        others = [one.start for one in (*made, *waiting) if one.same != span.same]
-        inside = [start for start in others if span.start < start <= span.last]
-        later = [e for e in span.events if inside and e.counts and e.at > min(inside)]
+        starts = [piece.start for piece in (*pieces, *waiting) if piece.same != span.same]
+        inside = [start for start in starts if span.start < start <= span.last]
+        later = [
+            event for event in span.events if inside and event.counts and event.at > min(inside)
+        ]
         if later:
-            rest = [event for event in span.events if event.at >= later[0].at]
+            tail_events = [event for event in span.events if event.at >= later[0].at]
             earlier = [event for event in span.events if event.at < later[0].at]
             name = tail_id(span.items[0].id, later[0].at)
             end = span.end if span.end is not None and span.end > later[0].at else None
-            tail = _Span(name, list(span.items), later[0].at, end, rest, whole=False)
+            tail = _Span(name, list(span.items), later[0].at, end, tail_events, whole=False)
             waiting.append(tail)
             span.events, span.whole = earlier, False
             span.end = min(inside) if span.end is None else min(span.end, *inside)
-        made.append(span)
-    return made
+        pieces.append(span)
+    return pieces
 
 
 def tail_id(item: str, at: str) -> str:
@@ -241,46 +243,53 @@ def _record(span: _Span) -> MergedRecord:
     first = span.items[0]
     fields = dict(first.fields)
     if len(span.items) > 1:
-        for name in {name for one in span.items for name in one.fields} - _OWN:
-            given = [one for one in span.items if one.fields.get(name) is not None]
-            if given:
-                last = max(given, key=lambda one: one.stamps[name])
+        for name in {name for version in span.items for name in version.fields} - _OWN:
+            versions = [version for version in span.items if version.fields.get(name) is not None]
+            if versions:
+                last = max(versions, key=lambda version: version.stamps[name])
                 fields[name] = last.fields[name]
         if span.end != first.fields.get("valid_to"):
-            ended = [one for one in span.items if one.fields.get("valid_to") == span.end]
-            found = ended[0].fields.get("superseded_by") if ended and span.end else None
-            fields["superseded_by"] = found
-    said = [event for event in span.events if event.counts]
-    times = [event.at for event in said]
+            ended = [
+                version for version in span.items if version.fields.get("valid_to") == span.end
+            ]
+            successor = ended[0].fields.get("superseded_by") if ended and span.end else None
+            fields["superseded_by"] = successor
+    occurrences = [event for event in span.events if event.counts]
+    times = [event.at for event in occurrences]
     if span.whole:
-        times += [one.fields["created_at"] for one in span.items]
+        times += [version.fields["created_at"] for version in span.items]
         fields["last_reinforced"] = max(
-            [event.at for event in said] + [one.fields["last_reinforced"] for one in span.items]
+            [event.at for event in occurrences]
+            + [version.fields["last_reinforced"] for version in span.items]
         )
     else:
         fields["last_reinforced"] = max(times)
     fields["created_at"] = min(times)
     fields["valid_from"], fields["valid_to"] = span.start, span.end
-    extra = sum(one.fields.get("extra") or 0 for one in span.items) if span.whole else 0
-    fields["reinforce_count"] = max(0, len(said) - 1 + extra)
-    origins = {str(one): one for item in span.items for one in item.fields.get(ORIGINS) or ()}
+    extra = sum(version.fields.get("extra") or 0 for version in span.items) if span.whole else 0
+    fields["reinforce_count"] = max(0, len(occurrences) - 1 + extra)
+    origins = {
+        str(origin): origin
+        for version in span.items
+        for origin in version.fields.get(ORIGINS) or ()
+    }
     fields[ORIGINS] = [origins[name] for name in sorted(origins)] or None
     for name, one_of in (("tags", "tags"), ("sources", "source")):
         fields[name] = _joined(span, name, one_of)
     fields.pop("extra", None)
     fields |= span.fields
-    owners = tuple(one.id for one in span.items)
+    owners = tuple(version.id for version in span.items)
     return MergedRecord(span.id, first.kind, span.same, owners, fields, tuple(span.events))
 
 
 def _joined(span: _Span, name: str, told: str) -> list[str]:
     """What was set, and what has been said since."""
-    found: dict[str, None] = {}
-    for item in span.items:
-        found |= dict.fromkeys(item.fields.get(name) or ())
-    set_at = min(one.stamps.get(name, _FIRST) for one in span.items)
+    labels: dict[str, None] = {}
+    for version in span.items:
+        labels |= dict.fromkeys(version.fields.get(name) or ())
+    set_at = min(version.stamps.get(name, _FIRST) for version in span.items)
     for event in span.events:
         if event.counts and event.stamp > set_at:
-            given = event.told.get(told) or ()
-            found |= dict.fromkeys([given] if isinstance(given, str) else given)
-    return list(found)
+            added = event.told.get(told) or ()
+            labels |= dict.fromkeys([added] if isinstance(added, str) else added)
+    return list(labels)

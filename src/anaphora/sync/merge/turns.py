@@ -60,14 +60,14 @@ def _turns(state: ItemState) -> Iterator[MergedTurn]:
         # What was deleted says nothing any more; what was redacted, where and when it stood.
         if not field.startswith(TURN) or not change.value:
             continue
-        turn, value = field.removeprefix(TURN), change.value
+        turn, content = field.removeprefix(TURN), change.value
         note = state.get(NOTE + turn)
         yield MergedTurn(
             turn,
-            Place(*value["place"]),
-            value["role"],
-            value.get("text", REDACTED),
-            value["time"],
-            value.get("intent", ""),
+            Place(*content["place"]),
+            content["role"],
+            content.get("text", REDACTED),
+            content["time"],
+            content.get("intent", ""),
             None if note is None or change.action == "drop" else note.value,
         )

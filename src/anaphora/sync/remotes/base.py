@@ -18,8 +18,8 @@ def entry_name(number: int) -> str:
 
 def number_in(name: str) -> int:
     """The number in such a name; 0 for any other."""
-    found = _ENTRY.fullmatch(name)
-    return int(found[1]) if found else 0
+    match = _ENTRY.fullmatch(name)
+    return int(match[1]) if match else 0
 
 
 def before_gap(numbers: set[int]) -> int:

@@ -47,28 +47,28 @@ class FolderRemote:
 
     def heads(self, project: str) -> Mapping[str, int]:
         """As `Remote.heads`: where entries arrive out of order, the last before a gap."""
-        found: dict[str, int] = {}
+        heads: dict[str, int] = {}
         try:
             self.check()
-            place = self._place(project)
-            devices = sorted(place.iterdir()) if place.is_dir() else []
+            directory = self._place(project)
+            devices = sorted(directory.iterdir()) if directory.is_dir() else []
             for device in devices:
                 if NAME.fullmatch(device.name) and device.is_dir():
-                    found[device.name] = before_gap(
-                        {number_in(one.name) for one in device.iterdir()}
+                    heads[device.name] = before_gap(
+                        {number_in(file.name) for file in device.iterdir()}
                     )
         except OSError as error:
             raise self._refused(error) from error
-        return {device: number for device, number in found.items() if number}
+        return {device: number for device, number in heads.items() if number}
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
-        files = (self._file(project, device, one) for one in range(number, number + count))
+        files = (self._file(project, device, index) for index in range(number, number + count))
         try:
-            some = list(takewhile(os.path.lexists, files))
+            present = list(takewhile(os.path.lexists, files))
         except OSError as error:
             raise self._refused(error) from error
-        return [self._bytes_of(file, device, number_in(file.name)) for file in some]
+        return [self._bytes_of(file, device, number_in(file.name)) for file in present]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
@@ -91,15 +91,15 @@ class FolderRemote:
         """The bytes of an entry. RemoteTampered for what is no file, or too large for an entry."""
         try:
             with open_regular(file) as source:
-                data = source.read(MOST_BYTES + 1)
+                content = source.read(MOST_BYTES + 1)
         except OSError as error:
             if error.errno in (errno.EINVAL, errno.ENXIO, errno.ELOOP, errno.ENOENT):
                 reason = f"it cannot be read ({error.strerror})"
                 raise RemoteTampered(self.name, device, number, reason) from error
             raise
-        if len(data) > MOST_BYTES:
+        if len(content) > MOST_BYTES:
             raise RemoteTampered(self.name, device, number, "it is too large")
-        return data
+        return content
 
     def _put(self, file: Path, data: bytes) -> None:
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")

@@ -80,26 +80,30 @@ class ObjectRemote:
         """As `Remote.heads`."""
         numbers: dict[str, set[int]] = {}
         try:
-            for some in self._calls.list(self._store, prefix=f"{project}/"):
-                for one in some:
-                    device, _, name = str(one["path"]).removeprefix(f"{project}/").partition("/")
+            for page in self._calls.list(self._store, prefix=f"{project}/"):
+                for listed in page:
+                    device, _, name = str(listed["path"]).removeprefix(f"{project}/").partition("/")
                     number = number_in(name)
                     if NAME.fullmatch(device) and number:
                         numbers.setdefault(device, set()).add(number)
         except self._failed as error:
             raise self._refused(error) from error
-        found = {device: before_gap(some) for device, some in numbers.items()}
-        return {device: number for device, number in sorted(found.items()) if number}
+        last_numbers = {
+            device: before_gap(device_numbers) for device, device_numbers in numbers.items()
+        }
+        return {device: number for device, number in sorted(last_numbers.items()) if number}
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`; several are asked for at once."""
-        keys = [_key(project, device, one) for one in range(number, number + count)]
+        keys = [_key(project, device, index) for index in range(number, number + count)]
         if count == 1:
-            found = [self._read_one(keys[0])]
+            bodies = [self._read_one(keys[0])]
         else:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                found = list(pool.map(self._read_one, keys))
-        return [data for data in takewhile(lambda one: one is not None, found) if data is not None]
+                bodies = list(pool.map(self._read_one, keys))
+        return [
+            body for body in takewhile(lambda body: body is not None, bodies) if body is not None
+        ]
 
     def _read_one(self, key: str) -> bytes | None:
         try:
@@ -111,19 +115,19 @@ class ObjectRemote:
 
     def _bytes_of(self, key: str) -> bytes:
         """What is kept under a key. RemoteTampered for what is too large for an entry."""
-        found = self._calls.get(self._store, key)
-        data, size = bytearray(), int(found.meta["size"])
+        answer = self._calls.get(self._store, key)
+        content, size = bytearray(), int(answer.meta["size"])
         if size <= MOST_BYTES:
-            for piece in found.stream():
-                data += bytes(piece)
-                size = max(size, len(data))
+            for piece in answer.stream():
+                content += bytes(piece)
+                size = max(size, len(content))
                 if size > MOST_BYTES:
                     break
         if size > MOST_BYTES:
             device, _, name = key.rpartition("/")
             device = device.rpartition("/")[2]
             raise RemoteTampered(self.name, device, number_in(name), "it is too large")
-        return bytes(data)
+        return bytes(content)
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""

@@ -54,11 +54,11 @@ class ServerRemote:
 
     def heads(self, project: str) -> Mapping[str, int]:
         """As `Remote.heads`."""
-        found = self._asked("GET", "/v2/agent-state", params={"project_id": project})
+        body = self._asked("GET", "/v2/agent-state", params={"project_id": project})
         try:
             return {
                 device: _number(head["number"])
-                for device, head in found["heads"].items()
+                for device, head in body["heads"].items()
                 if NAME.fullmatch(device)
             }
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -67,11 +67,11 @@ class ServerRemote:
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
         params = {"project_id": project, "device": device, "after": number - 1, "limit": count}
-        found = self._asked("GET", "/v2/agent-state/entries", params=params)
-        entries = found.get("entries")
+        body = self._asked("GET", "/v2/agent-state/entries", params=params)
+        entries = body.get("entries")
         if not isinstance(entries, list):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
-        return [json.dumps(entry).encode() for entry in entries[:count]]
+        return [json.dumps(line).encode() for line in entries[:count]]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
@@ -87,27 +87,27 @@ class ServerRemote:
         """As `Remote.close`."""
         self._client.close()
 
-    def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+    def _asked(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:
-            with self._client.stream(method, path, **given) as answer:
-                data = b"".join(pieces_of(answer, _PATIENCE))
+            with self._client.stream(method, path, **options) as answer:
+                payload = b"".join(pieces_of(answer, _PATIENCE))
         except self._failed as error:
             raise RemoteError(self.name, str(error) or type(error).__name__) from error
         except Unbounded as error:
             raise RemoteError(self.name, str(error)) from error
         if answer.status_code == 409:
-            raise Diverged(self.name, _detail(data))
+            raise Diverged(self.name, _detail(payload))
         if answer.status_code != 200:
             code = answer.status_code
-            reason = _REFUSED.get(code) or f"it answered {code}: {_detail(data)}"
+            reason = _REFUSED.get(code) or f"it answered {code}: {_detail(payload)}"
             raise RemoteError(self.name, reason, lasting=400 <= code < 500 and code != 429)
         try:
-            found = read_json(data)
+            body = read_json(payload)
         except ValueError as error:
             raise RemoteError(self.name, "its answer is not JSON") from error
-        if not isinstance(found, dict):
+        if not isinstance(body, dict):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
-        return found
+        return body
 
 
 def _number(value: Any) -> int:
