@@ -24,6 +24,10 @@ SETTLED: Final = 1.0
 """Seconds for which a file must have been left alone before it is read."""
 _FEW: Final = 3
 """So many files may go at once, however few there are."""
+_LISTS: Final = {
+    "write": "written", "remove": "removed", "edit": "edited", "add": "added", "hide": "hidden",
+}  # fmt: skip
+"""The list of a report in which a decision is named."""
 _DEFAULT_TYPE: Final = {"memory": "semantic", "note": "note"}
 Progress = Callable[[str, int, int], object]
 
@@ -61,7 +65,7 @@ class _Report:
         """Name a file in one of the lists."""
         self.lists.setdefault(name, []).append(file)
 
-    def trouble(self, file: str, reason: str) -> None:
+    def note_problem(self, file: str, reason: str) -> None:
         """Note that a file was left as it is."""
         self.problems[file] = MirrorProblem(redact_path(file).text, reason)
 
@@ -102,7 +106,7 @@ class Comparison:
         self._report = _Report()
         self._names: dict[str, str] = {}
         self._related: Mapping[str, tuple[str, ...]] = {}
-        self._here: Mapping[str, HomePage] = {}
+        self._pages_by_id: Mapping[str, HomePage] = {}
         self._pairs: dict[str, Pair] = {pair.file: pair for pair in ledger.pairs}
 
     def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
@@ -112,15 +116,19 @@ class Comparison:
         files = self._found.stamps
         if version == self.ledger.version and files == self.ledger.seen:
             return MirrorReport(problems=self.ledger.problems)
-        files = self._settled(files)
-        self._take_planned(files)
-        files = self._without_secrets(files, dry_run=dry_run)
+        files = self._wait_until_settled(files)
+        # A comparison that was killed may have written some of the files that it had planned.
+        self._pairs |= {pair.file: pair for pair in self.ledger.planned if pair.file in files}
+        files = self._rename_secrets(files, dry_run=dry_run)
         self._leave_links()
-        tasks = self._tasks(files)
+        tasks = self._plan_tasks(files)
         self._refuse_mass_deletion(tasks, accept_deletions=accept_deletions)
         if dry_run:
             for task in tasks:
-                self._describe(task)
+                if task.decision == "conflict":
+                    self._report.conflicts.append(MirrorConflict(task.file, self._find_later(task)))
+                elif task.decision in _LISTS:
+                    self._report.note(_LISTS[task.decision], task.file)
             return self._report.value()
         try:
             self._carry_out(tasks)
@@ -148,33 +156,29 @@ class Comparison:
 
     # Which files there are.
 
-    def _settled(self, files: dict[str, Stamp]) -> dict[str, Stamp]:
+    def _wait_until_settled(self, files: dict[str, Stamp]) -> dict[str, Stamp]:
         """The files once nobody is saving any; what still is being saved is noted, and left out."""
         # What is missing may be between two names of a save.
-        if self._fresh(files) or self._pairs.keys() - files.keys():
+        if self._find_recent(files) or self._pairs.keys() - files.keys():
             self._wait(SETTLED)
             self._found = self._folder.files()
             files = self._found.stamps
-        for file in self._fresh(files):
+        for file in self._find_recent(files):
             self._report.note("waiting", file)
         return files
 
-    def _take_planned(self, files: Mapping[str, Stamp]) -> None:
-        """Take files that a killed comparison has written for those that it was to write."""
-        self._pairs |= {pair.file: pair for pair in self.ledger.planned if pair.file in files}
-
-    def _without_secrets(self, files: dict[str, Stamp], *, dry_run: bool) -> dict[str, Stamp]:
+    def _rename_secrets(self, files: dict[str, Stamp], *, dry_run: bool) -> dict[str, Stamp]:
         """The files once those whose names contain a secret have other names."""
         keys = {key_of(file) for file in files}
         for file in [file for file in files if redact_path(file).kinds]:
             if dry_run or self._is_left(file):
-                self._report.trouble(file, "its name contains a secret: it will be renamed")
+                self._report.note_problem(file, "its name contains a secret: it will be renamed")
                 continue
             new = clean_file(redact_path(file).text, keys)
             try:
                 self._folder.rename(file, new, files[file])
             except OSError as error:
-                self._report.trouble(file, f"its name contains a secret ({error.strerror})")
+                self._report.note_problem(file, f"its name contains a secret ({error.strerror})")
                 continue
             keys.add(key_of(new))
             files = {new if name == file else name: stamp for name, stamp in files.items()}
@@ -185,14 +189,14 @@ class Comparison:
     def _leave_links(self) -> None:
         """Leave alone what is a link or lies behind one: nothing tells that it was removed."""
         for file in sorted(self._found.links):
-            self._report.trouble(file, "it is a link: links are not followed")
+            self._report.note_problem(file, "it is a link: links are not followed")
         for file in sorted(self._found.deep):
-            self._report.trouble(file, "it lies too deep: folders in it are not looked into")
+            self._report.note_problem(file, "it lies too deep: folders in it are not looked into")
         for file in self._pairs:
             if self._found.behind_link(file) and file not in self._found.links:
-                self._report.trouble(file, "it lies behind a link: links are not followed")
+                self._report.note_problem(file, "it lies behind a link: links are not followed")
 
-    def _fresh(self, files: Mapping[str, Stamp]) -> list[str]:
+    def _find_recent(self, files: Mapping[str, Stamp]) -> list[str]:
         """Files that were changed a moment ago."""
         now = self._seconds()
         return [
@@ -205,7 +209,7 @@ class Comparison:
         pair = self._pairs.get(file)
         return None if pair is None else pair.stamp
 
-    def _read(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
+    def _read_changed(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
         """What the changed files say; None for one that was emptied. Others are noted."""
         read_files: dict[str, ReadFile | None] = {}
         for file, stamp in files.items():
@@ -217,11 +221,11 @@ class Comparison:
                 if file in self._pairs:
                     read_files[file] = None
                 else:
-                    self._report.trouble(file, str(error))
+                    self._report.note_problem(file, str(error))
             except (FileChanged, FileNotFoundError):
                 self._report.note("waiting", file)
             except (ValueError, OSError) as error:
-                self._report.trouble(file, str(error))
+                self._report.note_problem(file, str(error))
         return read_files
 
     def _is_left(self, file: str) -> bool:
@@ -231,24 +235,24 @@ class Comparison:
 
     # What is to be done.
 
-    def _tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
+    def _plan_tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
         pages = self._pages.all()
-        self._here = pages
-        read = self._read(files)
-        tasks = self._of_pages_with_ids(files, read, pages)
+        self._pages_by_id = pages
+        read = self._read_changed(files)
+        tasks = self._plan_named_pages(files, read, pages)
         known_ids = {task.home.id for task in tasks if task.home is not None}
         for file, pair in self._pairs.items():
             if self._is_left(file):
-                known_ids.add(self._present(pair.id, pages) or "")
+                known_ids.add(self._find_page(pair.id, pages) or "")
                 continue
-            page_id = self._present(pair.id, pages)
+            page_id = self._find_page(pair.id, pages)
             home = None if page_id is None or page_id in known_ids else pages[page_id]
             known_ids |= {page_id} if page_id is not None else set()
             task = _Task(file, pair, home, read.get(file), files.get(file))
             tasks.append(task)
-            task.decision = self._decided(task, pair, files, read)
+            task.decision = self._decide(task, pair, files, read)
         named = {task.file for task in tasks}
-        tasks += self._of_new_files(files, read, named)
+        tasks += self._plan_new_files(files, read, named)
         file_keys = {key_of(file) for file in (*files, *self._pairs)}
         for page in pages.values():
             if page.id not in known_ids:
@@ -257,7 +261,7 @@ class Comparison:
                 tasks.append(_Task(file, None, page, None, None, "write"))
         return tasks
 
-    def _decided(
+    def _decide(
         self,
         task: _Task,
         pair: Pair,
@@ -270,14 +274,15 @@ class Comparison:
             return "remove" if task.home is None else "write"
         present = file in files
         digest = (content.digest if content is not None else pair.digest) if present else None
-        decision = decide(pair.digest, _digest(task.home), digest)
+        home = None if task.home is None else task.home.said.digest
+        decision = decide(pair.digest, home, digest)
         # Other words are news; what was forgotten for good is none with other tags.
         is_edited = content is not None and pair.words and content.words != pair.words
         if decision == "add" and self._names_forgotten(task.read) and not is_edited:
             return "remove"
         return decision
 
-    def _of_new_files(
+    def _plan_new_files(
         self,
         files: Mapping[str, Stamp],
         read: Mapping[str, ReadFile | None],
@@ -293,11 +298,11 @@ class Comparison:
             elif file in left_before:
                 # A copy of the page: its words may be others.
                 reason = "it has the id of something that was forgotten for good: take the id out"
-                self._report.trouble(file, f"{reason} to keep it")
+                self._report.note_problem(file, f"{reason} to keep it")
             else:
                 yield _Task(file, None, None, read_file, files[file], "remove")
 
-    def _of_pages_with_ids(
+    def _plan_named_pages(
         self,
         files: Mapping[str, Stamp],
         read: Mapping[str, ReadFile | None],
@@ -305,10 +310,12 @@ class Comparison:
     ) -> list[_Task]:
         """Files that are new in their place and have an id: moved ones, copies, known ones."""
         tasks = []
-        holders = {self._present(pair.id, pages): pair for pair in self._pairs.values()}
+        holders = {self._find_page(pair.id, pages): pair for pair in self._pairs.values()}
         for file, read_file in read.items():
-            page_id = None if read_file is None else self._named(read_file, pages)
-            if read_file is None or page_id is None:
+            if read_file is None or read_file.page.id is None:
+                continue
+            page_id = self._find_page(read_file.page.id, pages)
+            if page_id is None:
                 continue
             holder = holders.get(page_id)
             if holder is not None and holder.file == file:
@@ -322,7 +329,7 @@ class Comparison:
             elif holder is None or holder.file in files or file in self._pairs:
                 of = "another page" if holder is None else holder.file
                 reason = f"it has the id of {of}: take the id out to keep it as well"
-                self._report.trouble(file, reason)
+                self._report.note_problem(file, reason)
             else:
                 # It was moved: the page is the same.
                 del self._pairs[holder.file]
@@ -333,19 +340,15 @@ class Comparison:
         """Whether a file names, by its id, something that was forgotten for good."""
         return read_file is not None and read_file.page.id in self._pages.forgotten()
 
-    def _named(self, read_file: ReadFile, pages: Mapping[str, HomePage]) -> str | None:
-        """The id of the page that a file names by its id, None where the home has none."""
-        return None if read_file.page.id is None else self._present(read_file.page.id, pages)
-
     @cached_property
-    def _told(self) -> dict[tuple[str | None, str], str]:
+    def _ids_by_content(self) -> dict[tuple[str | None, str], str]:
         """Ids by path and digest: what the home says already, if a comparison was interrupted."""
         ids: dict[tuple[str | None, str], str] = {}
-        for page in self._here.values():
+        for page in self._pages_by_id.values():
             ids.setdefault((page.path, page.said.digest), page.id)
         return ids
 
-    def _present(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
+    def _find_page(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
         """The id under which the home has a page now, None where it has none."""
         page_id = record_id if record_id in pages else self._pages.present(record_id)
         return page_id if page_id in pages else None
@@ -360,14 +363,6 @@ class Comparison:
         )
         raise MirrorError(str(self.ledger.folder), reason, lasting=True)
 
-    def _describe(self, task: _Task) -> None:
-        names = {"write": "written", "remove": "removed", "edit": "edited", "add": "added"}
-        names |= {"hide": "hidden"}
-        if task.decision == "conflict":
-            self._report.conflicts.append(MirrorConflict(task.file, self._later(task)))
-        elif task.decision in names:
-            self._report.note(names[task.decision], task.file)
-
     # Doing it.
 
     def _carry_out(self, tasks: list[_Task]) -> None:
@@ -377,42 +372,39 @@ class Comparison:
         ]
         self._related = self._pages.related(writing)
         doing = [task for task in tasks if task.decision != "same"]
-        self._plan(tasks)
-        for done, task in enumerate(doing):
-            try:
-                _DEEDS[task.decision](self, task)
-            except FileChanged:
-                self._report.note("waiting", task.file)
-            except LinkRefused as error:
-                self._report.trouble(task.file, str(error.strerror))
-            except InvalidInput as error:
-                self._report.trouble(task.file, str(error))
-            self._tell("mirror", done + 1, len(doing))
-
-    def _plan(self, tasks: list[_Task]) -> None:
-        """Keep which files are about to be written: a killed process says nothing afterwards."""
         planned = tuple(
             Pair(task.file, task.home.id, task.home.said.digest, (0, 0), task.home.said.words)
             for task in tasks
             if task.home is not None and task.decision == "write"
         )
         if planned:
+            # Saved before any file is written: a process that is killed cannot do it afterwards.
             self._save(replace(self.ledger, planned=planned, version=-1))
+        for done, task in enumerate(doing):
+            try:
+                _HANDLERS[task.decision](self, task)
+            except FileChanged:
+                self._report.note("waiting", task.file)
+            except LinkRefused as error:
+                self._report.note_problem(task.file, str(error.strerror))
+            except InvalidInput as error:
+                self._report.note_problem(task.file, str(error))
+            self._tell("mirror", done + 1, len(doing))
 
-    def _lose(self, task: _Task) -> None:
+    def _drop_pair(self, task: _Task) -> None:
         self._pairs.pop(task.file, None)
 
     def _adopt(self, task: _Task) -> None:
         assert task.home is not None
         assert task.stamp is not None
-        self._pair(task.file, task.home, task.stamp)
+        self._note_pair(task.file, task.home, task.stamp)
 
     def _write(self, task: _Task) -> None:
         assert task.home is not None
         if task.before is not None and task.stamp is None and task.before.file == task.file:
             # Somebody took the file away while the home had something new to say.
             self._report.conflicts.append(MirrorConflict(task.file, "home"))
-        self._put(task, task.home)
+        self._write_page(task, task.home)
         self._report.note("written", task.file)
 
     def _remove(self, task: _Task) -> None:
@@ -432,11 +424,11 @@ class Comparison:
         assert task.said is not None
         kind = kind_of(task.file)
         path = None if kind == "note" else task.read.page.path or path_of(task.file)
-        existing = self._told.get((path, task.said.digest))
+        existing = self._ids_by_content.get((path, task.said.digest))
         record_id = existing or self._pages.add(kind, path, task.said, task.file)
         page = self._pages.one(record_id)
-        self._told.setdefault((page.path, page.said.digest), page.id)
-        self._put(task, page)
+        self._ids_by_content.setdefault((page.path, page.said.digest), page.id)
+        self._write_page(task, page)
         self._report.note("added", task.file)
 
     def _edit(self, task: _Task) -> None:
@@ -445,33 +437,33 @@ class Comparison:
         assert task.stamp is not None
         page = self._pages.one(self._pages.edit(task.home, task.said))
         if page.said.digest == task.said.digest:
-            self._pair(task.file, page, task.stamp)
+            self._note_pair(task.file, page, task.stamp)
         else:
             # A secret was taken out of it: the file must not keep it either.
-            self._put(task, page)
+            self._write_page(task, page)
         self._report.note("edited", task.file)
 
     def _conflict(self, task: _Task) -> None:
         """Both changed: what was said later holds, and the other is in the history."""
         assert task.home is not None
         assert task.said is not None
-        winner = self._later(task)
+        winner = self._find_later(task)
         if winner == "file":
             self._edit(task)
         else:
             between = self._pages.one(self._pages.edit(task.home, task.said))
-            self._put(task, self._pages.one(self._pages.edit(between, task.home.said)))
+            self._write_page(task, self._pages.one(self._pages.edit(between, task.home.said)))
             self._report.note("written", task.file)
         self._report.conflicts.append(MirrorConflict(task.file, winner))
 
     @staticmethod
-    def _later(task: _Task) -> str:
+    def _find_later(task: _Task) -> str:
         assert task.home is not None
         assert task.stamp is not None
         saved = datetime.fromtimestamp(task.stamp[0] / 1e9, UTC)
         return "file" if saved >= task.home.changed else "home"
 
-    def _put(self, task: _Task, page: HomePage) -> None:
+    def _write_page(self, task: _Task, page: HomePage) -> None:
         """Write a page into its file."""
         links = [
             self._names[page_id]
@@ -479,18 +471,14 @@ class Comparison:
             if page_id in self._names
         ]
         text = write_page(page, tuple(map(link_to, links)))
-        self._pair(task.file, page, self._folder.write(task.file, text, task.stamp))
+        self._note_pair(task.file, page, self._folder.write(task.file, text, task.stamp))
 
-    def _pair(self, file: str, page: HomePage, stamp: Stamp) -> None:
+    def _note_pair(self, file: str, page: HomePage, stamp: Stamp) -> None:
         self._pairs[file] = Pair(file, page.id, page.said.digest, stamp, page.said.words)
 
 
-def _digest(page: HomePage | None) -> str | None:
-    return None if page is None else page.said.digest
-
-
-_DEEDS: Final[dict[Decision, Callable[[Comparison, _Task], None]]] = {
-    "lose": Comparison._lose,
+_HANDLERS: Final[dict[Decision, Callable[[Comparison, _Task], None]]] = {
+    "lose": Comparison._drop_pair,
     "adopt": Comparison._adopt,
     "write": Comparison._write,
     "remove": Comparison._remove,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.errors import NotFound
@@ -71,14 +70,11 @@ class HomePages:
                 record_id for kind in kinds for _, record_id in kind.tombstones_since(0)
             }
             for merged, into in services.records.merged().items():
-                if merged in forgotten_ids and self._is_there(into):
+                if merged in forgotten_ids and services.records.many([into]):
                     forgotten_ids.discard(merged)
             forgotten_ids |= {str(job["conversation_id"]) for job in services.jobs.pending("erase")}
             self._gone = frozenset(forgotten_ids)
         return self._gone
-
-    def _is_there(self, record_id: str) -> bool:
-        return bool(self._services.records.many([record_id]))
 
     def present(self, old: str) -> str | None:
         """The id of the version that took the place of `old`; None where it is not known."""
@@ -167,12 +163,8 @@ def _page(kind: PageKind, record: MemoryRecord) -> HomePage:
             {name: label for name in LABELS if (label := getattr(record, name))},
         ),
         record.created_at,
-        _last_said(record),
+        max(record.valid_from, record.last_reinforced),
         record.path,
         record.sources[0] if record.sources else None,
         record.payload,
     )
-
-
-def _last_said(record: MemoryRecord) -> datetime:
-    return max(record.valid_from, record.last_reinforced)

@@ -61,7 +61,16 @@ class LedgerFile:
             line = json.loads(self._path.read_bytes())
             if line["v"] != _VERSION:
                 raise StoreError("read", self._path, "a newer version wrote it")
-            return _ledger_of(line)
+            return Ledger(
+                str(line["folder"]),
+                tuple(map(_pair_of, line["pairs"])),
+                int(line["version"]),
+                None if line["at"] is None else datetime.fromisoformat(line["at"]),
+                tuple(MirrorProblem(file, reason) for file, reason in line["problems"]),
+                {file: (int(stamp[0]), int(stamp[1])) for file, stamp in line["seen"].items()},
+                line["stopped"],
+                tuple(map(_pair_of, line.get("planned", ()))),
+            )
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -72,30 +81,27 @@ class LedgerFile:
 
     def save(self, ledger: Ledger) -> None:
         """Keep it, whole or not at all. Raises StoreError and its kinds."""
+        line = {
+            "v": _VERSION,
+            "folder": ledger.folder,
+            "pairs": [_line_of(pair) for pair in ledger.pairs],
+            "version": ledger.version,
+            "at": None if ledger.at is None else ledger.at.isoformat(),
+            "problems": [[problem.file, problem.reason] for problem in ledger.problems],
+            "seen": {file: list(stamp) for file, stamp in ledger.seen.items()},
+            "stopped": ledger.stopped,
+            "planned": [_line_of(pair) for pair in ledger.planned],
+        }
+        payload = json.dumps(line).encode() + b"\n"
         try:
             make_directory(self._path.parent)
-            replace_file(self._path, _KEY, identity_at(self._path), _bytes_of(ledger))
+            replace_file(self._path, _KEY, identity_at(self._path), payload)
         except OSError as error:
             raise translate(error, "write", self._path) from error
 
     def drop(self) -> None:
         """Forget it."""
         self._path.unlink(missing_ok=True)
-
-
-def _bytes_of(ledger: Ledger) -> bytes:
-    line = {
-        "v": _VERSION,
-        "folder": ledger.folder,
-        "pairs": [_line_of(pair) for pair in ledger.pairs],
-        "version": ledger.version,
-        "at": None if ledger.at is None else ledger.at.isoformat(),
-        "problems": [[problem.file, problem.reason] for problem in ledger.problems],
-        "seen": {file: list(stamp) for file, stamp in ledger.seen.items()},
-        "stopped": ledger.stopped,
-        "planned": [_line_of(pair) for pair in ledger.planned],
-    }
-    return json.dumps(line).encode() + b"\n"
 
 
 def _line_of(pair: Pair) -> list[Any]:
@@ -106,16 +112,3 @@ def _pair_of(line: Sequence[Any]) -> Pair:
     file, record_id, digest, changed, size, *words = line
     stamp = (int(changed), int(size))
     return Pair(str(file), str(record_id), str(digest), stamp, str(words[0]) if words else "")
-
-
-def _ledger_of(line: Mapping[str, Any]) -> Ledger:
-    return Ledger(
-        str(line["folder"]),
-        tuple(map(_pair_of, line["pairs"])),
-        int(line["version"]),
-        None if line["at"] is None else datetime.fromisoformat(line["at"]),
-        tuple(MirrorProblem(file, reason) for file, reason in line["problems"]),
-        {file: (int(stamp[0]), int(stamp[1])) for file, stamp in line["seen"].items()},
-        line["stopped"],
-        tuple(map(_pair_of, line.get("planned", ()))),
-    )

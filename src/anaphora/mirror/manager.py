@@ -82,7 +82,8 @@ class Mirror:
                 report = self._compare(dry_run, accept_deletions, progress or no_progress)
         except MirrorError as error:
             if error.lasting and not dry_run:
-                self._note_stopped(str(error))
+                with self._lock():
+                    self._ledger.save(replace(self._load_ledger(), stopped=str(error)))
                 self._services.container.tell("mirror_stopped", self.status())
             raise
         if report and not dry_run:
@@ -116,11 +117,11 @@ class Mirror:
     def leave(self) -> None:
         """Stop mirroring this namespace. Both sides keep what they have."""
         with self._lock():
-            self._loaded()
+            self._load_ledger()
             self._ledger.drop()
 
     def _compare(self, dry_run: bool, accept_deletions: bool, progress: Progress) -> MirrorReport:
-        ledger = self._loaded()
+        ledger = self._load_ledger()
         comparison = Comparison(
             MirrorFolder(Path(ledger.folder)),
             HomePages(self._services),
@@ -137,16 +138,12 @@ class Mirror:
                 done = replace(comparison.ledger, at=self._services.clock(), stopped=None)
                 self._ledger.save(done)
 
-    def _loaded(self) -> Ledger:
+    def _load_ledger(self) -> Ledger:
         ledger = self._ledger.load()
         if ledger is None:
             reason = "this namespace is not mirrored: run `anaphora mirror init FOLDER` first"
             raise InvalidInput("mirror", None, reason)
         return ledger
-
-    def _note_stopped(self, reason: str) -> None:
-        with self._lock():
-            self._ledger.save(replace(self._loaded(), stopped=reason))
 
     def _lock(self) -> AbstractContextManager[None]:
         """What one process at a time holds while it compares."""

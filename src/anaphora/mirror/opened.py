@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -62,7 +62,7 @@ class OpenedFolder:
         if not names:
             yield self
             return
-        with self._child(names[0], make) as child, child.below(names[1:], make) as last:
+        with self._open_child(names[0], make) as child, child.below(names[1:], make) as last:
             yield last
 
     def status(self, name: str) -> os.stat_result | None:
@@ -117,10 +117,11 @@ class OpenedFolder:
         os.rmdir(self._name(name), dir_fd=self._handle)
 
     @contextmanager
-    def _child(self, name: str, make: int | None) -> Iterator[OpenedFolder]:
+    def _open_child(self, name: str, make: int | None) -> Iterator[OpenedFolder]:
         status = self.status(name)
         if status is None and make is not None:
-            self._make(name, make)
+            with suppress(FileExistsError):
+                os.mkdir(self._name(name), make, dir_fd=self._handle)
         self._refuse_link(name)
         path = self._path / name
         if not _IN_FOLDERS:
@@ -133,12 +134,6 @@ class OpenedFolder:
             yield OpenedFolder(path, handle)
         finally:
             os.close(handle)
-
-    def _make(self, name: str, mode: int) -> None:
-        try:
-            os.mkdir(self._name(name), mode, dir_fd=self._handle)
-        except FileExistsError:
-            return
 
     def _refuse_link(self, name: str) -> None:
         status = self.status(name)

@@ -29,7 +29,9 @@ class Said:
     @property
     def words(self) -> str:
         """The digest of its text alone."""
-        return hashlib.sha256(_plain(self.text).encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(
+            _strip_line_ends(self.text).encode("utf-8", "surrogatepass")
+        ).hexdigest()
 
     @property
     def digest(self) -> str:
@@ -41,7 +43,7 @@ class Said:
             name: sorted(set(label)) if isinstance(label, tuple) else label
             for name, label in sorted(self.labels.items())
         }
-        content = [_plain(self.text), self.type, labels]
+        content = [_strip_line_ends(self.text), self.type, labels]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -121,15 +123,23 @@ def read_page(text: str) -> FilePage:
     properties, body, lines, _ = split_front_matter(text)
     if not lines and text.startswith("---\n"):
         raise ValueError("its front matter has no end")
-    body = _plain(body)
+    body = _strip_line_ends(body)
     if not body.strip():
         raise EmptyPage("it is empty")
-    type_ = _text(properties.get("kind", properties.get("type")))
-    labels = {name: label for name in LABELS if (label := _label(name, properties.get(name, "")))}
-    return FilePage(body, _text(properties.get("id")), _text(properties.get("path")), type_, labels)
+    type_ = _text_or_none(properties.get("kind", properties.get("type")))
+    labels = {
+        name: label for name in LABELS if (label := _read_label(name, properties.get(name, "")))
+    }
+    return FilePage(
+        body,
+        _text_or_none(properties.get("id")),
+        _text_or_none(properties.get("path")),
+        type_,
+        labels,
+    )
 
 
-def _label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
+def _read_label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
     """A label as a memory has it: people write lists in several forms."""
     if MEMORY_FIELDS[name].kind != "tags":
         return value if isinstance(value, str) else ", ".join(value)
@@ -137,9 +147,9 @@ def _label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
     return tuple(tag for part in listed if (tag := part.strip().removeprefix("#")))
 
 
-def _text(value: str | list[str] | None) -> str | None:
+def _text_or_none(value: str | list[str] | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _plain(text: str) -> str:
+def _strip_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").strip("\n")

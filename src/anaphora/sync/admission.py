@@ -93,7 +93,7 @@ class Admission:
         accepted: list[Statement] = []
         undecided = list(self.statements)
         while undecided:
-            winners = self._victors(undecided)
+            winners = self._find_winners(undecided)
             accepted += winners
             undecided = [
                 statement
@@ -112,7 +112,7 @@ class Admission:
                 limits[device] = min(mark, limits.get(device, mark))
         for device in self.announced:
             if any(self._excludes(statement, device) for statement in self.standing) or (
-                (maker := self._maker(device)) is not None and maker not in self.standing
+                (maker := self._find_maker(device)) is not None and maker not in self.standing
             ):
                 limits[device] = 0
         return limits
@@ -144,8 +144,8 @@ class Admission:
             maker = by_epoch.get(epoch)
             if maker is None:
                 usable += [epoch] if epoch not in rotated and not self.limits else []
-            elif all(self._has(device, maker) for device in present) and not any(
-                self._has(device, maker) for device in self.limits
+            elif all(self._has_key(device, maker) for device in present) and not any(
+                self._has_key(device, maker) for device in self.limits
             ):
                 usable.append(epoch)
         return usable
@@ -153,9 +153,9 @@ class Admission:
     def have_all(self, epoch: str, members: Iterable[str]) -> bool:
         """Whether all of these devices have the key of an epoch."""
         makers = [statement for statement in self.statements if statement.epoch == epoch]
-        return not makers or all(self._has(device, makers[0]) for device in members)
+        return not makers or all(self._has_key(device, makers[0]) for device in members)
 
-    def _victors(self, undecided: list[Statement]) -> list[Statement]:
+    def _find_winners(self, undecided: list[Statement]) -> list[Statement]:
         """Those that nothing open rules out; of those that rule each other out, who wins."""
         against = {
             id(statement): [rival for rival in undecided if self._rules_out(rival, statement)]
@@ -182,7 +182,7 @@ class Admission:
         """Whether a statement keeps out an identity, or the key under which that came."""
         if self._excludes(statement, device):
             return True
-        maker = self._maker(device)
+        maker = self._find_maker(device)
         if maker is None or maker is statement or maker.author in seen | {device, TOLD}:
             return False
         mark = statement.removed.get(maker.author)
@@ -193,22 +193,22 @@ class Admission:
         """Whether the maker of a key did not know a device, which came under an older one."""
         if not statement.epoch or device == statement.author or device not in self.announced:
             return False
-        return device not in statement.seen and not self._has(device, statement)
+        return device not in statement.seen and not self._has_key(device, statement)
 
-    def _has(self, device: str, statement: Statement) -> bool:
+    def _has_key(self, device: str, statement: Statement) -> bool:
         """Whether a device has the key that a statement made: it was sent it, or joined with it."""
         if device == statement.author or device in statement.recipients:
             return True
         if self.announced.get(device) == statement.epoch:
             return True
-        maker = self._maker(device)
+        maker = self._find_maker(device)
         if maker is None or maker is statement:
             return False
         return (maker.author == statement.author and maker.number >= statement.number) or (
             maker.seen.get(statement.author, -1) >= statement.number
         )
 
-    def _maker(self, device: str) -> Statement | None:
+    def _find_maker(self, device: str) -> Statement | None:
         """The statement that made the key under which a device announced itself."""
         epoch = self.announced.get(device)
         makers = [statement for statement in self.statements if epoch and statement.epoch == epoch]

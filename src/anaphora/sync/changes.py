@@ -68,7 +68,9 @@ class Patch:
 
     def pruned(self, state: ItemState) -> Patch:
         """What of it still counts in the state of its item."""
-        counting = [change for change in self.changes() if _counts(change, state.get(change.field))]
+        counting = [
+            change for change in self.changes() if _still_counts(change, state.get(change.field))
+        ]
         parts: dict[str, dict[str, Any]] = {"set": {}, "add": {}, "drop": {}}
         for change in counting:
             parts[change.action][change.field] = change.value
@@ -92,7 +94,7 @@ class Patch:
         return {"item": self.item, "stamp": list(self.stamp), **filled}
 
 
-def _counts(change: Change, current: Change | None) -> bool:
+def _still_counts(change: Change, current: Change | None) -> bool:
     """Whether a change is a part of what is kept of its field."""
     if current is None or current == change or change.action != "drop" or current.action != "drop":
         return current == change
@@ -150,7 +152,7 @@ def _join_drops(first: Change, second: Change) -> Change:
     return replace(max(first, second, key=lambda change: change.stamp), value=merged)
 
 
-def take(state: ItemState, changes: Iterable[Change]) -> bool:
+def apply_changes(state: ItemState, changes: Iterable[Change]) -> bool:
     """Join changes of one item into its state; whether any of them counted."""
     counted = False
     for change in changes:

@@ -31,7 +31,7 @@ from anaphora.sync.items import THREAD, kind_and_key
 from anaphora.sync.log import EntryLog, State
 from anaphora.sync.membership import Membership
 from anaphora.sync.project import Project
-from anaphora.sync.reader import EntryReader, Named, Progress
+from anaphora.sync.reader import EntryReader, Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
 from anaphora.sync.store import AGAIN, CONFLICTS
@@ -102,7 +102,7 @@ class SyncClient:
                 raise InvalidInput("device", device, "it is this one: `sync leave`")
             if device not in {member.device for member in self._project.others()}:
                 raise InvalidInput("device", device, "not a device of this project")
-            self._state({device: self._log.last_of(device).number})
+            self._announce_removal({device: self._log.last_of(device).number})
             self._reader.reconcile()
             self.replica.apply()
             self._push(tell)
@@ -117,7 +117,7 @@ class SyncClient:
 
     def note_removal(self) -> None:
         """Let what was forgotten leave what is kept here, also while another process syncs."""
-        with self._changing_here():
+        with self._changing_locally():
             self.replica.capture_removals()
             self._spoil_outbox()
         self._services.truth.scrub()
@@ -125,7 +125,7 @@ class SyncClient:
     def waiting(self) -> int:
         """How many entries with changes are still to be sent, made or not."""
         packed = sum(bool(row["size"]) for row in self._log.find("ready"))
-        return packed + sum(1 for _ in _blocks(self.replica.pending()))
+        return packed + sum(1 for _ in _split_blocks(self.replica.pending()))
 
     def devices(self) -> list[SyncDevice]:
         """The devices of which anything is known."""
@@ -151,7 +151,7 @@ class SyncClient:
 
     def time_of(self, snapshot: str) -> datetime:
         """When the entry of this id was made. NotFound for one that is not known."""
-        for row in self._log.called(snapshot):
+        for row in self._log.find_by_id(snapshot):
             at = _time_of(int(row["made"]))
             if at is not None:
                 return at
@@ -168,7 +168,7 @@ class SyncClient:
             yield
 
     @contextmanager
-    def _changing_here(self) -> Iterator[None]:
+    def _changing_locally(self) -> Iterator[None]:
         """While it lasts no other process changes what sync keeps here."""
         with self._local_lock(), syncing():
             self.replica.follow_clock()
@@ -176,7 +176,7 @@ class SyncClient:
 
     def _exchange(self, tell: Progress) -> SyncReport:
         tell("looking for changes", 0, 0)
-        with self._changing_here():
+        with self._changing_locally():
             self.replica.capture()
             self.replica.apply()
             self._spoil_outbox()
@@ -185,21 +185,21 @@ class SyncClient:
         self._refuse_rollback(heads)
         received = self._reader.read(heads, tell)
         self._note_clashes()
-        with self._changing_here():
+        with self._changing_locally():
             self.replica.apply()
             self._project.refuse_removed(self._remote.name)
             self._reader.refuse_withheld()
             self._spoil_outbox()
             self._repack()
             if self._project.must_rotate:
-                self._state({})
+                self._announce_removal({})
             if keys := self._project.keys_to_tell():
                 self._make_entry(Content(keys=keys))
             self._pack()
         sent = self._push(tell) + self._drop_forgotten(tell)
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
             sent += self._compact(tell)
-        with self._changing_here():
+        with self._changing_locally():
             noted = self.replica.capture()
         if noted:
             self._services.truth.scrub()
@@ -241,16 +241,16 @@ class SyncClient:
                     log.spoil(row)
 
     def _repack(self) -> bool:
-        """Make entries anew from the first on whose bytes were dropped; whether there was one.
+        """Make entries anew from the first whose bytes were dropped; whether there was one.
 
         The remote has none of them: `_note_sent` has looked.
         """
         rows = self._log.find("ready")
-        first = next((at for at, row in enumerate(rows) if row["body"] is None), None)
-        if first is None:
+        first_stale = next((at for at, row in enumerate(rows) if row["body"] is None), None)
+        if first_stale is None:
             return False
-        stale = rows[first:]
-        contents = [(row, self._content_of(row)) for row in stale]
+        stale = rows[first_stale:]
+        contents = [(row, self._read_unsent(row)) for row in stale]
         carried = {
             int(row["number"]): self.replica.store.carried_by(self._project.own, int(row["number"]))
             for row in stale
@@ -259,12 +259,12 @@ class SyncClient:
             log.unpack(stale)
             self.replica.store.within(log.work.write).unpack(self._project.own, list(carried))
         for row, (epoch, content) in contents:
-            said = replace(content, patches=tuple(carried[int(row["number"])]))
-            if said.first_line() or said.patches:
-                self._make_entry(said, epoch=epoch)
+            repacked = replace(content, patches=tuple(carried[int(row["number"])]))
+            if repacked.first_line() or repacked.patches:
+                self._make_entry(repacked, epoch=epoch)
         return True
 
-    def _content_of(self, row: Mapping[str, Any]) -> tuple[str, Content]:
+    def _read_unsent(self, row: Mapping[str, Any]) -> tuple[str, Content]:
         """What an entry that is still to be sent says beside patches, and under which key."""
         if row["body"] is None:
             return self._project.membership.epoch, Content()
@@ -286,7 +286,7 @@ class SyncClient:
         """Make entries of what was noticed; their bytes are kept until they are sent."""
         if not self._log.last_of(self._project.own).number:
             self._make_entry(Content(member=self._project.membership.public))
-        for block in _blocks(self.replica.pending()):
+        for block in _split_blocks(self.replica.pending()):
             self._make_entry(Content(tuple(block)))
 
     def _make_entry(
@@ -301,7 +301,7 @@ class SyncClient:
         epoch = epoch or project.epoch
         last = self._log.last_of(project.own)
         number = last.number + 1
-        hashes = tuple(sorted(set(self._hashes(draft.patches, epoch))))
+        hashes = tuple(sorted(set(self._hash_names(draft.patches, epoch))))
         header = Header(project.name, project.own, number, epoch, last.id, hashes)
         at = (self._services.clock() - _EPOCH) // _MICROSECOND
         heads = self._log.heads()
@@ -321,14 +321,14 @@ class SyncClient:
         assert cipher is not None
         log_entry = seal(header, content, cipher, member.sign)
         project.note(header, content)
-        project.wrote(epoch, draft.keys)
+        project.note_written(epoch, draft.keys)
         with self._log.change() as log:
             log.keep(log_entry, "ready", at, len(draft.patches), log_entry.data())
             rows = self.replica.store.within(log.work.write)
-            rows.carried(draft.patches, project.own, number)
+            rows.note_carried(draft.patches, project.own, number)
             project.save(rows)
 
-    def _state(self, removed: Mapping[str, int]) -> None:
+    def _announce_removal(self, removed: Mapping[str, int]) -> None:
         """Tell the others which devices are none any more, and the new key."""
         rotation = self._project.rotate(removed)
         # Under the key that each device has, whichever others it lacks.
@@ -338,27 +338,27 @@ class SyncClient:
     def _drop_forgotten(self, tell: Progress) -> int:
         """Take what was forgotten out of the entries that carried it."""
         forgotten = self.replica.store.to_drop(self._project.own)
-        sent = self._replace(forgotten, tell)
+        sent = self._empty_entries(forgotten, tell)
         restated = self.replica.store.to_drop(AGAIN + self._project.own)
-        sent += self._replace(restated, tell, also=("gone",))
+        sent += self._empty_entries(restated, tell, also=("gone",))
         with self.replica.store.change() as work:
             # Those that had lost it before, and those that this has just named.
-            work.dropped([*forgotten, *restated])
+            work.note_dropped([*forgotten, *restated])
         for row in self._log.find("void"):
-            self._drop(row)
+            self._drop_content(row)
         return sent
 
     def _compact(self, tell: Progress) -> int:
         """Say everything that counts again, let the rest go, and tell where new devices begin."""
         devices = self._project.devices
         heads = {name: (head.number, head.id) for name, head in self._log.heads().items()}
-        sent = self._replace(self._compactable(), tell)
+        sent = self._empty_entries(self._compactable(), tell)
         members = tuple(devices.members.values())
         checkpoint = Checkpoint(heads, members, devices.removed, devices.admission)
         self._make_entry(Content(checkpoint=checkpoint))
         sent += self._push(tell)
         for row in self._log.find("void"):
-            self._drop(row)
+            self._drop_content(row)
         with self.replica.store.change() as work:
             work.put(_COMPACTED, len(self._compactable()))
         return sent
@@ -368,7 +368,7 @@ class SyncClient:
         rows = [*self._log.find("sent"), *self._log.find("received")]
         return [(str(row["device"]), int(row["number"])) for row in rows if row["size"]]
 
-    def _replace(
+    def _empty_entries(
         self, entries: Sequence[tuple[str, int]], tell: Progress, also: Sequence[State] = ()
     ) -> int:
         """Name entries that are to go, and say again what of them still counts.
@@ -391,19 +391,21 @@ class SyncClient:
                 for row in batch
                 for patch in self.replica.store.carried_by(str(row["device"]), int(row["number"]))
             }
-            named = tuple(map(_named, batch))
-            self._make_entry(Content(dropped=named))
-            for block in _blocks(list(remaining.values())):
+            dropped = tuple(
+                (str(row["device"]), int(row["number"]), str(row["snapshot_id"])) for row in batch
+            )
+            self._make_entry(Content(dropped=dropped))
+            for block in _split_blocks(list(remaining.values())):
                 self._make_entry(Content(tuple(block)))
             with self._log.change() as log:
                 rows = self.replica.store.within(log.work.write)
                 for row in batch:
                     log.move(row, "void")
-                    rows.emptied(str(row["device"]), int(row["number"]))
+                    rows.note_emptied(str(row["device"]), int(row["number"]))
             sent += self._push(tell)
         return sent
 
-    def _drop(self, row: Mapping[str, Any]) -> None:
+    def _drop_content(self, row: Mapping[str, Any]) -> None:
         device, number = str(row["device"]), int(row["number"])
         for payload in self._remote.read(self._project.name, device, number, 1):
             log_entry = entry_of(payload, self._remote.name, device, number)
@@ -416,7 +418,7 @@ class SyncClient:
         with self._log.change() as log:
             log.move(row, "gone")
 
-    def _hashes(self, block: Sequence[Patch], epoch: str) -> Iterator[str]:
+    def _hash_names(self, block: Sequence[Patch], epoch: str) -> Iterator[str]:
         key = self._project.membership.key_for("sync_hashes", epoch)
         for patch in block:
             kind, key_text = kind_and_key(patch.item)
@@ -430,7 +432,7 @@ class SyncClient:
             current = self._log.row(str(row["device"]), int(row["number"]))
             if current is None or current["body"] is None:
                 # What it carries was forgotten a moment ago.
-                with self._changing_here():
+                with self._changing_locally():
                     self._repack()
                 return done + self._push(tell)
             self._remote.write(
@@ -461,11 +463,15 @@ class SyncClient:
 
         `Diverged` where the remote has an entry under this device's name that it has not written.
         """
-        rows = self._log.of(self._project.own)
+        own = self._project.own
+        rows = self._log.rows_of(own)
         sent = max((n for n, row in rows.items() if row["state"] != "ready"), default=0)
         for number in range(sent + 1, head + 1):
             row = rows.get(number)
-            if row is None or not self._is_there(row):
+            if row is None or not any(
+                entry_of(payload, self._remote.name, own, number).id == str(row["snapshot_id"])
+                for payload in self._remote.read(self._project.name, own, number, 1)
+            ):
                 reason = (
                     f"entry {number} of this device is not one that it wrote: this home was "
                     "copied, or restored from a backup; `sync fork` makes it a device of its own"
@@ -475,24 +481,12 @@ class SyncClient:
                 log.move(row, "sent")
         return max(sent, head)
 
-    def _is_there(self, row: Mapping[str, Any]) -> bool:
-        """Whether the remote has this very entry."""
-        device, number = str(row["device"]), int(row["number"])
-        return any(
-            entry_of(payload, self._remote.name, device, number).id == str(row["snapshot_id"])
-            for payload in self._remote.read(self._project.name, device, number, 1)
-        )
-
-
-def _named(row: Mapping[str, Any]) -> Named:
-    return str(row["device"]), int(row["number"]), str(row["snapshot_id"])
-
 
 def _time_of(at: int) -> datetime | None:
     return _EPOCH + at * _MICROSECOND if at else None
 
 
-def _blocks(patches: Sequence[Patch]) -> Iterator[list[Patch]]:
+def _split_blocks(patches: Sequence[Patch]) -> Iterator[list[Patch]]:
     """Patches in blocks of a bounded size, one of which may hold a single larger one."""
     block: list[Patch] = []
     size = 0

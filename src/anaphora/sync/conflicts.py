@@ -92,18 +92,18 @@ def find_clashes(own: Mapping[int, Sequence[Patch]], read: Iterable[ReadEntry]) 
 
 def has_values(patches: Iterable[Patch]) -> bool:
     """Whether a patch among these can clash with another."""
-    return any(True for patch in patches for _ in _keys(patch))
+    return any(True for patch in patches for _ in _find_keys(patch))
 
 
 def _last_values(patches: Iterable[Patch]) -> dict[Key, Value]:
     last: dict[Key, Value] = {}
     for patch in sorted(patches, key=lambda patch: patch.stamp):
-        for key in _keys(patch):
+        for key in _find_keys(patch):
             last[key] = Value(kind_and_key(patch.item)[1], str(patch.set["text"]), patch.stamp)
     return last
 
 
-def _keys(patch: Patch) -> Iterator[Key]:
+def _find_keys(patch: Patch) -> Iterator[Key]:
     if kind_and_key(patch.item)[0] != MEMORY or "text" not in patch.set:
         return
     if path := patch.set.get("path"):
@@ -139,12 +139,13 @@ def conflict_of(
     # Of two versions without a path one that is replaced was settled; a path has one value.
     if not (earlier.current or later.current if paths[0] else earlier.current and later.current):
         return None
-    return SyncConflict(paths[0], earlier, later, _summary(paths[0], earlier, later))
+    return SyncConflict(paths[0], earlier, later, _summarise(paths[0], earlier, later))
 
 
-def _summary(path: str, earlier: SyncSide, later: SyncSide) -> str:
-    first, second = (f'{side.device} said "{_cut(side.text)}"' for side in (earlier, later))
-    days = [_day(side.at) for side in (earlier, later)]
+def _summarise(path: str, earlier: SyncSide, later: SyncSide) -> str:
+    first, second = (f'{side.device} said "{_shorten(side.text)}"' for side in (earlier, later))
+    times = [in_shown_zone(side.at) for side in (earlier, later)]
+    days = [f"{at.day} {at:%B %Y}" for at in times]
     if days[0] == days[1]:
         sentence = f"On {days[0]} {first}, and {second}."
     else:
@@ -157,11 +158,6 @@ def _summary(path: str, earlier: SyncSide, later: SyncSide) -> str:
     )
 
 
-def _day(at: datetime) -> str:
-    local = in_shown_zone(at)
-    return f"{local.day} {local:%B %Y}"
-
-
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -99,9 +99,9 @@ class Entry:
 
     def data(self) -> bytes:
         """The bytes to send: one line of JSON."""
-        members = {"signature": _base64(self.signature)}
+        members = {"signature": _encode(self.signature)}
         members |= (
-            {"sealed": _base64(self.sealed)} if self.dropped is None else {"dropped": self.dropped}
+            {"sealed": _encode(self.sealed)} if self.dropped is None else {"dropped": self.dropped}
         )
         return canonical(self.header.line() | members).encode() + b"\n"
 
@@ -165,7 +165,7 @@ class Content:
         return {name: fact for name, fact in members.items() if fact}
 
 
-def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
+def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
     """The content that `Content.first_line` wrote. ValueError, KeyError, TypeError, or others."""
     member, rotation, begin = line.get("member"), line.get("rotation"), line.get("begin")
     checkpoint = line.get("checkpoint")
@@ -183,13 +183,13 @@ def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
         None if member is None else member_of(member),
         {str(name): int(last) for name, last in line.get("removed", {}).items()},
         None if rotation is None else rotation_of(rotation),
-        None if checkpoint is None else _checkpoint_of(checkpoint),
+        None if checkpoint is None else _parse_checkpoint(checkpoint),
         None if begin is None else (str(begin[0]), int(begin[1]), int(begin[2])),
         {str(epoch): bytes.fromhex(key).hex() for epoch, key in line.get("keys", {}).items()},
     )
 
 
-def _checkpoint_of(line: Mapping[str, Any]) -> Checkpoint:
+def _parse_checkpoint(line: Mapping[str, Any]) -> Checkpoint:
     return Checkpoint(
         {
             str(name): (int(number), str(entry_id))
@@ -201,35 +201,36 @@ def _checkpoint_of(line: Mapping[str, Any]) -> Checkpoint:
     )
 
 
-def _base64(data: bytes) -> str:
+def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a text is missing")
     return value
 
 
-def _number(value: Any) -> int:
+def read_number(value: Any) -> int:
+    """A number from JSON: an integer that is not negative. TypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
         raise TypeError("a number is missing")
     return value
 
 
-def _hashes(value: Any) -> tuple[str, ...]:
+def _read_hashes(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError("the hashes are missing")
-    return tuple(map(_text, value))
+    return tuple(map(_read_text, value))
 
 
 _HEADER: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "project": _text,
-    "device": _text,
-    "number": _number,
-    "epoch": _text,
-    "parent": _text,
-    "hashes": _hashes,
+    "project": _read_text,
+    "device": _read_text,
+    "number": read_number,
+    "epoch": _read_text,
+    "parent": _read_text,
+    "hashes": _read_hashes,
 }
 
 
@@ -259,24 +260,20 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
         bound = canonical(header.line()).encode()
         padded = cipher.open(entry.sealed, bound, f"entry {header.number}")
         length = int.from_bytes(padded[:_LENGTH], "big")
-        lines = _unpacked(padded[_LENGTH : _LENGTH + length]).splitlines()
-        patches = tuple(patch_of(_object(line)) for line in lines[1:])
-        return _content_of(_object(lines[0]), patches)
+        decompressor = zlib.decompressobj()
+        unpacked = decompressor.decompress(padded[_LENGTH : _LENGTH + length], MOST_BYTES)
+        if decompressor.unconsumed_tail or unpacked.count(b"\n") > _MOST_LINES:
+            raise ValueError("it is too large")
+        lines = unpacked.splitlines()
+        patches = tuple(patch_of(_read_object(line)) for line in lines[1:])
+        return _parse_content(_read_object(lines[0]), patches)
     except Tampered as error:
-        raise _tampered(remote, header, error.reason) from None
+        raise _tampered_error(remote, header, error.reason) from None
     except (*_UNREADABLE, zlib.error) as error:
-        raise _tampered(remote, header, f"it cannot be read ({error})") from None
+        raise _tampered_error(remote, header, f"it cannot be read ({error})") from None
 
 
-def _unpacked(packed: bytes) -> bytes:
-    decompressor = zlib.decompressobj()
-    unpacked = decompressor.decompress(packed, MOST_BYTES)
-    if decompressor.unconsumed_tail or unpacked.count(b"\n") > _MOST_LINES:
-        raise ValueError("it is too large")
-    return unpacked
-
-
-def _object(line: bytes) -> dict[str, Any]:
+def _read_object(line: bytes) -> dict[str, Any]:
     """The object of a line. ValueError for what no device writes, such as a number without end."""
     read_json(line)
     return from_line(line)
@@ -290,7 +287,7 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     try:
         line = read_json(data) if isinstance(data, bytes) else data
         header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
-        dropped = _text(line["dropped"]) if "dropped" in line else None
+        dropped = _read_text(line["dropped"]) if "dropped" in line else None
         sealed = b"" if dropped else base64.b64decode(line["sealed"], validate=True)
         signature = base64.b64decode(line["signature"], validate=True)
         if line["v"] != VERSION:
@@ -309,5 +306,5 @@ def without_content(entry: Entry) -> Entry:
     return replace(entry, header=header, sealed=b"", dropped=entry.id)
 
 
-def _tampered(remote: str, header: Header, reason: str) -> RemoteTampered:
+def _tampered_error(remote: str, header: Header, reason: str) -> RemoteTampered:
     return RemoteTampered(remote, header.device, header.number, reason)

@@ -39,7 +39,7 @@ class HostedLogs:
 
     def heads(self, project: str) -> dict[str, Head]:
         """The last entry of each device of a project; none for one that is not there."""
-        _check("project_id", project)
+        _check_name("project_id", project)
         heads: dict[str, Head] = {}
         for row in self._rows.find(_HOSTED, {"project": project}, only=_HEADS):
             head = heads.get(row["device"])
@@ -51,8 +51,8 @@ class HostedLogs:
         self, project: str, device: str, after: int = 0, limit: int = 1
     ) -> list[dict[str, Any]]:
         """The entries of a device behind a number, in order."""
-        _check("project_id", project)
-        _check("device", device)
+        _check_name("project_id", project)
+        _check_name("device", device)
         numbers = range(after + 1, after + 1 + limit)
         payloads = []
         for number in numbers:
@@ -70,8 +70,8 @@ class HostedLogs:
         Raises InvalidInput for what is none, Diverged where one does not follow the last one of its
         device, or is another one than the one that is here.
         """
-        _check("project_id", project)
-        parsed = [_entry(project, line, at) for at, line in enumerate(entries)]
+        _check_name("project_id", project)
+        parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
         new = 0
         with self._rows.change() as work:
             heads: dict[str, Head] = {}
@@ -105,8 +105,8 @@ class HostedLogs:
 
         Raises InvalidInput for what is none, Diverged where another one is here.
         """
-        _check("project_id", project)
-        parsed = [_entry(project, line, at) for at, line in enumerate(entries)]
+        _check_name("project_id", project)
+        parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
         count = 0
         with self._rows.change() as work:
             for log_entry, body in parsed:
@@ -130,11 +130,11 @@ class HostedLogs:
 
     def latest(self, project: str, query_hash: str | None) -> dict[str, Any] | None:
         """The newest entry of a project that has this digest, or of all; None where none has."""
-        _check("project_id", project)
+        _check_name("project_id", project)
         if query_hash is None:
             rows = self._rows.find(_HOSTED, {"project": project}, newest=True, limit=1)
-            return _shown(rows[0]) if rows else None
-        _check("query_hash", query_hash)
+            return _read_body(rows[0]) if rows else None
+        _check_name("query_hash", query_hash)
         matches = self._rows.find(_HASH, {"project": project, "hash": query_hash})
         candidates = [
             row
@@ -143,20 +143,20 @@ class HostedLogs:
                 _HOSTED, {"project": project, "device": match["device"], "number": match["number"]}
             )
         ]
-        return _shown(max(candidates, key=lambda row: int(row["seq"]))) if candidates else None
+        return _read_body(max(candidates, key=lambda row: int(row["seq"]))) if candidates else None
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def _read_body(row: Mapping[str, Any]) -> dict[str, Any]:
     payload: dict[str, Any] = json.loads(row["body"])
     return payload
 
 
-def _check(field: str, name: str) -> None:
+def _check_name(field: str, name: str) -> None:
     if not NAME.fullmatch(name):
         raise InvalidInput(field, name, "expected 1 to 80 letters, digits, - or _")
 
 
-def _entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes]:
+def _parse_entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes]:
     device, number = line.get("device"), line.get("number")
     field = f"entries[{at}]"
     if not isinstance(device, str) or not isinstance(number, int) or isinstance(number, bool):

@@ -45,7 +45,7 @@ class LinkSync:
         services = self._device.services
         links = _Links(services.truth, services.namespace, services.sealing.rows)
         for link in links.changed_since(since):
-            item_id = _item(link)
+            item_id = item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id)))
             state = self._device.store.states([item_id], applied=True)[item_id]
             current = [link.kind, link.strength]
             if (state[_STATE].value if _STATE in state else None) != current:
@@ -58,21 +58,23 @@ class LinkSync:
             return
         rows: dict[str, str | None] = {}
         changed_ends = {
-            ends for item_id in item_ids if (ends := self._ends(item_id, rows)) is not None
+            ends for item_id in item_ids if (ends := self._find_rows(item_id, rows)) is not None
         }
         latest: dict[tuple[str, str], tuple[Stamp, list[object]]] = {}
         for item_id in self._device.store.names(LINK_ITEM):
-            ends = self._ends(item_id, rows)
+            ends = self._find_rows(item_id, rows)
             if ends in changed_ends and ends is not None:
                 state = self._device.store.states([item_id])[item_id]
                 if _STATE not in state:
                     continue
                 candidate = (state[_STATE].stamp, state[_STATE].value)
                 latest[ends] = max(latest.get(ends, candidate), candidate, key=lambda pair: pair[0])
-        ids = {end for first, second in latest for end in (first, second)}
+        ids = {end for ends in latest for end in ends}
         with self._device.services.records.change() as work:
             work.load(ids=ids)
-            stored = {_key(link): link for link in work.linked(ids, CONTRADICTION)}
+            stored = {
+                (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)
+            }
             for ends, (_, (kind, strength)) in latest.items():
                 link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
@@ -84,31 +86,23 @@ class LinkSync:
             work.flush()
             self._device.store.within(work.write).clean(item_ids)
 
-    def around(self, ids: Iterable[str]) -> list[str]:
+    def find_around(self, ids: Iterable[str]) -> list[str]:
         """The links that have one of these ids at an end."""
         changed = set(ids)
         names = self._device.store.names(LINK_ITEM) if changed else []
-        return [item_id for item_id in names if changed & set(_parts(item_id))]
+        return [item_id for item_id in names if changed & set(_split_ends(item_id))]
 
-    def _ends(self, item_id: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
+    def _find_rows(self, item_id: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
         """The rows that a link is between; `rows` are those that were looked up already."""
-        for end in _parts(item_id):
+        for end in _split_ends(item_id):
             if end not in rows:
                 rows[end] = self._row_of(end)
-        first, second = (rows[end] for end in _parts(item_id))
+        first, second = (rows[end] for end in _split_ends(item_id))
         if first is None or second is None or first == second:
             return None
         return (first, second) if first < second else (second, first)
 
 
-def _item(link: RecordLink) -> str:
-    return item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id)))
-
-
-def _parts(item_id: str) -> tuple[str, str]:
+def _split_ends(item_id: str) -> tuple[str, str]:
     first, second = kind_and_key(item_id)[1].split(_SEPARATOR)
     return first, second
-
-
-def _key(link: RecordLink) -> tuple[str, str]:
-    return link.record_id, link.other_id

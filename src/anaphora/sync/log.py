@@ -66,11 +66,11 @@ class EntryLog:
         rows = self._rows.find(ENTRY, {"state": state})
         return sorted(rows, key=lambda row: (str(row["device"]), int(row["number"])))
 
-    def of(self, device: str) -> dict[int, Row]:
+    def rows_of(self, device: str) -> dict[int, Row]:
         """The entries of a device by their numbers."""
         return {int(row["number"]): row for row in self._rows.find(ENTRY, {"device": device})}
 
-    def called(self, snapshot: str) -> list[Row]:
+    def find_by_id(self, snapshot: str) -> list[Row]:
         """The entry of this id, if it is known."""
         return self._rows.find(ENTRY, {"snapshot_id": snapshot})
 

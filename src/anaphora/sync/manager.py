@@ -29,7 +29,7 @@ from anaphora.sync.membership import (
 )
 from anaphora.sync.opening import open_entry
 from anaphora.sync.pairing import PATIENCE, Meeting, new_code, read_code
-from anaphora.sync.project import Devices, Project, told_admission
+from anaphora.sync.project import Devices, Project, parse_admission
 from anaphora.sync.reader import Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
@@ -83,8 +83,7 @@ class Sync:
         there. What both have becomes one. Nothing is sent before `now`. Raises InvalidInput for a
         bad address, code or key, or where it is synced already, PairingFailed for a wrong code.
         """
-        membership = self._store.get(MEMBER)
-        if membership is not None:
+        if self._store.get(MEMBER) is not None:
             raise InvalidInput("remote", remote, "this namespace is synced already; leave it first")
         if code is not None and key is not None:
             raise InvalidInput("code", "…", "give a code or a key, not both")
@@ -95,7 +94,7 @@ class Sync:
             with closing(open_remote(remote, token)) as target:
                 target.check()
                 if typed is not None:
-                    invitation = Meeting(target, typed, random, self._wait).take(PATIENCE)
+                    invitation = Meeting(target, typed, random, self._wait).join(PATIENCE)
         except RemoteError as error:
             raise InvalidInput("remote", remote, error.reason) from error
         if key is not None:
@@ -103,7 +102,13 @@ class Sync:
         with self._store.change() as work:
             work.put(_REMOTE, [remote, token])
             if invitation:
-                self._join(invitation, name).save(work)
+                keys = {
+                    epoch: bytes.fromhex(digits) for epoch, digits in invitation["keys"].items()
+                }
+                member = join_project(invitation["project"], keys, name, random)
+                project = Project(self._store, member, random)
+                project.devices = Devices(admission=parse_admission(invitation, (), keys))
+                project.save(work)
             else:
                 work.put(MEMBER, new_membership(name, random).line())
         return self.status()
@@ -120,14 +125,14 @@ class Sync:
                 clashes = client.clashes
         except SyncError as error:
             lasting = not isinstance(error, RemoteError) or error.lasting
-            self._note(_STOPPED, str(error) if lasting else None)
+            self._put_state(_STOPPED, str(error) if lasting else None)
             if lasting:
                 self._services.container.tell("sync_stopped", self.status())
             raise
         except (RecursionError, ArithmeticError, MemoryError) as error:
             reason = f"what it gave cannot be read ({type(error).__name__})"
             failed = RemoteError(str(self._store.get(_REMOTE)[0]), reason, lasting=True)
-            self._note(_STOPPED, str(failed))
+            self._put_state(_STOPPED, str(failed))
             self._services.container.tell("sync_stopped", self.status())
             raise failed from error
         except AnaphoraError:
@@ -135,7 +140,7 @@ class Sync:
         except Exception as error:
             # Whoever looks why background sync has ended finds nothing else.
             reason = f"an unexpected error ({type(error).__name__}); `doctor` tells more"
-            self._note(_STOPPED, reason)
+            self._put_state(_STOPPED, reason)
             raise
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
@@ -207,17 +212,19 @@ class Sync:
 
     def export_key(self) -> str:
         """The key of the project, for another device. Whoever has it can read everything."""
-        return _PREFIX + base64.urlsafe_b64encode(json.dumps(self._told()).encode()).decode("ascii")
+        return _PREFIX + base64.urlsafe_b64encode(json.dumps(self._invitation()).encode()).decode(
+            "ascii"
+        )
 
     def pair(self) -> Pairing:
         """Let one device join by a short code: show its `code`, then `wait` until it was typed."""
-        member = self._member()
+        member = self._load_membership()
         for _ in range(_TRIES):
             code = new_code(self._random)
             remote = self._open_remote()
             meeting = Meeting(remote, code, self._random, self._wait)
             if meeting.is_free():
-                return Pairing(code, remote, meeting, self._told)
+                return Pairing(code, remote, meeting, self._invitation)
             remote.close()
         raise SyncError(member.project, "no meeting place is free")
 
@@ -267,7 +274,7 @@ class Sync:
         change. What was forgotten for good is gone, and turns stay. Raises InvalidInput for a time
         to come, NotFound for an entry that is not known.
         """
-        self._member()
+        self._load_membership()
         with self._client() as client:
             at = client.time_of(to) if isinstance(to, str) else to
         if at.tzinfo is None or at > self._services.clock():
@@ -286,14 +293,14 @@ class Sync:
         WrongKey for one of another project or of a key that this device does not have,
         RemoteTampered for one that was altered or cut.
         """
-        return open_entry(Project(self._store, self._member(), self._random), payload)
+        return open_entry(Project(self._store, self._load_membership(), self._random), payload)
 
     def fork(self) -> SyncStatus:
         """Go on as a device of its own: a home that was copied, or restored from a backup.
 
         What the old name has sent is read as another device's.
         """
-        old = self._member()
+        old = self._load_membership()
         forked = join_project(old.project, old.keys, old.name, self._random)
         with self._lock(), self._store.change() as work:
             work.put(MEMBER, forked.line())
@@ -303,7 +310,7 @@ class Sync:
 
     def leave(self) -> None:
         """Stop syncing this namespace. What is here stays; the remote keeps what it has."""
-        self._member()
+        self._load_membership()
         with self._lock(), self._local_lock():
             with self._store.change() as work:
                 work.forget_all()
@@ -315,7 +322,7 @@ class Sync:
         with self._client() as client:
             client.note_removal()
 
-    def _member(self) -> Membership:
+    def _load_membership(self) -> Membership:
         line = self._store.get(MEMBER)
         if line is None:
             raise InvalidInput(
@@ -325,7 +332,7 @@ class Sync:
 
     @contextmanager
     def _client(self) -> Iterator[SyncClient]:
-        member = self._member()
+        member = self._load_membership()
         with closing(self._open_remote()) as remote:
             yield SyncClient(
                 self._services, member, remote, self._random, self._lock, self._local_lock
@@ -334,9 +341,9 @@ class Sync:
     def _open_remote(self) -> Remote:
         return open_remote(*self._store.get(_REMOTE))
 
-    def _told(self) -> dict[str, Any]:
+    def _invitation(self) -> dict[str, Any]:
         """What a device needs to join."""
-        project = Project(self._store, self._member(), self._random)
+        project = Project(self._store, self._load_membership(), self._random)
         admission = project.devices.admission
         return {
             "project": project.name,
@@ -344,14 +351,6 @@ class Sync:
             "admission": admission.line(),
             "removed": dict(admission.limits),
         }
-
-    def _join(self, invitation: Mapping[str, Any], name: str) -> Project:
-        """The project that another device has told of."""
-        keys = {epoch: bytes.fromhex(key) for epoch, key in invitation["keys"].items()}
-        member = join_project(invitation["project"], keys, name, self._random)
-        project = Project(self._store, member, self._random)
-        project.devices = Devices(admission=told_admission(invitation, (), keys))
-        return project
 
     @property
     def _random(self) -> Random:
@@ -363,19 +362,19 @@ class Sync:
 
     def _lock(self) -> AbstractContextManager[None]:
         """What one process at a time holds while it syncs this namespace."""
-        return self._held("sync")
+        return self._hold_lock("sync")
 
     def _local_lock(self) -> AbstractContextManager[None]:
         """What a process holds while it changes what sync keeps here; never while it waits for a
 
         remote, so that forgetting waits for no exchange.
         """
-        return self._held("sync here")
+        return self._hold_lock("sync here")
 
-    def _held(self, purpose: str) -> AbstractContextManager[None]:
+    def _hold_lock(self, purpose: str) -> AbstractContextManager[None]:
         return hold_namespace(self._services.container, purpose, self._services.namespace)
 
-    def _note(self, name: str, value: Any) -> None:
+    def _put_state(self, name: str, value: Any) -> None:
         with self._store.change() as work:
             work.put(name, value)
 
@@ -393,13 +392,13 @@ class Pairing:
         self.code = code
         self._remote = remote
         self._meeting = meeting
-        self._told = invitation
+        self._invitation = invitation
         self._offer = meeting.offer()
 
     def wait(self, patience: float = PATIENCE) -> None:
         """Until it was typed; so many seconds for each step. PairingFailed, or RemoteError."""
         with closing(self._remote):
-            self._meeting.give(self._offer, self._told(), patience)
+            self._meeting.hand_over(self._offer, self._invitation(), patience)
 
 
 def _read_key(key: str) -> dict[str, Any]:
@@ -413,7 +412,7 @@ def _read_key(key: str) -> dict[str, Any]:
         }
         if not keys:
             raise ValueError("it has no key")
-        told_admission(invitation, (), keys)
+        parse_admission(invitation, (), keys)
         return {**invitation, "project": str(invitation["project"]), "keys": keys}
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise InvalidInput("key", "…", "not what `sync key` gave on another device") from error

@@ -48,7 +48,7 @@ class Member:
 
         try:
             key = _ed25519().Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signing))
-            key.verify(signature, _bound(text))
+            key.verify(signature, _signed_bytes(text))
         except (InvalidSignature, ValueError):
             return False
         return True
@@ -95,8 +95,8 @@ class Membership:
         return Member(
             self.device,
             self.name,
-            _raw(self._signing().public_key()).hex(),
-            _raw(self._exchange().public_key()).hex(),
+            _public_bytes(self._derive_signing_key().public_key()).hex(),
+            _public_bytes(self._derive_exchange_key().public_key()).hex(),
         )
 
     def line(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Membership:
 
     def sign(self, text: str) -> bytes:
         """The signature of a text: 64 bytes."""
-        signature: bytes = self._signing().sign(_bound(text))
+        signature: bytes = self._derive_signing_key().sign(_signed_bytes(text))
         return signature
 
     def with_key(self, epoch: str, key: bytes) -> Membership:
@@ -132,7 +132,7 @@ class Membership:
         number = int(self.epoch.partition("-")[0]) + 1
         epoch = f"{new_epoch(number, random)}-{self.device}"
         key = random(KEY_BYTES)
-        keys = {member.device: self._wrapped(key, epoch, member, random) for member in others}
+        keys = {member.device: self._wrap_key(key, epoch, member, random) for member in others}
         return Rotation(epoch, keys), self.with_key(epoch, key)
 
     def unwrap(self, rotation: Rotation, random: Random) -> Membership | None:
@@ -143,29 +143,31 @@ class Membership:
         try:
             packed = base64.b64decode(wrapped, validate=True)
             public, sealed = packed[:_PUBLIC_BYTES], packed[_PUBLIC_BYTES:]
-            shared = self._exchange().exchange(_x25519().X25519PublicKey.from_public_bytes(public))
+            shared = self._derive_exchange_key().exchange(
+                _x25519().X25519PublicKey.from_public_bytes(public)
+            )
             cipher = Cipher(derive(shared, "sync_wrap"), random)
-            bound = self._wrapping(rotation.epoch, self.public, public)
+            bound = self._bind_wrapping(rotation.epoch, self.public, public)
             return self.with_key(rotation.epoch, cipher.open(sealed, bound, "key"))
         except (ValueError, binascii.Error, Tampered):
             return None
 
-    def _wrapped(self, key: bytes, epoch: str, to: Member, random: Random) -> str:
+    def _wrap_key(self, key: bytes, epoch: str, to: Member, random: Random) -> str:
         ephemeral = _x25519().X25519PrivateKey.from_private_bytes(random(KEY_BYTES))
         peer_key = _x25519().X25519PublicKey.from_public_bytes(bytes.fromhex(to.exchange))
-        public = _raw(ephemeral.public_key())
+        public = _public_bytes(ephemeral.public_key())
         cipher = Cipher(derive(ephemeral.exchange(peer_key), "sync_wrap"), random)
-        sealed = cipher.seal(key, self._wrapping(epoch, to, public))
+        sealed = cipher.seal(key, self._bind_wrapping(epoch, to, public))
         return base64.b64encode(public + sealed).decode("ascii")
 
-    def _wrapping(self, epoch: str, to: Member, public: bytes) -> bytes:
+    def _bind_wrapping(self, epoch: str, to: Member, public: bytes) -> bytes:
         return binding(self.project, epoch, to.device, to.exchange, public.hex())
 
-    def _signing(self) -> Any:
+    def _derive_signing_key(self) -> Any:
         seed = derive(self.secret, "sync_signing")
         return _ed25519().Ed25519PrivateKey.from_private_bytes(seed)
 
-    def _exchange(self) -> Any:
+    def _derive_exchange_key(self) -> Any:
         seed = derive(self.secret, "sync_exchange")
         return _x25519().X25519PrivateKey.from_private_bytes(seed)
 
@@ -189,7 +191,7 @@ def join_project(project: str, keys: Mapping[str, bytes], name: str, random: Ran
     return Membership(project, random(8).hex(), name, random(KEY_BYTES), dict(keys))
 
 
-def founds(member: Member, project: str) -> bool:
+def is_founder(member: Member, project: str) -> bool:
     """Whether a member is the first one of a project, which is named by its signing key."""
     return _project_of(member.signing) == project
 
@@ -222,11 +224,11 @@ def rotation_of(line: Any) -> Rotation:
     return Rotation(str(line["epoch"]), {str(to): str(key) for to, key in line["keys"].items()})
 
 
-def _bound(text: str) -> bytes:
+def _signed_bytes(text: str) -> bytes:
     return b"anaphora sync entry\n" + text.encode()
 
 
-def _raw(public: Any) -> bytes:
+def _public_bytes(public: Any) -> bytes:
     raw: bytes = public.public_bytes_raw()
     return raw
 

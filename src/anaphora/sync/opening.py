@@ -29,7 +29,7 @@ def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> Sy
     Raises InvalidInput for what is no entry, WrongKey for one of another project or of a key that
     this device does not have, RemoteTampered for one that was altered or cut.
     """
-    log_entry = _read(payload)
+    log_entry = _parse_payload(payload)
     header = log_entry.header
     if header.project != project.name:
         reason = f"it is of project {header.project}, and this device has the key of {project.name}"
@@ -45,13 +45,13 @@ def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> Sy
         log_entry.id,
         header.device,
         header.number,
-        _time(content.at),
-        tuple(map(_item, content.patches)),
+        _to_time(content.at),
+        tuple(map(_build_item, content.patches)),
         signed=_is_signed(project, log_entry, content),
     )
 
 
-def _read(payload: Mapping[str, Any] | str | bytes) -> Entry:
+def _parse_payload(payload: Mapping[str, Any] | str | bytes) -> Entry:
     line: Any = payload
     if isinstance(payload, str | bytes):
         try:
@@ -73,7 +73,10 @@ def _read(payload: Mapping[str, Any] | str | bytes) -> Entry:
 def _is_signed(project: Project, entry: Entry, content: Content) -> bool:
     """Whether a device that is known has signed it. RemoteTampered where it has not."""
     header = entry.header
-    member = _member(project, header.device) or content.member
+    if header.device == project.own:
+        member: Member | None = project.membership.public
+    else:
+        member = project.devices.members.get(header.device) or content.member
     if member is None or member.device != header.device:
         return False
     if not member.has_signed(entry.id, entry.signature):
@@ -82,18 +85,12 @@ def _is_signed(project: Project, entry: Entry, content: Content) -> bool:
     return True
 
 
-def _member(project: Project, device: str) -> Member | None:
-    if device == project.own:
-        return project.membership.public
-    return project.devices.members.get(device)
-
-
-def _item(patch: Patch) -> SyncItem:
+def _build_item(patch: Patch) -> SyncItem:
     kind, key = kind_and_key(patch.item)
     return SyncItem(
         kind,
         key,
-        _time(patch.stamp.time),
+        _to_time(patch.stamp.time),
         dict(patch.set),
         dict(patch.add),
         tuple(name for name in patch.drop if name != WHOLE),
@@ -101,5 +98,5 @@ def _item(patch: Patch) -> SyncItem:
     )
 
 
-def _time(micros: int) -> datetime:
+def _to_time(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)

@@ -33,7 +33,7 @@ class Origins:
     _rows: TableRows
     _turns: Turns
 
-    def of(self, record_id: str) -> list[Origin]:
+    def list_for(self, record_id: str) -> list[Origin]:
         """What a fact was taken from, as all devices call it."""
         origins: list[Origin] = []
         for row in self._rows.find(_TABLE, {"record_id": record_id}):
@@ -48,7 +48,7 @@ class Origins:
         """Bind a fact to these, and to nothing else that is here."""
         targets = {}
         for source, turn in origins:
-            binding = self._place(work, source, turn)
+            binding = self._locate(work, source, turn)
             if binding is not None:
                 targets[source, binding[0]] = binding[1]
         deep = self._rows.within(work.write)
@@ -84,7 +84,7 @@ class Origins:
             for row, at in moving:
                 work.put(_TABLE, [row | {"position": at}])
 
-    def _place(
+    def _locate(
         self, work: RecordTransaction, source: str, turn: str | None
     ) -> tuple[int, str] | None:
         """Where a source stands here, and the digest of what it says; None where it is not here."""

@@ -73,50 +73,51 @@ class Meeting:
         return not self._remote.heads(self._project)
 
     def offer(self) -> Any:
-        """Begin as the device that is in the project; what `give` needs."""
-        agreement = self._agreement("SPAKE2_A")
-        self._say(_PRESENT, 1, {"begin": agreement.start().hex()})
+        """Begin as the device that is in the project; what `hand_over` needs."""
+        agreement = self._start_agreement("SPAKE2_A")
+        self._send(_PRESENT, 1, {"begin": agreement.start().hex()})
         return agreement
 
-    def give(self, agreement: Any, invitation: Mapping[str, Any], patience: float) -> None:
+    def hand_over(self, agreement: Any, invitation: Mapping[str, Any], patience: float) -> None:
         """Give the project to whoever types the code. PairingFailed: not in time, or a wrong one.
 
         The place is cleared in any case: a code serves once.
         """
         try:
-            heard = self._hear(_JOINING, 1, patience)
-            key = self._agreed(agreement, heard)
+            heard = self._await_message(_JOINING, 1, patience)
+            key = self._derive_key(agreement, heard)
             # Texts beyond ASCII it would not compare.
             proof = heard.get("proof", "").encode(errors="replace")
-            if not hmac.compare_digest(proof, _proof(key).encode()):
-                self._say(_PRESENT, 2, {})
-                raise self._failed("another code was typed; make a new one")
+            if not hmac.compare_digest(proof, _prove(key).encode()):
+                self._send(_PRESENT, 2, {})
+                raise self._pairing_error("another code was typed; make a new one")
             payload = json.dumps(dict(invitation)).encode()
             sealed = self._cipher(key).seal(payload, binding(self._project))
-            self._say(_PRESENT, 2, {"sealed": base64.b64encode(sealed).decode("ascii")})
-            self._hear(_JOINING, 2, patience)
+            self._send(_PRESENT, 2, {"sealed": base64.b64encode(sealed).decode("ascii")})
+            self._await_message(_JOINING, 2, patience)
         finally:
             self._clear()
 
-    def take(self, patience: float) -> dict[str, Any]:
+    def join(self, patience: float) -> dict[str, Any]:
         """The project, as the device that joins. PairingFailed: nobody offers it, a wrong code."""
         if self.is_free():
-            raise self._failed("nobody offers this code here; is it the same remote?")
-        agreement = self._agreement("SPAKE2_B")
+            raise self._pairing_error("nobody offers this code here; is it the same remote?")
+        agreement = self._start_agreement("SPAKE2_B")
         begun = agreement.start().hex()
-        key = self._agreed(agreement, self._hear(_PRESENT, 1, patience))
-        self._say(_JOINING, 1, {"begin": begun, "proof": _proof(key)})
-        sealed = self._hear(_PRESENT, 2, patience).get("sealed", "")
+        key = self._derive_key(agreement, self._await_message(_PRESENT, 1, patience))
+        self._send(_JOINING, 1, {"begin": begun, "proof": _prove(key)})
+        sealed = self._await_message(_PRESENT, 2, patience).get("sealed", "")
         try:
             payload = base64.b64decode(sealed, validate=True)
-            invitation = json.loads(self._cipher(key).open(payload, binding(self._project), "key"))
+            invitation: dict[str, Any] = json.loads(
+                self._cipher(key).open(payload, binding(self._project), "key")
+            )
         except (ValueError, Tampered) as error:
-            raise self._failed("the other side does not know the code") from error
-        self._say(_JOINING, 2, {"done": ""})
-        found: dict[str, Any] = invitation
-        return found
+            raise self._pairing_error("the other side does not know the code") from error
+        self._send(_JOINING, 2, {"done": ""})
+        return invitation
 
-    def _agreement(self, side: str) -> Any:
+    def _start_agreement(self, side: str) -> Any:
         try:
             import spake2
         except ModuleNotFoundError as error:
@@ -127,45 +128,43 @@ class Meeting:
         )
         return getattr(spake2, side)(secret, idA=present_id, idB=joining_id, entropy_f=self._random)
 
-    def _agreed(self, agreement: Any, heard: Mapping[str, str]) -> bytes:
+    def _derive_key(self, agreement: Any, heard: Mapping[str, str]) -> bytes:
         from spake2 import SPAKEError
 
         try:
             key: bytes = agreement.finish(bytes.fromhex(heard.get("begin", "")))
         except (ValueError, AssertionError, SPAKEError) as error:
-            raise self._failed("the other side sent what is no beginning") from error
+            raise self._pairing_error("the other side sent what is no beginning") from error
         return key
 
     def _cipher(self, key: bytes) -> Cipher:
         return Cipher(derive(key, "sync_pairing"), self._random)
 
-    def _say(self, side: str, number: int, message: Mapping[str, str]) -> None:
+    def _send(self, side: str, number: int, message: Mapping[str, str]) -> None:
         header = Header(self._project, side, number, _NO_EPOCH, self._said)
         log_entry = Entry(header, json.dumps(dict(message)).encode())
         self._remote.write(self._project, side, number, log_entry.data())
         self._said = log_entry.id
 
-    def _hear(self, side: str, number: int, patience: float) -> dict[str, str]:
+    def _await_message(self, side: str, number: int, patience: float) -> dict[str, str]:
         """A message of the other side, once it is there."""
         for _ in range(max(1, round(patience / _POLL))):
-            log_entry = self._at(side, number)
-            if log_entry is not None and log_entry.dropped is not None:
-                raise self._failed("the code is another one, or was used; make a new one")
-            if log_entry is not None:
-                return self._message(log_entry)
-            self._wait(_POLL)
-        raise self._failed("nobody answered in time; make a new code")
+            log_entry = self._read_message_entry(side, number)
+            if log_entry is None:
+                self._wait(_POLL)
+                continue
+            if log_entry.dropped is not None:
+                raise self._pairing_error("the code is another one, or was used; make a new one")
+            try:
+                message = read_json(log_entry.sealed)
+                if not isinstance(message, dict):
+                    raise ValueError("it is no object")
+            except ValueError as error:
+                raise self._pairing_error("the other side sent what is no message") from error
+            return {str(name): str(text) for name, text in message.items()}
+        raise self._pairing_error("nobody answered in time; make a new code")
 
-    def _message(self, entry: Entry) -> dict[str, str]:
-        try:
-            message = read_json(entry.sealed)
-            if not isinstance(message, dict):
-                raise ValueError("it is no object")
-        except ValueError as error:
-            raise self._failed("the other side sent what is no message") from error
-        return {str(name): str(text) for name, text in message.items()}
-
-    def _at(self, side: str, number: int) -> Entry | None:
+    def _read_message_entry(self, side: str, number: int) -> Entry | None:
         for payload in self._remote.read(self._project, side, number, 1):
             return entry_of(payload, self._remote.name, side, number)
         return None
@@ -175,14 +174,14 @@ class Meeting:
         with suppress(SyncError):
             for side, head in self._remote.heads(self._project).items():
                 for number in range(1, head + 1):
-                    log_entry = self._at(side, number)
+                    log_entry = self._read_message_entry(side, number)
                     if log_entry is not None and log_entry.dropped is None:
                         payload = without_content(log_entry).data()
                         self._remote.drop(self._project, side, number, payload)
 
-    def _failed(self, reason: str) -> PairingFailed:
+    def _pairing_error(self, reason: str) -> PairingFailed:
         return PairingFailed(self._remote.name, reason)
 
 
-def _proof(key: bytes) -> str:
+def _prove(key: bytes) -> str:
     return hmac.new(derive(key, "sync_pairing"), b"joining", "sha256").hexdigest()

@@ -15,7 +15,7 @@ from anaphora.sync.membership import (
     Member,
     Membership,
     Rotation,
-    founds,
+    is_founder,
     is_made_by,
     member_of,
     membership_of,
@@ -57,7 +57,7 @@ class Devices:
         }
 
 
-def told_admission(
+def parse_admission(
     line: Mapping[str, Any], members: Iterable[str], epochs: Iterable[str]
 ) -> Admission:
     """What is known of who counts; from an older version that is who was removed, and no more."""
@@ -71,12 +71,12 @@ def told_admission(
     return Admission((Statement(TOLD, 0, removed, epoch, frozenset(recipients or ()), last_read),))
 
 
-def _devices_of(line: Mapping[str, Any], epochs: Iterable[str]) -> Devices:
+def _parse_devices(line: Mapping[str, Any], epochs: Iterable[str]) -> Devices:
     begin = line["begin"]
     members = {member.device: member for member in map(member_of, line["members"])}
     return Devices(
         members,
-        told_admission(line, members, epochs),
+        parse_admission(line, members, epochs),
         None if begin is None else (begin[0], begin[1], begin[2]),
         frozenset(line.get("written", ())),
         frozenset(line.get("told", ())),
@@ -97,7 +97,7 @@ class Project:
         """Read it again: another process may have changed it."""
         line, member = self._store.get(_DEVICES), self._store.get(MEMBER)
         self.membership = self.membership if member is None else membership_of(member)
-        self.devices = Devices() if line is None else _devices_of(line, self.membership.keys)
+        self.devices = Devices() if line is None else _parse_devices(line, self.membership.keys)
         self._find_founder()
 
     def save(self, work: SyncTransaction) -> None:
@@ -124,12 +124,12 @@ class Project:
     @property
     def epoch(self) -> str:
         """The epoch under whose key it writes: one that all present devices have, and no other."""
-        return max(self._usable() or [self.membership.first_epoch])
+        return max(self._find_usable_epochs() or [self.membership.first_epoch])
 
     @property
     def must_rotate(self) -> bool:
         """Whether there is no such key."""
-        return not self._usable()
+        return not self._find_usable_epochs()
 
     def others(self) -> list[Member]:
         """The other devices that were not removed."""
@@ -184,7 +184,10 @@ class Project:
         if content.member is not None and content.member.device == author:
             self.admit(content.member)
         rotation = content.rotation
-        if rotation is not None and not self._is_sound(rotation, author):
+        # The name of a new epoch must be one that its maker may give.
+        if rotation is not None and not (
+            is_made_by(rotation, author) and rotation.epoch > self.membership.first_epoch
+        ):
             rotation = None
         statements = []
         if content.removed or rotation is not None:
@@ -197,9 +200,9 @@ class Project:
         announced = {author: entry.epoch} if number == 1 else {}
         admission = self.devices.admission.with_facts(statements, announced)
         self.devices = replace(self.devices, admission=admission)
-        self._take_keys(rotation, content.keys)
+        self._learn_keys(rotation, content.keys)
 
-    def begins(self, entry: Header, content: Content) -> None:
+    def note_begin(self, entry: Header, content: Content) -> None:
         """Note where a new device can begin, as an entry says that counts."""
         begin = content.begin
         if content.checkpoint is not None:
@@ -212,7 +215,7 @@ class Project:
         """Forget where a new device can begin: a removed device may have said so."""
         self.devices = replace(self.devices, begin=None)
 
-    def wrote(self, epoch: str, keys: Iterable[str]) -> None:
+    def note_written(self, epoch: str, keys: Iterable[str]) -> None:
         """Note under which key this device has written, and which it has told."""
         devices = self.devices
         self.devices = replace(
@@ -239,15 +242,11 @@ class Project:
             )
         raise DeviceRemoved(remote, reason)
 
-    def _usable(self) -> list[str]:
+    def _find_usable_epochs(self) -> list[str]:
         # Before it has announced itself a device has the keys that it was told.
         return self.devices.admission.usable_epochs(self.membership.keys, self.devices.members)
 
-    def _is_sound(self, rotation: Rotation, author: str) -> bool:
-        """Whether the name of a new epoch is one that its maker may give."""
-        return is_made_by(rotation, author) and rotation.epoch > self.membership.first_epoch
-
-    def _take_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
+    def _learn_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
         if rotation is not None:
             # Its name is its maker's: it goes over what another device told of that epoch.
             self.membership = self.membership.unwrap(rotation, self._random) or self.membership
@@ -259,6 +258,6 @@ class Project:
         members = self.devices.members.items()
         admission = self.devices.admission
         # A device that joins is told, before it has read who the others are.
-        founders = (name for name, member in members if founds(member, self.name))
+        founders = (name for name, member in members if is_founder(member, self.name))
         admission = replace(admission, founder=next(founders, admission.founder))
         self.devices = replace(self.devices, admission=admission)

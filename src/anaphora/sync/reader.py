@@ -46,7 +46,7 @@ class EntryReader:
         """Take in what is new up to these entries; how many there were."""
         peer_heads = {device: head for device, head in heads.items() if device != self._project.own}
         if not any(device != self._project.own for device in self._log.heads()):
-            self._begin(peer_heads)
+            self._start_at_checkpoint(peer_heads)
         total = sum(
             max(0, n - self._log.last_of(device).number) for device, n in peer_heads.items()
         )
@@ -58,7 +58,7 @@ class EntryReader:
             self._troubles = {}
             for device, head in peer_heads.items():
                 try:
-                    for content in self._new_of(device, head):
+                    for content in self._read_new(device, head):
                         done += 1
                         tell("receiving", done, max(done, total))
                         if has_values(content.patches):
@@ -77,7 +77,7 @@ class EntryReader:
 
     def reconcile(self) -> None:
         """Take back what no longer counts, and take in what counts again."""
-        reconcile(self._remote, self._project, self._log, self._replica, self._entries)
+        reconcile(self._remote, self._project, self._log, self._replica, self._fetch)
 
     def refuse_withheld(self) -> None:
         """Refuse what must not be of what was read last, unless its device no longer counts."""
@@ -87,8 +87,16 @@ class EntryReader:
         self._refuse_forks()
         self._refuse_unknown_keys(self._heads)
         if self._remote.in_order:
-            self._refuse_gaps()
-            self._refuse_unnamed()
+            # The remote keeps back an entry that another device has read.
+            for device, (reader, number, _) in self._trusted_reads():
+                if self._log.last_of(device).number < number:
+                    reason = f"device {reader} has read it, and the remote does not give it"
+                    raise RemoteTampered(self._remote.name, device, number, reason)
+            # The remote has taken the content out of an entry by itself.
+            for row in self._log.find("unnamed"):
+                reason = "its content is gone, and no device has said so"
+                device, number = str(row["device"]), int(row["number"])
+                raise RemoteTampered(self._remote.name, device, number, reason)
 
     def verify(self, heads: Mapping[str, int], tell: Progress) -> tuple[int, int]:
         """Read all that was read or sent before once more; how many, and how many without content.
@@ -98,7 +106,7 @@ class EntryReader:
         rows_by_device = {
             device: {
                 number: row
-                for number, row in self._log.of(device).items()
+                for number, row in self._log.rows_of(device).items()
                 if row["state"] not in ("ready", "refused")
             }
             for device in self._log.heads()
@@ -106,7 +114,7 @@ class EntryReader:
         total, done, emptied = sum(map(len, rows_by_device.values())), 0, 0
         for device, rows in rows_by_device.items():
             numbers = sorted(number for number, row in rows.items() if row["state"] != "covered")
-            for log_entry in self._entries(device, numbers):
+            for log_entry in self._fetch(device, numbers):
                 row = rows[log_entry.header.number]
                 if log_entry.id != row["snapshot_id"]:
                     self._refuse(log_entry, "it is another one than was read or sent before")
@@ -120,11 +128,11 @@ class EntryReader:
 
     # Where a new device begins.
 
-    def _begin(self, heads: Mapping[str, int]) -> None:
+    def _start_at_checkpoint(self, heads: Mapping[str, int]) -> None:
         """Begin with the newest checkpoint, if there is one."""
         candidates = []
         for device, head in heads.items():
-            content = self._under_newest_key(device, head)
+            content = self._read_newest(device, head)
             if content is not None and content.checkpoint is not None:
                 candidates.append((device, head, content.at))
             elif content is not None and content.begin is not None:
@@ -132,7 +140,7 @@ class EntryReader:
         if not candidates:
             return
         begin = max(candidates, key=lambda candidate: candidate[2])
-        content = self._under_newest_key(begin[0], begin[1])
+        content = self._read_newest(begin[0], begin[1])
         if content is None or content.checkpoint is None:
             return
         checkpoint = content.checkpoint
@@ -148,11 +156,11 @@ class EntryReader:
             log.cover(covers)
             self._project.save(self._replica.store.within(log.work.write))
 
-    def _under_newest_key(self, device: str, number: int) -> Content | None:
+    def _read_newest(self, device: str, number: int) -> Content | None:
         """What an entry says that only a present device can have written; None for others."""
         epoch = self._project.epoch
         cipher = self._project.cipher(epoch)
-        for log_entry in self._entries(device, [number]):
+        for log_entry in self._fetch(device, [number]):
             is_newest = log_entry.header.epoch == epoch
             if is_newest and log_entry.dropped is None and cipher is not None:
                 return unseal(log_entry, cipher, self._remote.name)
@@ -160,19 +168,19 @@ class EntryReader:
 
     # One after the other.
 
-    def _new_of(self, device: str, head: int) -> Iterator[Content]:
+    def _read_new(self, device: str, head: int) -> Iterator[Content]:
         """Take in the new entries of a device, as far as their keys are known.
 
         What a removed device wrote is read, too, for what it states; nothing else of it is taken.
         """
         numbers = range(self._log.last_of(device).number + 1, head + 1)
-        entries = self._entries(device, numbers)
+        entries = self._fetch(device, numbers)
         for log_entry in entries:
-            content = self._opened(log_entry)
+            content = self._open_entry(log_entry)
             if content is None:
                 self._look_ahead(entries)
                 return
-            self._take(log_entry, content)
+            self._store_entry(log_entry, content)
             yield content
 
     def _look_ahead(self, entries: Iterator[Entry]) -> None:
@@ -184,7 +192,7 @@ class EntryReader:
                 self._refuse_forged(log_entry)
                 self._project.note(log_entry.header, content)
 
-    def _entries(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
+    def _fetch(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
         """Entries with numbers that rise, several at once where they follow one another."""
         at = 0
         while at < len(numbers):
@@ -207,7 +215,7 @@ class EntryReader:
                 yield log_entry
             at += len(batch)
 
-    def _opened(self, entry: Entry) -> Content | None:
+    def _open_entry(self, entry: Entry) -> Content | None:
         """What it says; None where its key is not known yet."""
         last = self._log.last_of(entry.header.device)
         if entry.header.parent != last.id:
@@ -233,7 +241,7 @@ class EntryReader:
         elif not member.has_signed(entry.id, entry.signature):
             self._refuse(entry, "its device has not signed it")
 
-    def _take(self, entry: Entry, content: Content) -> None:
+    def _store_entry(self, entry: Entry, content: Content) -> None:
         device, number = entry.header.device, entry.header.number
         store = self._replica.store
         try:
@@ -245,34 +253,34 @@ class EntryReader:
                 if not admission.admits(device, number):
                     state = "refused"
                 # What was named may be there yet; what it says is said again elsewhere.
-                elif self._was_named(sync, [device, number, entry.id]):
+                elif self._withdraw_named(sync, [device, number, entry.id]):
                     state = "gone"
                 log.keep(entry, state, content.at, len(content.patches))
                 if state == "refused":
                     say_again(log, sync, content.dropped, self._project.own)
                 else:
-                    self._take_names(log, sync, content.dropped)
+                    self._note_emptied(log, sync, content.dropped)
                     patches = [
                         patch for patch in content.patches if comes_by(patch, admission.admits)
                     ]
                     void = [patch for patch in content.patches if patch not in patches]
                     self._replica.receive(sync, patches, device, number)
                     sync.set_again(void, self._project.own)
-                    self._project.begins(entry.header, content)
+                    self._project.note_begin(entry.header, content)
                 self._project.save(sync)
         except BaseException:
             self._project.load()
             raise
 
     @staticmethod
-    def _was_named(sync: SyncTransaction, named: list[str | int]) -> bool:
+    def _withdraw_named(sync: SyncTransaction, named: list[str | int]) -> bool:
         """Whether a device has said before that this entry goes."""
         to_come = sync.get(_TO_COME, [])
         if named in to_come:
             sync.put(_TO_COME, [waiting for waiting in to_come if waiting != named])
         return named in to_come
 
-    def _take_names(
+    def _note_emptied(
         self, log: LogTransaction, sync: SyncTransaction, dropped: Sequence[Named]
     ) -> None:
         """Note which entries a device has named as without content: read already, or to come."""
@@ -281,7 +289,7 @@ class EntryReader:
             row = log.row(device, number)
             if row is not None and row["snapshot_id"] == snapshot and row["state"] != "ready":
                 log.move(row, "gone")
-                sync.emptied(device, number)
+                sync.note_emptied(device, number)
             elif row is None and number > self._log.last_of(device).number:
                 to_come.append([device, number, snapshot])
         if dropped:
@@ -292,13 +300,6 @@ class EntryReader:
     def _refuse(self, entry: Entry, reason: str) -> None:
         header = entry.header
         raise RemoteTampered(self._remote.name, header.device, header.number, reason)
-
-    def _refuse_unnamed(self) -> None:
-        """Refuse a remote that has taken the content out of an entry by itself."""
-        for row in self._log.find("unnamed"):
-            reason = "its content is gone, and no device has said so"
-            device, number = str(row["device"]), int(row["number"])
-            raise RemoteTampered(self._remote.name, device, number, reason)
 
     def _refuse_unknown_keys(self, heads: Mapping[str, int]) -> None:
         """Refuse a remote that keeps back the key to an entry; in a folder it may be on its way."""
@@ -313,7 +314,7 @@ class EntryReader:
                 raise RemoteTampered(name, device, number, "no device has told its key")
             raise RemoteError(name, f"the key of entry {number} of device {device} is not here yet")
 
-    def _believed(self) -> Iterator[tuple[str, Named]]:
+    def _trusted_reads(self) -> Iterator[tuple[str, Named]]:
         """What present devices have read of present devices."""
         devices = self._project.devices
         for device, named in self._promised:
@@ -322,15 +323,8 @@ class EntryReader:
 
     def _refuse_forks(self) -> None:
         """Refuse two versions of one entry, each read by another device."""
-        for device, (by, number, snapshot) in set(self._believed()):
+        for device, (by, number, snapshot) in set(self._trusted_reads()):
             row = self._log.row(device, number)
             if row is not None and row["snapshot_id"] != snapshot:
                 reason = f"device {by} has read another one"
-                raise RemoteTampered(self._remote.name, device, number, reason)
-
-    def _refuse_gaps(self) -> None:
-        """Refuse a remote that keeps back what another device has read."""
-        for device, (by, number, _) in self._believed():
-            if self._log.last_of(device).number < number:
-                reason = f"device {by} has read it, and the remote does not give it"
                 raise RemoteTampered(self._remote.name, device, number, reason)

@@ -56,11 +56,11 @@ def reconcile(
     if store.get(_JUDGED, {}) == limits:
         return
     counts = project.devices.admission.admits
-    items = store.taken_by(counts)
-    changes = list(_changes(remote, project, log, entries, needed=bool(items)))
+    items = store.find_discounted(counts)
+    changes = list(_find_changes(remote, project, log, entries, needed=bool(items)))
     with log.change() as work:
         sync = store.within(work.work.write)
-        void = sync.void(counts)
+        void = sync.find_void(counts)
         sync.take_back(counts)
         for way, row, content in changes:
             device, number = str(row["device"]), int(row["number"])
@@ -79,11 +79,14 @@ def reconcile(
         sync.put(_JUDGED, limits)
 
 
-def _changes(
+def _find_changes(
     remote: Remote, project: Project, log: EntryLog, entries: Entries, *, needed: bool
 ) -> Iterator[tuple[Way, Row, Content]]:
     """What is to be done with which entry; `needed`: what others said before is, too."""
-    for row in _rows(log):
+    rows = (row for name in log.heads() for _, row in sorted(log.rows_of(name).items()))
+    for row in rows:
+        if row["state"] == "covered":
+            continue
         device = str(row["device"])
         counts = device == project.own or project.devices.admission.admits(
             device, int(row["number"])
@@ -93,23 +96,19 @@ def _changes(
         else:
             way = "refuse" if not counts else "restore" if needed else None
         if way is not None:
-            yield way, row, _said(row, remote, project, entries, lenient=not counts)
+            yield way, row, _read_again(row, remote, project, entries, lenient=not counts)
 
 
-def _rows(log: EntryLog) -> Iterator[Row]:
-    for device in log.heads():
-        for _, row in sorted(log.of(device).items()):
-            if row["state"] != "covered":
-                yield row
-
-
-def _said(
+def _read_again(
     row: Row, remote: Remote, project: Project, entries: Entries, *, lenient: bool
 ) -> Content:
     """What an entry that was read or written before says, if the remote still has that."""
     device, number = str(row["device"]), int(row["number"])
     try:
-        log_entry = _entry(row, remote, entries)
+        if row["state"] == "ready" and row["body"] is not None:
+            log_entry = entry_of(row["body"], remote.name, device, number)
+        else:
+            log_entry = next(entries(device, [number]))
         if log_entry.id != row["snapshot_id"]:
             reason = "it is another one than was read before"
             raise RemoteTampered(remote.name, device, number, reason)
@@ -121,10 +120,3 @@ def _said(
         if not lenient:
             raise
     return Content()
-
-
-def _entry(row: Row, remote: Remote, entries: Entries) -> Entry:
-    device, number, body = str(row["device"]), int(row["number"]), row["body"]
-    if row["state"] == "ready" and body is not None:
-        return entry_of(body, remote.name, device, number)
-    return next(entries(device, [number]))

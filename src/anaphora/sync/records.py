@@ -38,7 +38,6 @@ from anaphora.sync.merge.records import (
     LONGEST_START,
     ORIGINS,
     MergedRecord,
-    RecordItem,
     item_of,
     merge,
     tail_id,
@@ -99,7 +98,7 @@ def group_of(item: str, state: ItemState, secret: bytes) -> str:
     if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
         return item
     path = _value(state, "path")
-    same = _same_of(kind, state)
+    same = _find_same_key(kind, state)
     if path is None and not same:
         return item
     identity = f"same {same}" if path is None else f"path {composed(path)}"
@@ -114,7 +113,7 @@ def _value(state: ItemState, name: str) -> Any:
     return state[name].value if name in state and state[name].action == "set" else None
 
 
-def _same_of(kind: str, state: ItemState) -> str:
+def _find_same_key(kind: str, state: ItemState) -> str:
     """The identity of the record that a state says."""
     if _value(state, _ALONE):
         return STANDS_ALONE
@@ -129,7 +128,7 @@ def _same_of(kind: str, state: ItemState) -> str:
 class _Events(NamespaceReader):
     """The events of one namespace."""
 
-    def told_of(self, kind: str, since: int) -> list[str]:
+    def list_changed_by_events(self, kind: str, since: int) -> list[str]:
         """The records that changed by events or origins alone after a number: a verdict is one."""
         return [str(row[0]) for row in self._rows(_TOLD, kind=kind, since=since)]
 
@@ -156,10 +155,10 @@ class RecordSync:
         events = _Events(services.truth, services.namespace, services.sealing.rows)
         for kind in RECORD_KINDS:
             records, after = self._records(kind), since
-            for ids in portions(events.told_of(kind, since), _AT_ONCE):
-                yield from self._changed(kind, records, ids)
+            for ids in portions(events.list_changed_by_events(kind, since), _AT_ONCE):
+                yield from self._capture_records(kind, records, ids)
             while batch := records.changed_since(after, _AT_ONCE):
-                yield from self._changed(kind, records, [record.id for record in batch])
+                yield from self._capture_records(kind, records, [record.id for record in batch])
                 after = batch[-1].seq
         yield from self.removals(since)
 
@@ -167,24 +166,24 @@ class RecordSync:
         """What was deleted for good after the number `since`."""
         for kind in RECORD_KINDS:
             ids = [record_id for _, record_id in self._records(kind).tombstones_since(since)]
-            yield from self._gone(kind, ids)
+            yield from self._find_drops(kind, ids)
 
-    def _changed(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
+    def _capture_records(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
         with records.change() as work:
             work.load(ids=ids)
             for record_id in ids:
                 record = work.find(record_id)
                 if record is not None:
                     alone = kind == MEMORY and work.same_key(record_id) == STANDS_ALONE
-                    yield from self._compared(kind, record, work.events(record_id), alone=alone)
+                    yield from self._compare(kind, record, work.events(record_id), alone=alone)
 
-    def _compared(
+    def _compare(
         self, kind: str, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
     ) -> Iterator[Patch]:
         """What a record has that the known changes do not say."""
-        lines = dict(self._told(events))
-        fields = self._fields(record, events, alone=alone)
-        merged = self._expected(kind, record.id)
+        lines = dict(self._write_lines(events))
+        fields = self._read_fields(record, events, alone=alone)
+        merged = self._find_known(kind, record.id)
         if merged is None:
             occurrences = sum(
                 line["kind"] in ("added", "restated", "linked") for line in lines.values()
@@ -195,10 +194,12 @@ class RecordSync:
             yield Patch(item_name(kind, record.id), self._device.clock.next(), fields, lines)
             return
         new_lines = {
-            key: one for key, one in lines.items() if key not in {e.key for e in merged.events}
+            key: line
+            for key, line in lines.items()
+            if key not in {event.key for event in merged.events}
         }
         moved = [event.key for event in merged.events if event.key not in lines]
-        updated = any(one["kind"] == "updated" for one in new_lines.values())
+        updated = any(line["kind"] == "updated" for line in new_lines.values())
         ignored = _UNCHANGING | (frozenset() if updated else _DERIVED)
         if fields.get("forgotten_at") and merged.fields.get("forgotten_at"):
             ignored |= {"forgotten_at"}
@@ -212,14 +213,14 @@ class RecordSync:
             dropped = dict.fromkeys(moved, None)
             yield Patch(item_name(kind, owner), stamp, changed, new_lines if first else {}, dropped)
 
-    def _gone(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
+    def _find_drops(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
         """What forgetting these rows for good says of the items that they were made of."""
         for record_id in ids:
-            merged = self._expected(kind, record_id)
+            merged = self._find_known(kind, record_id)
             if merged is None:
                 continue
             stamp = self._device.clock.next()
-            parts = self._parts(merged)
+            parts = self._count_parts(merged)
             for owner in merged.owners:
                 item_id = item_name(kind, owner)
                 state = self._device.store.states([item_id])[item_id]
@@ -239,41 +240,43 @@ class RecordSync:
                 group = self._group_of(
                     item_id, self._device.store.states([item_id], applied=True)[item_id]
                 )
-                yield Patch(self._killed(merged.same), stamp, {_FORGOTTEN: True, _GROUP: group})
+                yield Patch(
+                    self._killed_mark(merged.same), stamp, {_FORGOTTEN: True, _GROUP: group}
+                )
 
-    def _parts(self, merged: MergedRecord) -> int:
+    def _count_parts(self, merged: MergedRecord) -> int:
         item_id = item_name(merged.kind, merged.owners[0])
         group = self._group_of(item_id, self._device.store.states([item_id])[item_id])
         return sum(
-            set(record.owners) & set(merged.owners) != set() for record in self._merged(group)
+            set(record.owners) & set(merged.owners) != set() for record in self._merge_group(group)
         )
 
-    def _told(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _write_lines(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each event as JSON, under a digest of what it tells."""
         repeats: Counter[str] = Counter()
         for event in events:
             line = from_line(to_line(_EVENT.write(event)))
             text = canonical(line | {"kind": "said" if event.kind == "restated" else line["kind"]})
-            line |= self._turn(event.conversation_id, event.turn_index)
+            line |= self._turn_field(event.conversation_id, event.turn_index)
             digest = hashlib.sha256(f"{repeats[text]} {text}".encode()).hexdigest()[:32]
             repeats[text] += 1
             yield EVENT + digest, line
 
-    def _fields(
+    def _read_fields(
         self, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
     ) -> dict[str, Any]:
         fields = from_line(to_line(_FIELDS.write(record)))
-        fields |= self._turn(record.conversation_id, record.turn_index)
+        fields |= self._turn_field(record.conversation_id, record.turn_index)
         if alone:
             fields[_ALONE] = True
-        if origins := self._origins.of(record.id):
+        if origins := self._origins.list_for(record.id):
             fields[ORIGINS] = origins
         if record.forgotten:
             hidden = [event.at for event in events if event.kind == "forgotten"]
             fields["forgotten_at"] = time_text(max(hidden, default=record.last_reinforced))
         return fields
 
-    def _turn(self, conversation_id: str | None, index: int | None) -> dict[str, Any]:
+    def _turn_field(self, conversation_id: str | None, index: int | None) -> dict[str, Any]:
         if conversation_id is None or index is None:
             return {}
         return {_TURN: self._name_of(conversation_id, index) or index}
@@ -285,26 +288,26 @@ class RecordSync:
         item_id = item_name(MEMORY, record_id)
         state = self._device.store.states([item_id])[item_id]
         if not state or is_dropped(state):
-            expected = self._expected(MEMORY, record_id)
+            expected = self._find_known(MEMORY, record_id)
             return None if expected is None else expected.id
-        merged = self._merged(self._group_of(item_id, state))
+        merged = self._merge_group(self._group_of(item_id, state))
         return next((record.id for record in merged if record_id in record.owners), None)
 
-    def _killed(self, same: str) -> str:
+    def _killed_mark(self, same: str) -> str:
         return item_name(KILLED, _digest(self._device.secret, same))
 
-    def _expected(self, kind: str, record_id: str) -> MergedRecord | None:
+    def _find_known(self, kind: str, record_id: str) -> MergedRecord | None:
         """The record that the known changes make of this id, if any."""
         item_id = item_name(kind, record_id)
         state = self._device.store.states([item_id], applied=True)[item_id]
         if not state:
-            item_id, state = self._cut_from(kind, record_id)
+            item_id, state = self._find_source(kind, record_id)
         if not state:
             return None
-        merged = self._merged(self._group_of(item_id, state), applied=True)
+        merged = self._merge_group(self._group_of(item_id, state), applied=True)
         return next((record for record in merged if record.id == record_id), None)
 
-    def _cut_from(self, kind: str, record_id: str) -> tuple[str, ItemState]:
+    def _find_source(self, kind: str, record_id: str) -> tuple[str, ItemState]:
         """The item of a version that was said again later, by the id of that part of it."""
         start = item_name(kind, record_id.rpartition("-")[0])
         items = [start]
@@ -321,17 +324,16 @@ class RecordSync:
     def _group_of(self, item: str, state: ItemState) -> str:
         return group_of(item, state, self._device.secret)
 
-    def _merged(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
-        return merge(self._items(group, applied=applied))
-
-    def _items(self, group: str, *, applied: bool) -> Iterator[RecordItem]:
-        for name, state, same, killed in self._living(group, applied=applied):
+    def _merge_group(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
+        items = []
+        for name, state, same, killed in self._find_living(group, applied=applied):
             kind, key = kind_and_key(name)
             record_item = item_of(key, kind, same, state, killed)
             if record_item is not None:
-                yield record_item
+                items.append(record_item)
+        return merge(items)
 
-    def _living(
+    def _find_living(
         self, group: str, *, applied: bool
     ) -> Iterator[tuple[str, ItemState, str, Stamp | None]]:
         """The records of a group that were not dropped: names, states, identities.
@@ -343,17 +345,17 @@ class RecordSync:
             kind, _ = kind_and_key(name)
             if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
                 continue
-            same = _same_of(kind, state)
+            same = _find_same_key(kind, state)
             killed: Stamp | None = None
             if same and kind == MEMORY:
-                mark = self._killed(same)
+                mark = self._killed_mark(same)
                 forgotten = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
                 killed = forgotten.stamp if forgotten is not None else None
             yield name, state, same, killed
 
-    def _killed_in(self, group: str) -> Iterator[Patch]:
+    def _find_killed(self, group: str) -> Iterator[Patch]:
         """What has to go of a group because its words were forgotten on some device."""
-        for name, state, same, killed in self._living(group, applied=False):
+        for name, state, same, killed in self._find_living(group, applied=False):
             if kind_and_key(name)[0] != MEMORY:
                 continue
             if item_of(name, MEMORY, same, state, killed) is None:
@@ -370,7 +372,7 @@ class RecordSync:
 
     # Into the rows.
 
-    def about(self, conversations: Collection[str]) -> list[str]:
+    def list_about(self, conversations: Collection[str]) -> list[str]:
         """The records that name turns of these conversations."""
         item_ids = []
         for kind in RECORD_KINDS:
@@ -428,7 +430,7 @@ class RecordSync:
                 erased |= bool(lost.ids)
                 work.flush()
                 # What was forgotten elsewhere, and was said here before that, leaves for good.
-                sync.note((patch, "") for patch in self._killed_in(group))
+                sync.note((patch, "") for patch in self._find_killed(group))
                 sync.clean(members)
             sync.put(CLOCK, self._device.clock.state())
         if erased:
@@ -446,8 +448,8 @@ class RecordSync:
     ) -> tuple[list[str], list[str], ForgottenRecords] | None:
         """Its items, the ids of rows that came or went, and what was forgotten; None: it waits."""
         members = sorted({*item_ids, *self._device.store.group(group)})
-        targets = self._merged(group)
-        before = self._merged(group, applied=True)
+        targets = self._merge_group(group)
+        before = self._merge_group(group, applied=True)
         ids = [kind_and_key(member)[1] for member in members]
         ids += [target.id for target in (*before, *targets)]
         work.load(ids=ids)
@@ -456,14 +458,15 @@ class RecordSync:
             return None
         owners = {owner for target in targets for owner in target.owners}
         for target in targets:
-            self._write(work, target, stored.get(target.id))
+            self._write_record(work, target, stored.get(target.id))
         stale = [
             record_id for record_id in stored if record_id not in {merged.id for merged in targets}
         ]
         forgotten = [
             record_id
             for record_id in stale
-            if record_id not in owners and not self._is_tail(record_id, owners)
+            if record_id not in owners
+            and not any(record_id.startswith(f"{owner[:LONGEST_START]}-") for owner in owners)
         ]
         lost = describe_forgotten(work, {record_id: stored[record_id] for record_id in forgotten})
         by_owner = {owner: target.id for target in targets for owner in target.owners}
@@ -475,14 +478,10 @@ class RecordSync:
         moved = [owner for target in targets for owner in target.owners if came or stale]
         return members, [*stale, *came, *moved], lost
 
-    @staticmethod
-    def _is_tail(record_id: str, owners: Iterable[str]) -> bool:
-        return any(record_id.startswith(f"{owner[:LONGEST_START]}-") for owner in owners)
-
-    def _write(
+    def _write_record(
         self, work: RecordTransaction, merged: MergedRecord, stored: MemoryRecord | None
     ) -> None:
-        record = self._record_of(merged)
+        record = self._build_record(merged)
         at = merged.fields.get("forgotten_at")
         same = merged.same
         if merged.kind == TOOL_CALL:
@@ -502,12 +501,14 @@ class RecordSync:
                 work.change(stored.id, same_key=same, **changed)
             events = work.events(stored.id)
             known_events = {
-                key: event for (key, _), event in zip(self._told(events), events, strict=True)
+                key: event
+                for (key, _), event in zip(self._write_lines(events), events, strict=True)
             }
         work.untell(event for key, event in known_events.items() if key not in events_by_key)
         for key, event in events_by_key.items():
             if key not in known_events:
-                work.tell(self._event_of(merged.id, event))
+                index = self._find_turn(event)
+                work.tell(RecordEvent(merged.id, turn_index=index, **_EVENT.read(event)))
         if merged.kind == MEMORY:
             self._origins.write(work, merged.id, merged.fields.get(ORIGINS) or ())
         hidden = stored is not None and stored.forgotten
@@ -516,17 +517,14 @@ class RecordSync:
         elif at is None and hidden:
             work.reveal(merged.id)
 
-    def _record_of(self, merged: MergedRecord) -> MemoryRecord:
+    def _build_record(self, merged: MergedRecord) -> MemoryRecord:
         line = {name: content for name, content in merged.fields.items() if content is not None}
         fields = _FIELDS.read(line)
-        index = self._index(line)
+        index = self._find_turn(line)
         count = merged.fields["reinforce_count"]
         return MemoryRecord(id=merged.id, seq=0, turn_index=index, reinforce_count=count, **fields)
 
-    def _event_of(self, record_id: str, told: Mapping[str, Any]) -> RecordEvent:
-        return RecordEvent(record_id, turn_index=self._index(told), **_EVENT.read(told))
-
-    def _index(self, line: Mapping[str, Any]) -> int | None:
+    def _find_turn(self, line: Mapping[str, Any]) -> int | None:
         """Where the turn that a line names stands here."""
         turn, conversation_id = line.get(_TURN), line.get("conversation_id")
         if isinstance(turn, str) and conversation_id is not None:

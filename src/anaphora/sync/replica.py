@@ -49,7 +49,8 @@ class Replica:
         # Before anything is read: what is written meanwhile is looked at again next time.
         version = self._services.sidecar.version()
         states = {
-            kind_and_key(item_id)[1]: state for item_id, state in self.store.seen(THREAD).items()
+            kind_and_key(item_id)[1]: state
+            for item_id, state in self.store.seen_states(THREAD).items()
         }
         # One step after the other: memories name turns by what these are called.
         noted = self._note(list(self._threads.capture(since, states)))
@@ -67,7 +68,8 @@ class Replica:
         """
         since = self.store.get(CAPTURED, 0)
         states = {
-            kind_and_key(item_id)[1]: state for item_id, state in self.store.seen(THREAD).items()
+            kind_and_key(item_id)[1]: state
+            for item_id, state in self.store.seen_states(THREAD).items()
         }
         noted = bool(states) and self._note(
             list(self._threads.capture(since, states, known_only=True))
@@ -96,17 +98,17 @@ class Replica:
                 return
             # What somebody wrote meanwhile is looked at before it is compared.
             self.capture()
-            moved = self._threads.apply(_of(dirty, (THREAD,)))
+            moved = self._threads.apply(_filter_kinds(dirty, (THREAD,)))
             if moved:
-                self._mark(self._records.about(moved))
+                self._mark_dirty(self._records.list_about(moved))
             changed = self._records.apply(
-                _of(self.store.dirty(), RECORD_KINDS), self.store.get(CAPTURED, 0)
+                _filter_kinds(self.store.dirty(), RECORD_KINDS), self.store.get(CAPTURED, 0)
             )
-            self._mark(self._links.around(changed))
-            self._links.apply(_of(self.store.dirty(), (LINK,)))
+            self._mark_dirty(self._links.find_around(changed))
+            self._links.apply(_filter_kinds(self.store.dirty(), (LINK,)))
             # A mark of what was forgotten has no row of its own.
             with self.store.change() as work:
-                work.clean(_of(self.store.dirty(), (KILLED,)))
+                work.clean(_filter_kinds(self.store.dirty(), (KILLED,)))
 
     def pending(self) -> list[Patch]:
         """What this device has noticed and no entry of its log carries yet."""
@@ -119,7 +121,7 @@ class Replica:
                 work.put(CLOCK, self._clock.state())
         return bool(noticed)
 
-    def _mark(self, items: Iterable[str]) -> None:
+    def _mark_dirty(self, items: Iterable[str]) -> None:
         item_ids = list(items)
         if item_ids:
             with self.store.change() as work:
@@ -131,5 +133,5 @@ def _stamp(clock: Sequence[int], device: str) -> Stamp:
     return Stamp(time, number, device)
 
 
-def _of(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:
+def _filter_kinds(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:
     return (item_id for item_id in items if kind_and_key(item_id)[0] in kinds)

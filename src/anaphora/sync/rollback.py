@@ -21,18 +21,23 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
     A value that was replaced since is said again, behind what replaced it; what was new since is
     softly forgotten; what was softly forgotten since is there again.
     """
-    records = {record.id: record for record in _all(services)}
+    records = {record.id: record for record in _list_all(services)}
     revealed = tuple(
         record.id
         for record in records.values()
-        if record.forgotten and record.created_at <= to and _hidden_at(services, record.id) > to
+        if record.forgotten
+        and record.created_at <= to
+        and max(
+            event.at for event in services.records.events(record.id) if event.kind == "forgotten"
+        )
+        > to
     )
     restated: dict[str, MemoryRecord] = {}
     hidden = []
     for record in records.values():
         if record.forgotten or record.valid_to is not None or record.valid_from <= to:
             continue
-        before = _held_at(record, records, to)
+        before = _find_version_at(record, records, to)
         if before is not None:
             restated[record.id] = before
         elif record.created_at > to:
@@ -48,7 +53,7 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
     return SyncRollback(to, tuple(restated), tuple(hidden), revealed)
 
 
-def _held_at(
+def _find_version_at(
     record: MemoryRecord, records: dict[str, MemoryRecord], to: datetime
 ) -> MemoryRecord | None:
     """The version that held then of what this is the present one of; None: there was none."""
@@ -68,12 +73,7 @@ def _held_at(
     return version
 
 
-def _hidden_at(services: NamespaceServices, record_id: str) -> datetime:
-    events = services.records.events(record_id)
-    return max(event.at for event in events if event.kind == "forgotten")
-
-
-def _all(services: NamespaceServices) -> Iterator[MemoryRecord]:
+def _list_all(services: NamespaceServices) -> Iterator[MemoryRecord]:
     cursor: str | None = None
     while True:
         page = services.records.list(limit=_PAGE, cursor=cursor, history=True)

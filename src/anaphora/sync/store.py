@@ -23,9 +23,9 @@ from anaphora.sync.changes import (
     Change,
     ItemState,
     Patch,
+    apply_changes,
     is_dropped,
     patch_of,
-    take,
 )
 from anaphora.sync.clock import Stamp
 from anaphora.sync.items import THREAD, kind_and_key
@@ -90,14 +90,14 @@ class SyncStore:
 
     def get(self, name: str, default: Any = None) -> Any:
         """A value of the state, as JSON."""
-        return _told(self._rows.find(_STATE, {"name": name}), default)
+        return _read_state(self._rows.find(_STATE, {"name": name}), default)
 
     def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
         """What is known of these items; with `applied`, what the rest of the home has of it."""
         states = {}
         for item_id in items:
             rows = self._rows.find(_PATCH, {"item_key": _item_key(item_id)})
-            states[item_id] = _folded(
+            states[item_id] = _fold(
                 row for row in rows if (row["applied"] if applied else _is_known(row))
             )
         return states
@@ -111,11 +111,11 @@ class SyncStore:
         """The items of a kind that are known."""
         return sorted(row["name"] for row in self._rows.find(_ITEM, {"kind": kind}))
 
-    def seen(self, kind: str) -> dict[str, str]:
+    def seen_states(self, kind: str) -> dict[str, str]:
         """In which state the items of a kind were looked at last."""
         return {row["name"]: row["seen"] for row in self._rows.find(_ITEM, {"kind": kind})}
 
-    def seen_last(self, item: str) -> str | None:
+    def last_seen_state(self, item: str) -> str | None:
         """In which state this item was looked at last."""
         rows = self._rows.find(_ITEM, {"item_key": _item_key(item)})
         return str(rows[0]["seen"]) if rows else None
@@ -134,12 +134,12 @@ class SyncStore:
         for copy in self._rows.find(_COPY, {"device": device, "entry": entry}):
             rows += self._rows.find(_PATCH, {name: copy[name] for name in _KEY})
         rows = sorted(filter(_is_known, rows), key=lambda row: str(row["stamp"]))
-        return [_said_again(row) for row in rows]
+        return [_with_way(row) for row in rows]
 
-    def taken_by(self, counts: Counts) -> set[str]:
+    def find_discounted(self, counts: Counts) -> set[str]:
         """The items of which something came by entries that do not count."""
         rows = self._rows.find(_PATCH)
-        return {_patch(row).item for row in rows if not _has_way(row, counts)}
+        return {_read_patch(row).item for row in rows if not _is_backed(row, counts)}
 
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
@@ -160,14 +160,14 @@ class SyncTransaction:
 
     def get(self, name: str, default: Any = None) -> Any:
         """A value of the state, as JSON."""
-        return _told(self._work.find(_STATE, {"name": name}), default)
+        return _read_state(self._work.find(_STATE, {"name": name}), default)
 
     def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
         """Take in what was noticed here, each with the state in which its item was looked at."""
         for patch, looked_at in patches:
-            self._take(
+            self._add_rows(
                 patch.item,
-                [_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)],
+                [_build_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)],
                 seen=looked_at,
             )
 
@@ -175,11 +175,11 @@ class SyncTransaction:
         """Take in what other devices have noticed, from an entry of a device's log."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
-            by_item[patch.item].append(_row(patch, device, entry, applied=False))
+            by_item[patch.item].append(_build_row(patch, device, entry, applied=False))
         for item_id, rows in by_item.items():
-            self._take(item_id, rows)
+            self._add_rows(item_id, rows)
 
-    def carried(
+    def note_carried(
         self,
         patches: Iterable[Patch],
         device: str,
@@ -196,11 +196,11 @@ class SyncTransaction:
                     # How it came here stays known: it goes when that entry no longer counts.
                     self._work.replace(_COPY, [key | carrier])
 
-    def emptied(self, device: str, entry: int) -> None:
+    def note_emptied(self, device: str, entry: int) -> None:
         """Note that an entry carries nothing any more."""
         self._work.drop(_COPY, {"device": device, "entry": entry})
 
-    def dropped(self, entries: Iterable[tuple[str, int]]) -> None:
+    def note_dropped(self, entries: Iterable[tuple[str, int]]) -> None:
         """Note that the remote has dropped what was in these entries."""
         emptied = set(entries)
         remaining = [
@@ -210,20 +210,20 @@ class SyncTransaction:
 
     def mark(self, items: Iterable[str]) -> None:
         """Note that the rest of the home has these items otherwise."""
-        self._set(items, dirty=1)
+        self._update_items(items, dirty=1)
 
     def clean(self, items: Iterable[str], seen: str | None = None) -> None:
         """Note that the rest of the home has all of these items; what is void goes."""
         item_ids = list(items)
         for item_id in item_ids:
-            rows = self._patches(item_id)
+            rows = self._find_patches(item_id)
             for row in (row for row in rows if not _is_known(row)):
                 self._drop_patch(row)
             rows = [row for row in rows if _is_known(row)]
-            self._prune(rows, _folded(rows))
+            self._prune(rows, _fold(rows))
             if not rows:
                 self._work.drop(_ITEM, {"item_key": _item_key(item_id)})
-        self._set(item_ids, dirty=0, **({} if seen is None else {"seen": seen}))
+        self._update_items(item_ids, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def unpack(self, device: str, entries: Collection[int]) -> None:
         """Let what these entries of this device carry wait to be packed once more."""
@@ -233,15 +233,15 @@ class SyncTransaction:
                 self._work.replace(_PATCH, [row | {"entry": _NO_ENTRY}])
             for copy in self._work.find(_COPY, carrier):
                 self._work.drop(_COPY, copy)
-        self.dropped((device, number) for number in entries)
+        self.note_dropped((device, number) for number in entries)
 
     def take_back(self, counts: Counts) -> None:
         """Mark what came by entries that do not count; the home has it until it is applied."""
         marked: dict[str, list[Row]] = defaultdict(list)
         for row in self._work.find(_PATCH):
-            if not _is_known(row) or _has_way(row, counts):
+            if not _is_known(row) or _is_backed(row, counts):
                 continue
-            marked[_patch(row).item].append(row)
+            marked[_read_patch(row).item].append(row)
             if row["applied"]:
                 self._work.replace(_PATCH, [row | {"applied": _TAKEN_BACK}])
             else:
@@ -257,8 +257,10 @@ class SyncTransaction:
         that it replaced. Said at the next moment, a value is new to all, and behind later ones.
         """
         for patch in void:
-            rows = [row for row in self._patches(patch.item) if row["applied"] and _is_known(row)]
-            state, stamps = _folded(rows), {row["stamp"] for row in rows}
+            rows = [
+                row for row in self._find_patches(patch.item) if row["applied"] and _is_known(row)
+            ]
+            state, stamps = _fold(rows), {row["stamp"] for row in rows}
             items = self._work.find(_ITEM, {"item_key": _item_key(patch.item)})
             looked_at = str(items[0]["seen"]) if items else ""
             for name in patch.set:
@@ -271,27 +273,27 @@ class SyncTransaction:
                 stamps.add(stamp_text(stamp))
                 self.note([(Patch(patch.item, stamp, set={name: current.value}), looked_at)])
 
-    def void(self, counts: Counts) -> list[Patch]:
+    def find_void(self, counts: Counts) -> list[Patch]:
         """The patches that others said again, and that came by entries which do not count."""
-        patches = [_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
+        patches = [_read_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
         return [patch for patch in patches if not all(counts(*carrier) for carrier in patch.via)]
 
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
         """Say in full again what an entry said, where later changes had made it void."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
-            by_item[patch.item].append(_row(patch, device, entry, applied=False))
+            by_item[patch.item].append(_build_row(patch, device, entry, applied=False))
         for item_id, new_rows in by_item.items():
-            stored = {row["stamp"]: row for row in self._patches(item_id)}
+            stored = {row["stamp"]: row for row in self._find_patches(item_id)}
             repeats = [(stored[row["stamp"]], row) for row in new_rows if row["stamp"] in stored]
             for old, row in repeats:
                 carrier = row if not _is_known(old) else old
                 applied = {"applied": int(bool(old["applied"]))}
                 origin = {name: carrier[name] for name in ("device", "entry")}
                 # Who said it again may have left out what does count.
-                body = to_line(_patch(old).united(_patch(row)).line()).decode()
+                body = to_line(_read_patch(old).united(_read_patch(row)).line()).decode()
                 self._work.replace(_PATCH, [row | origin | applied | {"body": body}])
-            self._take(item_id, new_rows)
+            self._add_rows(item_id, new_rows)
             self.mark([item_id])
 
     def adopt(self, device: str) -> None:
@@ -312,12 +314,12 @@ class SyncTransaction:
         for table in (_ITEM, _PATCH, _COPY, _ENTRY, _STATE):
             self._work.drop(table)
 
-    def _take(self, item: str, incoming: Sequence[Row], *, seen: str | None = None) -> None:
-        rows = [row for row in self._patches(item) if _is_known(row)]
+    def _add_rows(self, item: str, incoming: Sequence[Row], *, seen: str | None = None) -> None:
+        rows = [row for row in self._find_patches(item) if _is_known(row)]
         stamps = {row["stamp"] for row in rows}
-        before = _folded(rows)
-        new_rows = [row for row in incoming if row["stamp"] not in stamps and _patch(row)]
-        state = _folded([*rows, *new_rows])
+        before = _fold(rows)
+        new_rows = [row for row in incoming if row["stamp"] not in stamps and _read_patch(row)]
+        state = _fold([*rows, *new_rows])
         local = seen is not None
         waits = any(not row["applied"] for row in rows)
         # What came from others is not applied yet: what counts until then must stay.
@@ -325,7 +327,7 @@ class SyncTransaction:
             self._prune(rows, state)
         incoming_by_stamp = {} if local else {row["stamp"]: row for row in incoming}
         for row in (row for row in rows if row["stamp"] in incoming_by_stamp):
-            self._carry(row, incoming_by_stamp[row["stamp"]])
+            self._note_carrier(row, incoming_by_stamp[row["stamp"]])
         for row in new_rows:
             self._work.replace(_PATCH, [row])
         known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
@@ -335,7 +337,7 @@ class SyncTransaction:
             self._dirty_group(self._group_of(item, before) if before else group)
             self._dirty_group(group)
         dirty = int((old is not None and bool(old["dirty"])) or (bool(new_rows) and not local))
-        if new_rows and local and any(row["name"] != item for row in self._members(group)):
+        if new_rows and local and any(row["name"] != item for row in self._find_members(group)):
             # It is one with others now, or another value of their path.
             self._dirty_group(group)
             dirty = 1
@@ -349,20 +351,20 @@ class SyncTransaction:
         }
         self._work.replace(_ITEM, [row])
 
-    def _carry(self, row: Row, other: Row) -> None:
+    def _note_carrier(self, row: Row, other: Row) -> None:
         """Note that another entry says a patch, too.
 
         All that do are kept in mind: what is forgotten has to leave each of them.
         """
         carrier = {name: other[name] for name in ("device", "entry")}
-        if carrier == {name: row[name] for name in carrier} or self._is_gone(other):
+        if carrier == {name: row[name] for name in carrier} or self._is_emptied(other):
             return
         if row["entry"] == _NO_ENTRY:
             self._work.replace(_PATCH, [row | carrier])
         else:
             self._work.replace(_COPY, [{name: row[name] for name in _KEY} | carrier])
 
-    def _is_gone(self, carrier: Row) -> bool:
+    def _is_emptied(self, carrier: Row) -> bool:
         """Whether an entry has no content any more."""
         key = {"device": carrier["device"], "number": carrier["entry"]}
         return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, key))
@@ -375,7 +377,7 @@ class SyncTransaction:
     def _regroup(self, item_row: Row, taken: Sequence[Row]) -> None:
         """Note that the home has an item otherwise, and all that it is or was merged with."""
         name = item_row["name"]
-        state = _folded(row for row in self._patches(name) if _is_known(row))
+        state = _fold(row for row in self._find_patches(name) if _is_known(row))
         old = {"group_key": item_row["group_key"]}
         # What nothing is left of stays with what it was merged with until that is applied.
         now = {"group_key": _group_key(self._group_of(name, state))} if state else old
@@ -383,21 +385,15 @@ class SyncTransaction:
         for group in (old, now):
             rows = self._work.find(_ITEM, group)
             self._work.replace(_ITEM, [row | {"dirty": 1} for row in rows])
-        self._dirty_group(self._group_of(name, _folded(taken)))
+        self._dirty_group(self._group_of(name, _fold(taken)))
 
-    def _to_drop(self, requests: Sequence[list[Any]]) -> None:
-        noted = self.get(TO_DROP, []) if requests else []
-        new_requests = {tuple(request): request for request in requests if request not in noted}
-        if new_requests:
-            self.put(TO_DROP, [*noted, *new_requests.values()])
-
-    def _members(self, group: str) -> list[Row]:
+    def _find_members(self, group: str) -> list[Row]:
         return self._work.find(_ITEM, {"group_key": _group_key(group)})
 
     def _dirty_group(self, group: str) -> None:
-        self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._members(group)])
+        self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._find_members(group)])
 
-    def _set(self, items: Iterable[str], **values: Any) -> None:
+    def _update_items(self, items: Iterable[str], **values: Any) -> None:
         rows = [
             row | values
             for item_id in items
@@ -405,14 +401,14 @@ class SyncTransaction:
         ]
         self._work.replace(_ITEM, rows)
 
-    def _patches(self, item: str) -> list[Row]:
+    def _find_patches(self, item: str) -> list[Row]:
         return self._work.find(_PATCH, {"item_key": _item_key(item)})
 
     def _prune(self, rows: Sequence[Row], state: ItemState) -> None:
         """Take what no longer counts out of the rows of an item."""
         to_drop = []
         for row in rows:
-            patch = _patch(row)
+            patch = _read_patch(row)
             remaining = patch.pruned(state)
             key = {name: row[name] for name in _KEY}
             if remaining != patch:
@@ -420,7 +416,7 @@ class SyncTransaction:
                 to_drop += [
                     [carrier["device"], carrier["entry"], drop.stamp.device]
                     for change in patch.changes()
-                    if (drop := _drop_of(change, state)) is not None
+                    if (drop := _find_drop(change, state)) is not None
                     for carrier in carriers
                     if carrier["entry"] != _NO_ENTRY
                 ]
@@ -429,10 +425,14 @@ class SyncTransaction:
             elif remaining != patch or not row["applied"]:
                 body = row["body"] if remaining == patch else to_line(remaining.line()).decode()
                 self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
-        self._to_drop(to_drop)
+        if to_drop:
+            noted = self.get(TO_DROP, [])
+            requests = {tuple(request): request for request in to_drop if request not in noted}
+            if requests:
+                self.put(TO_DROP, [*noted, *requests.values()])
 
 
-def _drop_of(change: Change, state: ItemState) -> Change | None:
+def _find_drop(change: Change, state: ItemState) -> Change | None:
     """The drop that took this change's words away; None where they stay, or went otherwise."""
     current = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
     if current is None or current == change:
@@ -451,21 +451,21 @@ def _is_known(row: Mapping[str, Any]) -> bool:
     return bool(row["applied"] != _TAKEN_BACK)
 
 
-def _has_way(row: Mapping[str, Any], counts: Counts) -> bool:
+def _is_backed(row: Mapping[str, Any], counts: Counts) -> bool:
     """Whether all entries by which a patch came here count."""
-    ways = [*_patch(row).via, (row["device"], row["entry"])]
+    ways = [*_read_patch(row).via, (row["device"], row["entry"])]
     return all(number == _NO_ENTRY or counts(device, number) for device, number in ways)
 
 
-def _said_again(row: Mapping[str, Any]) -> Patch:
+def _with_way(row: Mapping[str, Any]) -> Patch:
     """A patch as it is said again, with the entries by which it came here."""
-    patch = _patch(row)
+    patch = _read_patch(row)
     way = (str(row["device"]), int(row["entry"]))
     fresh = way[1] != _NO_ENTRY and way not in patch.via
     return replace(patch, via=(*patch.via, way)) if fresh else patch
 
 
-def _row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
+def _build_row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
     return {
         "item_key": _item_key(patch.item),
         "stamp": stamp_text(patch.stamp),
@@ -476,16 +476,16 @@ def _row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
     }
 
 
-def _told(rows: Sequence[Row], default: Any) -> Any:
+def _read_state(rows: Sequence[Row], default: Any) -> Any:
     return from_line(rows[0]["value"].encode()).get("value") if rows else default
 
 
-def _patch(row: Mapping[str, Any]) -> Patch:
+def _read_patch(row: Mapping[str, Any]) -> Patch:
     return patch_of(from_line(row["body"].encode()))
 
 
-def _folded(rows: Iterable[Mapping[str, Any]]) -> ItemState:
+def _fold(rows: Iterable[Mapping[str, Any]]) -> ItemState:
     state: ItemState = {}
     for row in rows:
-        take(state, _patch(row).changes())
+        apply_changes(state, _read_patch(row).changes())
     return state

@@ -58,14 +58,14 @@ class ThreadSync:
 
     def name_of(self, conversation_id: str, index: int) -> str | None:
         """What the turn at a place is called on all devices."""
-        turns = self._applied(conversation_id)
+        turns = self._applied_turns(conversation_id)
         return turns[index].id if 0 <= index < len(turns) else None
 
     def place_of(self, conversation_id: str, turn: str) -> int | None:
         """Where a turn stands here."""
         positions = (
             at
-            for at, candidate in enumerate(self._applied(conversation_id))
+            for at, candidate in enumerate(self._applied_turns(conversation_id))
             if candidate.id == turn
         )
         return next(positions, None)
@@ -73,9 +73,9 @@ class ThreadSync:
     @property
     def origins(self) -> Origins:
         """What facts were taken from."""
-        return Origins(self._device.services.deep_rows, self._applied)
+        return Origins(self._device.services.deep_rows, self._applied_turns)
 
-    def _applied(self, conversation_id: str) -> list[MergedTurn]:
+    def _applied_turns(self, conversation_id: str) -> list[MergedTurn]:
         item = item_name(THREAD, conversation_id)
         return turns_of(self._device.store.states([item], applied=True)[item])
 
@@ -94,7 +94,7 @@ class ThreadSync:
         session_places = sidecar.places()
         placed = session_places.keys() if sidecar.places_version() > since else frozenset()
         origins = sidecar.conversation_notes()
-        states = self._states()
+        states = self._read_states()
         for conversation_id in sorted(seen if known_only else {*states, *seen}):
             state = states.get(conversation_id, "")
             gone = sidecar.deletion_key(conversation_id) in deleted
@@ -104,9 +104,9 @@ class ThreadSync:
                     origins.get(conversation_id),
                     session_places.get(conversation_id),
                 )
-                yield self._look(conversation_id, origin, session_place, gone=gone), state
+                yield self._capture_one(conversation_id, origin, session_place, gone=gone), state
 
-    def _states(self) -> dict[str, str]:
+    def _read_states(self) -> dict[str, str]:
         """What tells the state of each conversation."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
@@ -118,7 +118,7 @@ class ThreadSync:
             if (identity := identity_at(path)) != NO_FILE
         }
 
-    def _state_of(self, conversation_id: str) -> str:
+    def _read_state(self, conversation_id: str) -> str:
         """The same of one conversation; "" where it is not there."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
@@ -127,7 +127,7 @@ class ThreadSync:
         identity = identity_at(store.path(conversation_id))
         return "" if identity == NO_FILE else str(identity)
 
-    def _look(
+    def _capture_one(
         self,
         conversation_id: str,
         origin: ConversationNote | None,
@@ -148,7 +148,7 @@ class ThreadSync:
         ):
             # What came from others is here already, and only not noted.
             return Patch(item_id, stamp)
-        news = self._compared(conversation_id, base, turns, gone=gone)
+        news = self._compare_turns(conversation_id, base, turns, gone=gone)
         if thread is not None:
             self._compare_rest(base, thread, origin, session_place, news)
         elif gone:
@@ -161,13 +161,13 @@ class ThreadSync:
                 work.mark([item_id])
         return Patch(item_id, stamp, news.set, news.add, news.drop)
 
-    def _compared(
+    def _compare_turns(
         self, conversation_id: str, base: ItemState, turns: Sequence[Turn], *, gone: bool
     ) -> _News:
         news = _News()
         counts: Counter[tuple[str, ...]] = Counter()
         last: MergedTurn | None = None
-        for old, turn in _aligned(turns_of(base), turns):
+        for old, turn in _align(turns_of(base), turns):
             if turn is None:
                 # Only what somebody deleted is gone; what is missing otherwise comes back.
                 if gone and old is not None:
@@ -175,18 +175,18 @@ class ThreadSync:
                 else:
                     news.missing = True
                 continue
-            content = _said_of(turn)
+            content = _stored_content(turn)
             if old is None:
-                last = self._fresh(conversation_id, base, turn, counts[content], last, news)
+                last = self._add_turn(conversation_id, base, turn, counts[content], last, news)
             else:
                 last = old
                 if old.text != turn.text:
-                    self._took_out(base, old, turn, news)
+                    self._note_redaction(base, old, turn, news)
             counts[content] += 1
             news.names.append(last.id)
         return news
 
-    def _fresh(
+    def _add_turn(
         self,
         conversation_id: str,
         base: ItemState,
@@ -196,8 +196,9 @@ class ThreadSync:
         news: _News,
     ) -> MergedTurn:
         """A turn that was written here."""
-        content = _said_of(turn)
-        name = self._name(conversation_id, content, number)
+        content = _stored_content(turn)
+        key = canonical([conversation_id, *content, number]).encode()
+        name = hmac.new(self._device.secret, key, "sha256").hexdigest()[:32]
         change = base.get(TURN + name)
         if change is not None and change.action == "drop":
             # It was forgotten, and came in once more: it is forgotten again.
@@ -214,7 +215,7 @@ class ThreadSync:
         news.add[TURN + name] = line | ({"intent": content[3]} if content[3] else {})
         return MergedTurn(name, turn_place, *content)
 
-    def _took_out(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
+    def _note_redaction(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
         """Words of a turn were redacted: what is left, and what all was taken out."""
         change = base[TURN + old.id]
         cuts = change.value["by"] if change.action == "drop" else []
@@ -228,10 +229,6 @@ class ThreadSync:
             "text": turn.text,
             "by": sorted({*cuts, digest.hexdigest()[:16] + self._device.clock.device}),
         }
-
-    def _name(self, conversation_id: str, said: tuple[str, ...], number: int) -> str:
-        parts = canonical([conversation_id, *said, number]).encode()
-        return hmac.new(self._device.secret, parts, "sha256").hexdigest()[:32]
 
     def _compare_rest(
         self,
@@ -274,7 +271,7 @@ class ThreadSync:
         for item_id in item_ids:
             _, conversation_id = kind_and_key(item_id)
             state = self._device.store.states([item_id])[item_id]
-            before = self._applied(conversation_id)
+            before = self._applied_turns(conversation_id)
             merged = turns_of(state)
             thread = thread_as_stored(self._device.services.conversations, conversation_id)
             stored = () if thread is None else thread.turns
@@ -282,7 +279,7 @@ class ThreadSync:
                 Turn(turn.role, turn.text, read_time(turn.time), turn.time, turn.intent)
                 for turn in merged
             ]
-            notes = list(_notes(conversation_id, merged))
+            notes = list(_build_notes(conversation_id, merged))
             title = (state["title"].value if "title" in state else None) or ""
             texts = {turn.text for turn in turns}
             lost = [
@@ -291,7 +288,7 @@ class ThreadSync:
             new = Replacement(stored, turns, notes, title, lost)
             now = {turn.id: (at, turn.text) for at, turn in enumerate(merged)}
             moves = {at: now[turn.id] for at, turn in enumerate(before) if turn.id in now}
-            if self._state_of(conversation_id) != self._device.store.seen_last(item_id):
+            if self._read_state(conversation_id) != self._device.store.last_seen_state(item_id):
                 # Somebody wrote meanwhile: that is looked at first.
                 continue
             follow = partial(self.origins.follow, conversation_id, moves)
@@ -302,7 +299,7 @@ class ThreadSync:
             if [turn.id for turn in merged[: len(before)]] != [turn.id for turn in before]:
                 moved.add(conversation_id)
             with self._device.store.change() as work:
-                work.clean([item_id], self._state_of(conversation_id))
+                work.clean([item_id], self._read_state(conversation_id))
         return moved
 
     def _note_rest(
@@ -328,19 +325,19 @@ class ThreadSync:
                 sidecar.note_place(conversation_id, session_place)
 
 
-def _said_of(turn: Turn) -> tuple[str, str, str, str]:
+def _stored_content(turn: Turn) -> tuple[str, str, str, str]:
     return turn.role, turn.text, turn.ts_text, turn.intent_id
 
 
-def _said(turn: MergedTurn) -> tuple[str, str, str, str]:
+def _merged_content(turn: MergedTurn) -> tuple[str, str, str, str]:
     return turn.role, turn.text, turn.time, turn.intent
 
 
 def _is_same(turns: Sequence[MergedTurn], stored: Sequence[Turn]) -> bool:
-    return list(map(_said, turns)) == list(map(_said_of, stored))
+    return list(map(_merged_content, turns)) == list(map(_stored_content, stored))
 
 
-def _aligned(
+def _align(
     merged: Sequence[MergedTurn], turns: Sequence[Turn]
 ) -> Iterator[tuple[MergedTurn | None, Turn | None]]:
     """Each turn that was known beside what it is here; None for one that is missing, or new."""
@@ -349,7 +346,7 @@ def _aligned(
         yield from zip(merged, turns, strict=False)
         yield from ((None, turn) for turn in turns[count:])
         return
-    before, now = list(map(_said, merged)), list(map(_said_of, turns))
+    before, now = list(map(_merged_content, merged)), list(map(_stored_content, turns))
     blocks = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
     for kind, start, end, first, after in blocks:
         if kind == "equal":
@@ -357,7 +354,7 @@ def _aligned(
             continue
         waiting = list(merged[start:end])
         for turn in turns[first:after]:
-            at = next((at for at, old in enumerate(waiting) if _lost_words(old, turn)), None)
+            at = next((at for at, old in enumerate(waiting) if _is_redaction_of(old, turn)), None)
             if at is None:
                 yield None, turn
                 continue
@@ -367,13 +364,13 @@ def _aligned(
         yield from ((old, None) for old in waiting)
 
 
-def _lost_words(old: MergedTurn, turn: Turn) -> bool:
+def _is_redaction_of(old: MergedTurn, turn: Turn) -> bool:
     """Whether it is the same turn after a redaction."""
     same = (old.role, old.time, old.intent) == (turn.role, turn.ts_text, turn.intent_id)
     return same and REDACTED in turn.text
 
 
-def _notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
+def _build_notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
     for index, turn in enumerate(turns):
         if turn.note is not None:
             turn_hash = stored_turn_hash(turn.role, turn.text)

@@ -126,13 +126,13 @@ def item_of(
                 events.append(Said(key, change.stamp, change.value))
         else:
             fields[key], stamps[key] = change.value, change.stamp
-    if "text" not in fields or not _lives(state, events, killed):
+    if "text" not in fields or not _is_alive(state, events, killed):
         return None
     ordered = tuple(sorted(events, key=lambda event: (event.at, event.key)))
     return RecordItem(name, kind, same, fields, stamps, ordered)
 
 
-def _lives(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bool:
+def _is_alive(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bool:
     if any(event.counts for event in events):
         return True
     # A record of an old home may have no events at all.
@@ -146,29 +146,29 @@ def merge(items: Iterable[RecordItem]) -> list[MergedRecord]:
     hidden = [version for version in ordered if version.fields.get("forgotten_at") is not None]
     visible = [version for version in ordered if version.fields.get("forgotten_at") is None]
     if any(version.path is not None for version in ordered):
-        spans = _line([_span(version) for version in visible])
+        spans = _line_up([_build_span(version) for version in visible])
     else:
-        spans = _united([_span(version) for version in visible])
-    return [_record(span) for span in (*spans, *(_span(version) for version in hidden))]
+        spans = _unite_all([_build_span(version) for version in visible])
+    return [_build_record(span) for span in (*spans, *(_build_span(version) for version in hidden))]
 
 
-def _span(item: RecordItem) -> _Span:
+def _build_span(item: RecordItem) -> _Span:
     of = item.fields
     return _Span(item.id, [item], of["valid_from"], of.get("valid_to"), list(item.events))
 
 
-def _united(spans: Sequence[_Span]) -> list[_Span]:
+def _unite_all(spans: Sequence[_Span]) -> list[_Span]:
     """Spans without a path: of two that hold at one time, one."""
     united: list[_Span] = []
     for span in spans:
         if united and span.same and united[-1].accepts(span.start):
-            _unite(united[-1], span)
+            _extend_span(united[-1], span)
         else:
             united.append(span)
     return united
 
 
-def _unite(span: _Span, other: _Span) -> None:
+def _extend_span(span: _Span, other: _Span) -> None:
     keys = {event.key for event in span.events}
     ends = [part.end for part in (span, other) if part.end is not None]
     open_ones = [part.last for part in (span, other) if part.end is None]
@@ -182,13 +182,15 @@ def _unite(span: _Span, other: _Span) -> None:
     span.items = [*span.items, *(version for version in other.items if version not in span.items)]
 
 
-def _line(spans: list[_Span]) -> list[_Span]:
+def _line_up(spans: list[_Span]) -> list[_Span]:
     """Spans of one path, none of which holds while another one does."""
-    cut = sorted(_cut(spans), key=lambda span: (span.start, span.end is None, span.end, span.id))
+    cut = sorted(
+        _cut_spans(spans), key=lambda span: (span.start, span.end is None, span.end, span.id)
+    )
     joined: list[_Span] = []
     for span in cut:
         if joined and span.same and span.same == joined[-1].same and joined[-1].accepts(span.start):
-            _unite(joined[-1], span)
+            _extend_span(joined[-1], span)
         else:
             joined.append(span)
     for span, after in pairwise(joined):
@@ -201,7 +203,7 @@ def _line(spans: list[_Span]) -> list[_Span]:
     return joined
 
 
-def _cut(spans: Sequence[_Span]) -> list[_Span]:
+def _cut_spans(spans: Sequence[_Span]) -> list[_Span]:
     """The same spans, those that were said again after another value began cut there."""
     pieces: list[_Span] = []
     waiting = list(spans)
@@ -239,7 +241,7 @@ _OWN: Final = frozenset({
 })  # fmt: skip
 
 
-def _record(span: _Span) -> MergedRecord:
+def _build_record(span: _Span) -> MergedRecord:
     first = span.items[0]
     fields = dict(first.fields)
     if len(span.items) > 1:
@@ -275,14 +277,14 @@ def _record(span: _Span) -> MergedRecord:
     }
     fields[ORIGINS] = [origins[name] for name in sorted(origins)] or None
     for name, one_of in (("tags", "tags"), ("sources", "source")):
-        fields[name] = _joined(span, name, one_of)
+        fields[name] = _join_labels(span, name, one_of)
     fields.pop("extra", None)
     fields |= span.fields
     owners = tuple(version.id for version in span.items)
     return MergedRecord(span.id, first.kind, span.same, owners, fields, tuple(span.events))
 
 
-def _joined(span: _Span, name: str, told: str) -> list[str]:
+def _join_labels(span: _Span, name: str, told: str) -> list[str]:
     """What was set, and what has been said since."""
     labels: dict[str, None] = {}
     for version in span.items:

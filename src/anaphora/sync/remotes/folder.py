@@ -50,7 +50,7 @@ class FolderRemote:
         heads: dict[str, int] = {}
         try:
             self.check()
-            directory = self._place(project)
+            directory = self._project_folder(project)
             devices = sorted(directory.iterdir()) if directory.is_dir() else []
             for device in devices:
                 if NAME.fullmatch(device.name) and device.is_dir():
@@ -58,36 +58,38 @@ class FolderRemote:
                         {number_in(file.name) for file in device.iterdir()}
                     )
         except OSError as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
         return {device: number for device, number in heads.items() if number}
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
-        files = (self._file(project, device, index) for index in range(number, number + count))
+        files = (
+            self._entry_file(project, device, index) for index in range(number, number + count)
+        )
         try:
             present = list(takewhile(os.path.lexists, files))
         except OSError as error:
-            raise self._refused(error) from error
-        return [self._bytes_of(file, device, number_in(file.name)) for file in present]
+            raise self._remote_error(error) from error
+        return [self._read_bytes(file, device, number_in(file.name)) for file in present]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
-        file = self._file(project, device, number)
+        file = self._entry_file(project, device, number)
         try:
             self.check()
             if os.path.lexists(file):
-                if self._bytes_of(file, device, number) != data:
+                if self._read_bytes(file, device, number) != data:
                     raise Diverged(self.name, f"entry {number} of this device is another one")
                 return
         except OSError as error:
-            raise self._refused(error) from error
-        self._put(file, data)
+            raise self._remote_error(error) from error
+        self._write_file(file, data)
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
-        self._put(self._file(project, device, number), data)
+        self._write_file(self._entry_file(project, device, number), data)
 
-    def _bytes_of(self, file: Path, device: str, number: int) -> bytes:
+    def _read_bytes(self, file: Path, device: str, number: int) -> bytes:
         """The bytes of an entry. RemoteTampered for what is no file, or too large for an entry."""
         try:
             with open_regular(file) as source:
@@ -101,7 +103,7 @@ class FolderRemote:
             raise RemoteTampered(self.name, device, number, "it is too large")
         return content
 
-    def _put(self, file: Path, data: bytes) -> None:
+    def _write_file(self, file: Path, data: bytes) -> None:
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
         try:
             make_directory(file.parent)
@@ -114,17 +116,17 @@ class FolderRemote:
         except OSError as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
-    def _place(self, project: str) -> Path:
+    def _project_folder(self, project: str) -> Path:
         if not NAME.fullmatch(project):
             raise RemoteError(self.name, f"{project!r} is not a project", lasting=True)
         return self._path / project
 
-    def _file(self, project: str, device: str, number: int) -> Path:
+    def _entry_file(self, project: str, device: str, number: int) -> Path:
         if not NAME.fullmatch(device):
             raise RemoteError(self.name, f"{device!r} is not a device", lasting=True)
-        return self._place(project) / device / entry_name(number)
+        return self._project_folder(project) / device / entry_name(number)
 
-    def _refused(self, error: OSError) -> RemoteError:
+    def _remote_error(self, error: OSError) -> RemoteError:
         return RemoteError(self.name, error.strerror or str(error))

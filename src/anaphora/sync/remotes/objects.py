@@ -87,7 +87,7 @@ class ObjectRemote:
                     if NAME.fullmatch(device) and number:
                         numbers.setdefault(device, set()).add(number)
         except self._failed as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
         last_numbers = {
             device: before_gap(device_numbers) for device, device_numbers in numbers.items()
         }
@@ -107,13 +107,13 @@ class ObjectRemote:
 
     def _read_one(self, key: str) -> bytes | None:
         try:
-            return self._bytes_of(key)
+            return self._download(key)
         except FileNotFoundError:
             return None
         except self._failed as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
-    def _bytes_of(self, key: str) -> bytes:
+    def _download(self, key: str) -> bytes:
         """What is kept under a key. RemoteTampered for what is too large for an entry."""
         answer = self._calls.get(self._store, key)
         content, size = bytearray(), int(answer.meta["size"])
@@ -138,16 +138,16 @@ class ObjectRemote:
                 reason = f"entry {number} of this device is another one"
                 raise Diverged(self.name, reason) from error
         except self._failed as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
         try:
             self._calls.put(self._store, _key(project, device, number), data)
         except self._failed as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
-    def _refused(self, error: Exception) -> RemoteError:
+    def _remote_error(self, error: Exception) -> RemoteError:
         text = " ".join(str(error).split())
         lasting = any(word in type(error).__name__ for word in ("Permission", "Unauthenticated"))
         return RemoteError(self.name, text[:300], lasting=lasting)

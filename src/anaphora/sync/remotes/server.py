@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from anaphora.core.bounded import Unbounded, pieces_of, read_json
 from anaphora.errors import Diverged, MissingExtra, RemoteError
+from anaphora.sync.entries import read_number
 from anaphora.sync.remotes.base import NAME
 
 _TIMEOUT: Final = 30.0
@@ -54,10 +55,10 @@ class ServerRemote:
 
     def heads(self, project: str) -> Mapping[str, int]:
         """As `Remote.heads`."""
-        body = self._asked("GET", "/v2/agent-state", params={"project_id": project})
+        body = self._request("GET", "/v2/agent-state", params={"project_id": project})
         try:
             return {
-                device: _number(head["number"])
+                device: read_number(head["number"])
                 for device, head in body["heads"].items()
                 if NAME.fullmatch(device)
             }
@@ -67,7 +68,7 @@ class ServerRemote:
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
         params = {"project_id": project, "device": device, "after": number - 1, "limit": count}
-        body = self._asked("GET", "/v2/agent-state/entries", params=params)
+        body = self._request("GET", "/v2/agent-state/entries", params=params)
         entries = body.get("entries")
         if not isinstance(entries, list):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
@@ -76,18 +77,18 @@ class ServerRemote:
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
         body = {"project_id": project, "entries": [json.loads(data)]}
-        self._asked("POST", "/v2/agent-state", json=body)
+        self._request("POST", "/v2/agent-state", json=body)
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
         body = {"project_id": project, "entries": [json.loads(data)]}
-        self._asked("POST", "/v2/agent-state/drop", json=body)
+        self._request("POST", "/v2/agent-state/drop", json=body)
 
     def close(self) -> None:
         """As `Remote.close`."""
         self._client.close()
 
-    def _asked(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+    def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:
             with self._client.stream(method, path, **options) as answer:
                 payload = b"".join(pieces_of(answer, _PATIENCE))
@@ -96,10 +97,10 @@ class ServerRemote:
         except Unbounded as error:
             raise RemoteError(self.name, str(error)) from error
         if answer.status_code == 409:
-            raise Diverged(self.name, _detail(payload))
+            raise Diverged(self.name, _read_detail(payload))
         if answer.status_code != 200:
             code = answer.status_code
-            reason = _REFUSED.get(code) or f"it answered {code}: {_detail(payload)}"
+            reason = _REFUSED.get(code) or f"it answered {code}: {_read_detail(payload)}"
             raise RemoteError(self.name, reason, lasting=400 <= code < 500 and code != 429)
         try:
             body = read_json(payload)
@@ -110,13 +111,7 @@ class ServerRemote:
         return body
 
 
-def _number(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise TypeError("a number is missing")
-    return value
-
-
-def _detail(data: bytes) -> str:
+def _read_detail(data: bytes) -> str:
     try:
         return str(read_json(data).get("detail", ""))[:200]
     except (ValueError, AttributeError):
