@@ -1,4 +1,4 @@
-"""What `doctor` says of a mirror."""
+"""The checks of `doctor` for a mirror."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing a namespace with its folder, and making them alike."""
+"""Compares a namespace with its folder, and brings both to the same state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from anaphora.values.mirror import MirrorConflict, MirrorProblem, MirrorReport
 SETTLED: Final = 1.0
 """Seconds for which a file must have been left alone before it is read."""
 _FEW: Final = 3
-"""So many files may go at once, however few there are."""
+"""This many files may be deleted at once, however few there are."""
 _LISTS: Final = {
     "write": "written", "remove": "removed", "edit": "edited", "add": "added", "hide": "hidden",
 }  # fmt: skip
@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], object]
 
 @dataclass(slots=True)
 class _Task:
-    """One page: what was known of it, what the home has, and what the file says."""
+    """One page: its state in the ledger, in the home, and in the file."""
 
     file: str
     before: Pair | None = None
@@ -45,7 +45,7 @@ class _Task:
 
     @property
     def said(self) -> Said | None:
-        """What the file says, if it was read."""
+        """The content of the file, if it was read."""
         if self.read is None:
             return None
         kind = self.home.kind if self.home is not None else kind_of(self.file)
@@ -66,11 +66,11 @@ class _Report:
         self.lists.setdefault(name, []).append(file)
 
     def note_problem(self, file: str, reason: str) -> None:
-        """Note that a file was left as it is."""
+        """Record that a file was left unchanged."""
         self.problems[file] = MirrorProblem(redact_path(file).text, reason)
 
     def value(self) -> MirrorReport:
-        """The report as it is given."""
+        """The finished report."""
         lists = {name: tuple(sorted(files)) for name, files in self.lists.items()}
         problems = tuple(self.problems[file] for file in sorted(self.problems))
         return MirrorReport(conflicts=tuple(self.conflicts), problems=problems, **lists)
@@ -79,9 +79,9 @@ class _Report:
 class Comparison:
     """One comparison of the pages of a home with the files of a folder.
 
-    `wait` lets so many seconds pass, `seconds` gives the present time since 1970, by the clock that
-    files are stamped with. `ledger` is what both had before, and after `run` what they have now;
-    `save` keeps it before any file is written.
+    `wait` waits for so many seconds, `seconds` gives the present time since 1970, by the clock that
+    files are stamped with. `ledger` is the last common state, and after `run` the present one;
+    `save` stores it before any file is written.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Comparison:
             self._carry_out(tasks)
         finally:
             report = self._report.value()
-            # What was changed in the home here is looked at once more: it may have been redacted.
+            # Changes to the home are compared again next time: they may have been redacted.
             done = not (report.waiting or report.edited or report.added or report.conflicts)
             problem_stamps = {file: files[file] for file in self._report.problems if file in files}
             self.ledger = replace(
@@ -154,11 +154,11 @@ class Comparison:
             )
         return report
 
-    # Which files there are.
+    # The files.
 
     def _wait_until_settled(self, files: dict[str, Stamp]) -> dict[str, Stamp]:
-        """The files once nobody is saving any; what still is being saved is noted, and left out."""
-        # What is missing may be between two names of a save.
+        """The files after a pause if some were just saved; those still being saved wait."""
+        # A missing file may be in the middle of a save by renaming.
         if self._find_recent(files) or self._pairs.keys() - files.keys():
             self._wait(SETTLED)
             self._found = self._folder.files()
@@ -168,7 +168,7 @@ class Comparison:
         return files
 
     def _rename_secrets(self, files: dict[str, Stamp], *, dry_run: bool) -> dict[str, Stamp]:
-        """The files once those whose names contain a secret have other names."""
+        """Rename files with a secret in their names; all files then."""
         keys = {key_of(file) for file in files}
         for file in [file for file in files if redact_path(file).kinds]:
             if dry_run or self._is_left(file):
@@ -187,7 +187,7 @@ class Comparison:
         return files
 
     def _leave_links(self) -> None:
-        """Leave alone what is a link or lies behind one: nothing tells that it was removed."""
+        """Report links and files behind links, which must not count as removed."""
         for file in sorted(self._found.links):
             self._report.note_problem(file, "it is a link: links are not followed")
         for file in sorted(self._found.deep):
@@ -197,7 +197,7 @@ class Comparison:
                 self._report.note_problem(file, "it lies behind a link: links are not followed")
 
     def _find_recent(self, files: Mapping[str, Stamp]) -> list[str]:
-        """Files that were changed a moment ago."""
+        """Files that were changed just now."""
         now = self._seconds()
         return [
             file
@@ -210,7 +210,7 @@ class Comparison:
         return None if pair is None else pair.stamp
 
     def _read_changed(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
-        """What the changed files say; None for one that was emptied. Others are noted."""
+        """The content of changed files; None for an emptied one. Problems are reported."""
         read_files: dict[str, ReadFile | None] = {}
         for file, stamp in files.items():
             if stamp == self._stamp(file) or self._is_left(file):
@@ -233,7 +233,7 @@ class Comparison:
         waiting = self._report.lists.get("waiting", ())
         return file in waiting or file in self._report.problems
 
-    # What is to be done.
+    # Planning.
 
     def _plan_tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
         pages = self._pages.all()
@@ -268,7 +268,7 @@ class Comparison:
         files: Mapping[str, Stamp],
         read: Mapping[str, ReadFile | None],
     ) -> Decision:
-        """What to do with a page whose file was known before."""
+        """The decision for a page with a known file."""
         file, content = pair.file, task.said
         if file in read and content is None:
             return "remove" if task.home is None else "write"
@@ -276,7 +276,7 @@ class Comparison:
         digest = (content.digest if content is not None else pair.digest) if present else None
         home = None if task.home is None else task.home.said.digest
         decision = decide(pair.digest, home, digest)
-        # Other words are news; what was forgotten for good is none with other tags.
+        # An edited text is new; changed tags do not revive a page that was forgotten for good.
         is_edited = content is not None and pair.words and content.words != pair.words
         if decision == "add" and self._names_forgotten(task.read) and not is_edited:
             return "remove"
@@ -288,7 +288,7 @@ class Comparison:
         read: Mapping[str, ReadFile | None],
         named: Collection[str],
     ) -> Iterator[_Task]:
-        """Files of no page: news, unless they name what was forgotten for good."""
+        """Files of no page: new ones, unless they name a page that was forgotten for good."""
         left_before = self.ledger.seen.keys() - self._pairs.keys()
         for file, read_file in read.items():
             if read_file is None or file in named or self._is_left(file):
@@ -296,7 +296,7 @@ class Comparison:
             if not self._names_forgotten(read_file):
                 yield _Task(file, None, None, read_file, files[file], "add")
             elif file in left_before:
-                # A copy of the page: its words may be others.
+                # A copy of the page, perhaps with another text.
                 reason = "it has the id of something that was forgotten for good: take the id out"
                 self._report.note_problem(file, f"{reason} to keep it")
             else:
@@ -308,7 +308,7 @@ class Comparison:
         read: Mapping[str, ReadFile | None],
         pages: Mapping[str, HomePage],
     ) -> list[_Task]:
-        """Files that are new in their place and have an id: moved ones, copies, known ones."""
+        """New files that name a page by its id: moved ones, copies, known ones."""
         tasks = []
         holders = {self._find_page(pair.id, pages): pair for pair in self._pairs.values()}
         for file, read_file in read.items():
@@ -342,14 +342,14 @@ class Comparison:
 
     @cached_property
     def _ids_by_content(self) -> dict[tuple[str | None, str], str]:
-        """Ids by path and digest: what the home says already, if a comparison was interrupted."""
+        """Ids by path and digest: a file may have been added by an interrupted comparison."""
         ids: dict[tuple[str | None, str], str] = {}
         for page in self._pages_by_id.values():
             ids.setdefault((page.path, page.said.digest), page.id)
         return ids
 
     def _find_page(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
-        """The id under which the home has a page now, None where it has none."""
+        """The id under which the home has a page now, None if it has none."""
         page_id = record_id if record_id in pages else self._pages.present(record_id)
         return page_id if page_id in pages else None
 
@@ -363,7 +363,7 @@ class Comparison:
         )
         raise MirrorError(str(self.ledger.folder), reason, lasting=True)
 
-    # Doing it.
+    # Carrying it out.
 
     def _carry_out(self, tasks: list[_Task]) -> None:
         self._names = {task.home.id: task.file for task in tasks if task.home is not None}
@@ -402,7 +402,7 @@ class Comparison:
     def _write(self, task: _Task) -> None:
         assert task.home is not None
         if task.before is not None and task.stamp is None and task.before.file == task.file:
-            # Somebody took the file away while the home had something new to say.
+            # The file was removed while the home had a new version.
             self._report.conflicts.append(MirrorConflict(task.file, "home"))
         self._write_page(task, task.home)
         self._report.note("written", task.file)
@@ -444,7 +444,7 @@ class Comparison:
         self._report.note("edited", task.file)
 
     def _conflict(self, task: _Task) -> None:
-        """Both changed: what was said later holds, and the other is in the history."""
+        """Both changed: the later version is current, and the other is in the history."""
         assert task.home is not None
         assert task.said is not None
         winner = self._find_later(task)

@@ -1,8 +1,8 @@
 """The folder of a mirror: which files there are, and reading, writing and removing one.
 
-Only Markdown files in the rooms of `layout` are ours; anything else in the folder is never read or
-touched, so it may be a part of a larger vault. No link in the folder is followed, whichever part of
-a path it is, and a file that has a second name (a hard link) is not read. New files and folders are
+Only Markdown files in the rooms of `layout` are mirrored; anything else in the folder is never read
+or touched, so it may be a part of a larger vault. No link in the folder is followed, at any part of
+a path, and a file that has a second name (a hard link) is not read. New files and folders are
 for this user alone; in a folder that a group or others may write, for those as well.
 """
 
@@ -84,7 +84,7 @@ class MirrorFolder:
         return files
 
     def stamp(self, file: str) -> Stamp | None:
-        """The stamp of a file, None where it is not there."""
+        """The stamp of a file, None if it does not exist."""
         try:
             with self._parent(file) as (folder, name):
                 return _stamp(folder, name)
@@ -92,7 +92,7 @@ class MirrorFolder:
             return None
 
     def read(self, file: str) -> ReadFile:
-        """What a file says. Raises ValueError where that cannot be told, OSError."""
+        """The content of a file. Raises ValueError if it cannot be read as a page, OSError."""
         with self._parent(file) as (folder, name):
             before = _stamp(folder, name)
             if before is None:
@@ -114,10 +114,10 @@ class MirrorFolder:
         return ReadFile(read_page(text), before)
 
     def write(self, file: str, text: str, before: Stamp | None) -> Stamp:
-        """Put a file in place, whole; its stamp.
+        """Write a file atomically; its stamp.
 
-        The home has every word of it, so that nothing waits for the disk: a file that a power cut
-        has emptied is written again. Raises FileChanged where there is another one than `before`,
+        It is not flushed to disk, as the home has all of its text: a file that a power cut has
+        emptied is written again. Raises FileChanged if the present one is not `before`,
         LinkRefused, StoreError and its kinds.
         """
         try:
@@ -178,7 +178,7 @@ class MirrorFolder:
         return stamp
 
     def _mode(self, private: int) -> int:
-        """The mode of something new: private, and shared with those who may write the folder."""
+        """The mode of a new file or folder: private, plus those that can write the root."""
         shared = stat.S_IMODE(self._root.stat().st_mode)
         group = private >> 3 if shared & stat.S_IWGRP else 0
         world = private >> 6 if shared & stat.S_IWOTH else 0

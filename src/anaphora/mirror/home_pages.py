@@ -1,4 +1,4 @@
-"""Memories and notes of a namespace as pages, and what a person changes in them."""
+"""Memories and notes of a namespace as pages, and the edits of pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HomePages:
         return self._services.sidecar.version()
 
     def all(self) -> dict[str, HomePage]:
-        """What holds now, by id."""
+        """The current pages, by id."""
         pages: dict[str, HomePage] = {}
         cursor: str | None = None
         now = self._services.clock()
@@ -59,9 +59,9 @@ class HomePages:
         return {record_id: tuple(neighbours) for record_id, neighbours in near.items()}
 
     def forgotten(self) -> frozenset[str]:
-        """The ids of what was forgotten for good, or is to be once its time to undo is over.
+        """The ids of pages that were forgotten for good, or will be once undoing expires.
 
-        What sync has made one with another memory is not among them while that one is there.
+        A page that sync has merged into another is not among them while that one exists.
         """
         if self._gone is None:
             services = self._services
@@ -77,7 +77,7 @@ class HomePages:
         return self._gone
 
     def present(self, old: str) -> str | None:
-        """The id of the version that took the place of `old`; None where it is not known."""
+        """The id of the version that replaced `old`; None if it is unknown."""
         services = self._services
         visited: set[str] = set()
         version: str | None = old
@@ -93,9 +93,9 @@ class HomePages:
         return None
 
     def edit(self, page: HomePage, said: Said) -> str:
-        """Let a page say something else: a new version if its words differ; its present id.
+        """Edit a page, with a new version if the text differs; its present id.
 
-        Raises InvalidInput for a type or tag that cannot be, or where it has changed meanwhile.
+        Raises InvalidInput for a bad type or tag, or if it was changed meanwhile.
         """
         services = self._services
         if page.kind == "note":
@@ -122,7 +122,7 @@ class HomePages:
         return services.remember.update(page.id, **changes).id if changes else page.id
 
     def add(self, kind: PageKind, path: str | None, said: Said, source: str) -> str:
-        """Keep what a new file says; the id. Raises InvalidInput."""
+        """Add the page of a new file; its id. Raises InvalidInput."""
         services = self._services
         if kind == "note":
             note = services.note_taking.observe(
@@ -142,7 +142,7 @@ class HomePages:
         try:
             self._services.forget_any(page.id, None, soft=True)
         except NotFound:
-            # It went by itself meanwhile.
+            # It expired or was forgotten meanwhile.
             return
 
     def one(self, record_id: str) -> HomePage:

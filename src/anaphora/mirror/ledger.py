@@ -1,8 +1,8 @@
-"""What home and folder both had when they were compared last, in a file of the home.
+"""The last common state of home and folder, in a file of the home.
 
-It holds names of files, ids and digests, no words: a file whose name contains a secret is renamed
-before it is noted. `planned` are files that are about to be written. Where it is lost, nothing else
-is: pages that are alike are known by the ids in their files.
+It contains names of files, ids and digests, but no text: a file whose name contains a secret is
+renamed before it is recorded. `planned` are files that are about to be written. Losing the ledger
+loses nothing else: files are matched with pages by their ids.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _KEY: Final = "0" * 24
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A page and its file: the page's present id, the digest of what both said, the file's time of
+    """A page and its file: the page's present id, the digest of both, the file's time of
     change (nanoseconds) and size in bytes when it was read or written last, and the digest of its
-    words alone ("" in ledgers of older versions)."""
+    text alone ("" in ledgers of older versions)."""
 
     file: str
     id: str
@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What is known of a mirror. `version` is the number of changes of the home that it has."""
+    """The state of a mirror. `version` is the number of the last change of the home in it."""
 
     folder: str
     pairs: tuple[Pair, ...] = ()
@@ -50,13 +50,13 @@ class Ledger:
 
 
 class LedgerFile:
-    """The file in which the ledger of one namespace is kept."""
+    """The file of the ledger of one namespace."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def load(self) -> Ledger | None:
-        """What was kept last; None where the namespace is not mirrored. Raises StoreError."""
+        """The saved ledger; None if the namespace is not mirrored. Raises StoreError."""
         try:
             line = json.loads(self._path.read_bytes())
             if line["v"] != _VERSION:
@@ -80,7 +80,7 @@ class LedgerFile:
             raise StoreError("read", self._path, reason) from error
 
     def save(self, ledger: Ledger) -> None:
-        """Keep it, whole or not at all. Raises StoreError and its kinds."""
+        """Save it atomically. Raises StoreError and its kinds."""
         line = {
             "v": _VERSION,
             "folder": ledger.folder,
@@ -100,7 +100,7 @@ class LedgerFile:
             raise translate(error, "write", self._path) from error
 
     def drop(self) -> None:
-        """Forget it."""
+        """Delete it."""
         self._path.unlink(missing_ok=True)
 
 

@@ -146,5 +146,5 @@ class Mirror:
         return ledger
 
     def _lock(self) -> AbstractContextManager[None]:
-        """What one process at a time holds while it compares."""
+        """The lock of a comparison, of one process at a time."""
         return hold_namespace(self._services.container, "mirror", self._services.namespace)

@@ -1,7 +1,7 @@
 """A folder that is opened step by step, so that no link on the way to a file is followed.
 
 Where the system can open a name in an open folder (POSIX), a folder that is exchanged for a link
-meanwhile cannot lead elsewhere. Windows cannot: there every name is looked at before it is used,
+meanwhile cannot lead elsewhere. Windows cannot: there every name is checked before it is used,
 and links and junctions (reparse points) are refused.
 """
 
@@ -39,7 +39,7 @@ def is_link(status: os.stat_result) -> bool:
 
 
 class OpenedFolder:
-    """A folder whose names are used without following links. Every method raises OSError."""
+    """A folder that follows no links below it. Every method raises OSError."""
 
     def __init__(self, path: Path, handle: int | None) -> None:
         self._path = path
@@ -66,7 +66,7 @@ class OpenedFolder:
             yield last
 
     def status(self, name: str) -> os.stat_result | None:
-        """The status of what has this name, of a link its own; None for nothing."""
+        """The status of this name, of a link its own; None if it does not exist."""
         try:
             return os.stat(self._name(name), dir_fd=self._handle, follow_symlinks=False)
         except FileNotFoundError:
@@ -101,7 +101,7 @@ class OpenedFolder:
                 os.fchmod(descriptor, mode)
 
     def move(self, name: str, new: str, into: OpenedFolder | None = None) -> None:
-        """Give a file another name, here or in another folder; what has that name is replaced."""
+        """Give a file another name, here or in another folder, replacing a file of that name."""
         target = into or self
         os.replace(
             self._name(name), target._name(new),

@@ -1,4 +1,4 @@
-"""A page: what one Markdown file says of one memory or note."""
+"""A page: one memory or note as a Markdown file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PageKind = Literal["memory", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a person may change in a page. `type` is that of a memory, or the kind of a note.
+    """The editable parts of a page. `type` is that of a memory, or the kind of a note.
 
     `labels` are those fields of a memory that it is sorted by, without empty ones.
     """
@@ -35,9 +35,9 @@ class Said:
 
     @property
     def digest(self) -> str:
-        """What two pages that say the same have alike: 64 hexadecimal digits.
+        """The digest that pages with the same content share: 64 hexadecimal digits.
 
-        Line ends, and blank lines at either end, are nothing that somebody said.
+        Line ends, and blank lines at either end, do not matter.
         """
         labels = {
             name: sorted(set(label)) if isinstance(label, tuple) else label
@@ -51,7 +51,7 @@ class Said:
 class HomePage:
     """A memory or note of the home as a page. `id` is that of its present version.
 
-    `changed` is when it was said last; `related` are ids of memories that are close to it.
+    `changed` is when it was changed last; `related` are ids of memories that are close to it.
     """
 
     id: str
@@ -67,9 +67,9 @@ class HomePage:
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """What a file says. `id` and `path` are those of its front matter, None where it has none.
+    """The content of a file. `id` and `path` are those of its front matter, None if missing.
 
-    `labels` are as in `Said`; `type` is None where it names none.
+    `labels` are as in `Said`; `type` is None if missing.
     """
 
     text: str
@@ -79,15 +79,15 @@ class FilePage:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def said(self, type_: str) -> Said:
-        """What it says; it is of this type where it names none.
+        """Its editable parts, with this type if it names none.
 
-        A label that it does not have was taken away, or was never there.
+        A missing label was removed, or never set.
         """
         return Said(self.text, self.type or type_, self.labels)
 
 
 class EmptyPage(ValueError):
-    """A file without a word: an editor's half-saved one, or one that a crash has emptied."""
+    """A file without text: half-saved by an editor, or emptied by a crash."""
 
 
 def write_page(page: HomePage, links: tuple[str, ...]) -> str:
@@ -118,7 +118,7 @@ def write_page(page: HomePage, links: tuple[str, ...]) -> str:
 
 
 def read_page(text: str) -> FilePage:
-    """What a file says. Raises EmptyPage, ValueError where its front matter does not end."""
+    """The page in a file. Raises EmptyPage, ValueError if its front matter does not end."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     properties, body, lines, _ = split_front_matter(text)
     if not lines and text.startswith("---\n"):

@@ -1,12 +1,12 @@
-"""Which entries of which devices count: a function of what all entries say, in whatever order.
+"""Which entries of which devices count: a function of all entries, independent of their order.
 
 Some entries make **statements**: one removes devices, each behind the last of its entries that the
 remover had read, or makes a new key for the devices that it knows, or both. A statement rules out
 what the removed device wrote behind that entry, statements among it, and all of an identity that
 the maker of a key did not know and that announced itself under an older one. No clock is read.
 
-Statements that no standing one rules out stand. Where two rule each other out, that of the
-project's first device stands: its name is bound to the project's. Otherwise both do.
+A statement counts unless a statement that counts rules it out. If two rule each other out, that of
+the project's first device counts, because its name is bound to the project's. Otherwise both do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import permutations
 from typing import Any, Final
 
 TOLD: Final = ""
-"""The author of what a device was told when it joined."""
+"""The author of statements that came with the invitation of a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def _numbers(line: Mapping[str, Any]) -> dict[str, int]:
 class Admission:
     """The statements of a project, and under which key each device announced itself.
 
-    `founder` is the project's first device, where its name says which that is.
+    `founder` is the project's first device, if the project's name tells which one that is.
     """
 
     statements: tuple[Statement, ...] = ()
@@ -77,7 +77,7 @@ class Admission:
     def with_facts(
         self, statements: Iterable[Statement] = (), announced: Mapping[str, str] | None = None
     ) -> Admission:
-        """The same with more; what is known of an entry or a device already stays."""
+        """A copy with more facts; recorded facts about an entry or device stay."""
         existing = {(statement.author, statement.number) for statement in self.statements}
         new_statements = [
             statement
@@ -105,7 +105,7 @@ class Admission:
 
     @cached_property
     def limits(self) -> Mapping[str, int]:
-        """The last entry that counts of each device of which not all do."""
+        """The last entry that counts, for each device with entries that do not."""
         limits: dict[str, int] = {}
         for statement in self.standing:
             for device, mark in statement.removed.items():
@@ -135,7 +135,7 @@ class Admission:
         return len(pair) == 2 and removals >= set(permutations(pair))
 
     def usable_epochs(self, epochs: Iterable[str], members: Iterable[str]) -> list[str]:
-        """Those of some epochs whose keys all present devices have, and no removed one."""
+        """The epochs with a key that all present devices have, and no removed one."""
         by_epoch = {statement.epoch: statement for statement in self.standing if statement.epoch}
         rotated = {statement.epoch for statement in self.statements}
         present = [device for device in members if device not in self.limits]
@@ -156,7 +156,7 @@ class Admission:
         return not makers or all(self._has_key(device, makers[0]) for device in members)
 
     def _find_winners(self, undecided: list[Statement]) -> list[Statement]:
-        """Those that nothing open rules out; of those that rule each other out, who wins."""
+        """Undecided statements that nothing rules out; in a conflict, those that win it."""
         against = {
             id(statement): [rival for rival in undecided if self._rules_out(rival, statement)]
             for statement in undecided

@@ -1,15 +1,15 @@
-"""What devices exchange: changes of fields of items, which merge alike in whatever order they come.
+"""What devices exchange: changes of fields of items, which merge to the same state in any order.
 
 An **item** is a memory, a conversation, a link between memories or a question without an answer,
 named by its kind and id. A **change** sets a field of one, adds an element to it, or drops it. Of
-two changes of one field `join` keeps one, and it does not matter in which order, how often or where
-it is asked: so every device that has seen the same changes has the same state (a state-based CRDT;
-Shapiro et al., 2011, "Conflict-free Replicated Data Types").
+two changes of one field `join` keeps one; order, repetition and device do not matter: so every
+device that has seen the same changes has the same state (a state-based CRDT; Shapiro et al., 2011,
+"Conflict-free Replicated Data Types").
 
 - A **set** field has the value with the latest stamp.
-- An **added** element never changes: what is added twice is there once.
-- A **drop** wins over everything. It keeps nothing, or what is left of the element: a turn that
-  lost some of its words. Two that each took out other words leave none of them.
+- An **added** element never changes: adding it twice adds it once.
+- A **drop** wins over everything. It keeps nothing, or the rest of the element: a turn
+  with redactions. Two drops that redacted different parts leave neither part.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Patch:
             yield Change(self.item, name, "drop", self.stamp, content)
 
     def pruned(self, state: ItemState) -> Patch:
-        """What of it still counts in the state of its item."""
+        """The part of it that still counts in the state of its item."""
         counting = [
             change for change in self.changes() if _still_counts(change, state.get(change.field))
         ]
@@ -77,7 +77,7 @@ class Patch:
         return Patch(self.item, self.stamp, **parts, via=self.via)
 
     def united(self, other: Patch) -> Patch:
-        """This and what another version of the same patch has beside it."""
+        """This, completed by another version of the same patch."""
         return replace(
             other,
             set={**other.set, **self.set},
@@ -95,10 +95,10 @@ class Patch:
 
 
 def _still_counts(change: Change, current: Change | None) -> bool:
-    """Whether a change is a part of what is kept of its field."""
+    """Whether a change is part of the current state of its field."""
     if current is None or current == change or change.action != "drop" or current.action != "drop":
         return current == change
-    # Two that took out other words are both a part of what neither of them says.
+    # Two drops that redacted different parts are both part of the joined drop.
     return current.value is not None and set(current.value["by"]) > set(change.value["by"])
 
 
@@ -133,12 +133,12 @@ def join(first: Change, second: Change) -> Change:
 
 
 def _join_drops(first: Change, second: Change) -> Change:
-    """What two drops leave together. `by` in what one keeps names all that was taken out."""
+    """The union of two drops. `by` in the value of a drop names all redactions."""
     if first.value is None or second.value is None:
         return min(first, second, key=lambda change: (change.value is not None, change.stamp))
     first_cuts, second_cuts = set(first.value["by"]), set(second.value["by"])
     if first_cuts == second_cuts:
-        # Both lack all of it; one without a text was made here of two.
+        # Both have every redaction; one without a text is the union of two drops.
         return max(
             first,
             second,

@@ -1,4 +1,4 @@
-"""What `doctor` says of sync."""
+"""The checks of `doctor` for sync."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 _LONG: Final = 7 * 86_400.0
-"""Seconds without an exchange after which it is told."""
+"""Seconds without an exchange after which the check fails."""
 
 
 def sync_checks(services: NamespaceServices) -> Iterator[Check]:

@@ -1,7 +1,7 @@
-"""A device: what it has noticed goes to the remote, what others did comes from there.
+"""A device: sends its own changes to the remote, and reads those of others from it.
 
-What is to be sent is in the database first, sealed, so that an interrupted push sends the same
-bytes again.
+An entry is written to the database first, sealed, so that an interrupted push sends the same bytes
+again.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 _BLOCK: Final = 64 * 1024
 """Characters of patches in one entry, unless a single one is longer."""
 _REPLACED: Final = 50
-"""Entries whose content goes at once."""
+"""Entries that are emptied in one step."""
 _COMPACT: Final = 1000
 """Entries with content after which a device says all of it again in few."""
 _COMPACTED: Final = "compacted"
-"""How many there were after that."""
+"""The name of the number of such entries after the last compaction."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -93,7 +93,7 @@ class SyncClient:
     def remove(self, device: str, progress: Progress | None = None) -> None:
         """Remove a device: what is written from now on is under a key that it does not get.
 
-        Raises InvalidInput for this device, and for one that is none.
+        Raises InvalidInput for this device, and for an unknown one.
         """
         tell = progress or no_progress
         with self._exchanging():
@@ -116,7 +116,7 @@ class SyncClient:
             return SyncVerification(read, emptied, len(heads))
 
     def note_removal(self) -> None:
-        """Let what was forgotten leave what is kept here, also while another process syncs."""
+        """Remove forgotten content from the outbox, even while another process syncs."""
         with self._changing_locally():
             self.replica.capture_removals()
             self._spoil_outbox()
@@ -128,7 +128,7 @@ class SyncClient:
         return packed + sum(1 for _ in _split_blocks(self.replica.pending()))
 
     def devices(self) -> list[SyncDevice]:
-        """The devices of which anything is known."""
+        """All known devices."""
         heads, devices = self._log.heads(), self._project.devices
         public = self._project.membership.public
         members = {public.device: public, **devices.members}
@@ -150,7 +150,7 @@ class SyncClient:
         return hmac.new(key, name.encode(), "sha256").hexdigest()[:32]
 
     def time_of(self, snapshot: str) -> datetime:
-        """When the entry of this id was made. NotFound for one that is not known."""
+        """When the entry of this id was made. NotFound for an unknown one."""
         for row in self._log.find_by_id(snapshot):
             at = _time_of(int(row["made"]))
             if at is not None:
@@ -161,7 +161,7 @@ class SyncClient:
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
-        """While it lasts nobody else syncs this namespace; what is known is read again."""
+        """Hold the sync lock of this namespace, with the state read again."""
         with self._lock(), syncing():
             self._log.reload()
             self._project.load()
@@ -169,7 +169,7 @@ class SyncClient:
 
     @contextmanager
     def _changing_locally(self) -> Iterator[None]:
-        """While it lasts no other process changes what sync keeps here."""
+        """Hold the lock of the local sync state."""
         with self._local_lock(), syncing():
             self.replica.follow_clock()
             yield
@@ -206,7 +206,7 @@ class SyncClient:
         return SyncReport(sent, received, self.waiting())
 
     def _note_clashes(self) -> None:
-        """Store the conflicts of what was just read with what this device said meanwhile."""
+        """Store conflicts between the entries just read and this device's own changes."""
         read, own_device = self._reader.fresh, self._project.own
         if not read:
             return
@@ -227,7 +227,7 @@ class SyncClient:
     # Sending.
 
     def _spoil_outbox(self) -> None:
-        """Drop the bytes of entries that are still to be sent and carry what was forgotten."""
+        """Drop the bytes of unsent entries that carry forgotten content."""
         own_device = self._project.own
         forgotten_rows = [
             self._log.row(name, number)
@@ -241,9 +241,9 @@ class SyncClient:
                     log.spoil(row)
 
     def _repack(self) -> bool:
-        """Make entries anew from the first whose bytes were dropped; whether there was one.
+        """Rebuild unsent entries from the first without bytes on; whether there was any.
 
-        The remote has none of them: `_note_sent` has looked.
+        None of them is in the remote: `_note_sent` has checked.
         """
         rows = self._log.find("ready")
         first_stale = next((at for at, row in enumerate(rows) if row["body"] is None), None)
@@ -265,7 +265,7 @@ class SyncClient:
         return True
 
     def _read_unsent(self, row: Mapping[str, Any]) -> tuple[str, Content]:
-        """What an entry that is still to be sent says beside patches, and under which key."""
+        """The epoch of an unsent entry, and its content without patches."""
         if row["body"] is None:
             return self._project.membership.epoch, Content()
         device, number = str(row["device"]), int(row["number"])
@@ -283,7 +283,7 @@ class SyncClient:
         return log_entry.header.epoch, without_patches
 
     def _pack(self) -> None:
-        """Make entries of what was noticed; their bytes are kept until they are sent."""
+        """Make entries of captured changes; their bytes are stored until they are sent."""
         if not self._log.last_of(self._project.own).number:
             self._make_entry(Content(member=self._project.membership.public))
         for block in _split_blocks(self.replica.pending()):
@@ -329,27 +329,27 @@ class SyncClient:
             project.save(rows)
 
     def _announce_removal(self, removed: Mapping[str, int]) -> None:
-        """Tell the others which devices are none any more, and the new key."""
+        """Announce removed devices and a new key to the others."""
         rotation = self._project.rotate(removed)
-        # Under the key that each device has, whichever others it lacks.
+        # Under the first key: the only one that every device is sure to have.
         first = self._project.membership.first_epoch
         self._make_entry(Content(removed=removed, rotation=rotation), epoch=first)
 
     def _drop_forgotten(self, tell: Progress) -> int:
-        """Take what was forgotten out of the entries that carried it."""
+        """Empty the entries that carry forgotten content."""
         forgotten = self.replica.store.to_drop(self._project.own)
         sent = self._empty_entries(forgotten, tell)
         restated = self.replica.store.to_drop(AGAIN + self._project.own)
         sent += self._empty_entries(restated, tell, also=("gone",))
         with self.replica.store.change() as work:
-            # Those that had lost it before, and those that this has just named.
+            # Including entries that had been emptied before.
             work.note_dropped([*forgotten, *restated])
         for row in self._log.find("void"):
             self._drop_content(row)
         return sent
 
     def _compact(self, tell: Progress) -> int:
-        """Say everything that counts again, let the rest go, and tell where new devices begin."""
+        """Repeat all current patches in few entries, empty the old ones, set a checkpoint."""
         devices = self._project.devices
         heads = {name: (head.number, head.id) for name, head in self._log.heads().items()}
         sent = self._empty_entries(self._compactable(), tell)
@@ -364,18 +364,18 @@ class SyncClient:
         return sent
 
     def _compactable(self) -> list[tuple[str, int]]:
-        """The entries that have patches in the remote."""
+        """The entries in the remote that have patches."""
         rows = [*self._log.find("sent"), *self._log.find("received")]
         return [(str(row["device"]), int(row["number"])) for row in rows if row["size"]]
 
     def _empty_entries(
         self, entries: Sequence[tuple[str, int]], tell: Progress, also: Sequence[State] = ()
     ) -> int:
-        """Name entries that are to go, and say again what of them still counts.
+        """Empty entries, and repeat those of their patches that still count.
 
-        An entry is emptied only when all that counts of it was said again by the device that
-        empties it, whoever else says it, too: so nothing gets lost where several do so at once.
-        What names them has no patches itself, and stays: who was away for long reads it.
+        A device empties an entry only after repeating all of its current patches itself, so that
+        nothing is lost if several devices do so at once. The entry that names them has no patches
+        and stays, for devices that were offline for long.
         """
         sent = 0
         rows_by_entry = [self._log.row(device, number) for device, number in entries]
@@ -431,7 +431,7 @@ class SyncClient:
         for done, row in enumerate(rows):
             current = self._log.row(str(row["device"]), int(row["number"]))
             if current is None or current["body"] is None:
-                # What it carries was forgotten a moment ago.
+                # Its content was forgotten a moment ago.
                 with self._changing_locally():
                     self._repack()
                 return done + self._push(tell)
@@ -444,12 +444,12 @@ class SyncClient:
         return len(rows)
 
     def _refuse_rollback(self, heads: Mapping[str, int]) -> None:
-        """Refuse a remote that has less than was read from it, or sent to it, before."""
+        """Refuse a remote that has lost entries which were read or sent before."""
         own_device = self._project.own
         sent = self._note_sent(heads.get(own_device, 0))
         known_heads = {device: head.number for device, head in self._log.heads().items()}
         for device, last in (known_heads | {own_device: sent}).items():
-            # What a removed device wrote behind its end may go.
+            # Entries of a removed device beyond its limit may disappear.
             limit = (
                 self._project.devices.removed.get(device, last) if device != own_device else last
             )
@@ -459,18 +459,19 @@ class SyncClient:
                 raise RemoteTampered(self._remote.name, device, number, reason)
 
     def _note_sent(self, head: int) -> int:
-        """Note what a push that was interrupted has sent; the number of the last that was.
+        """Mark entries that an interrupted push has sent; the number of the last one.
 
-        `Diverged` where the remote has an entry under this device's name that it has not written.
+        `Diverged` if the remote has an entry of this device that this device has not written.
         """
-        own = self._project.own
-        rows = self._log.rows_of(own)
+        own_device = self._project.own
+        rows = self._log.rows_of(own_device)
         sent = max((n for n, row in rows.items() if row["state"] != "ready"), default=0)
         for number in range(sent + 1, head + 1):
             row = rows.get(number)
             if row is None or not any(
-                entry_of(payload, self._remote.name, own, number).id == str(row["snapshot_id"])
-                for payload in self._remote.read(self._project.name, own, number, 1)
+                entry_of(payload, self._remote.name, own_device, number).id
+                == str(row["snapshot_id"])
+                for payload in self._remote.read(self._project.name, own_device, number, 1)
             ):
                 reason = (
                     f"entry {number} of this device is not one that it wrote: this home was "
@@ -487,7 +488,7 @@ def _time_of(at: int) -> datetime | None:
 
 
 def _split_blocks(patches: Sequence[Patch]) -> Iterator[list[Patch]]:
-    """Patches in blocks of a bounded size, one of which may hold a single larger one."""
+    """Patches in blocks of a bounded size, one of which may contain a single larger one."""
     block: list[Patch] = []
     size = 0
     for patch in patches:

@@ -1,11 +1,10 @@
-"""What two devices said of one thing while neither had read the other.
+"""Values that two devices set for one thing before either had read the other's.
 
 An entry names the entries that its device had read. A value in one of them, and a value of this
-device in an entry behind those, were therefore said without knowledge of each other. Sync lets the
-later one be current; the user should know.
+device in a later entry, were therefore set independently. Sync makes the later one current; the
+user should know.
 
-Only ids are stored: words are read where the memories are, so that a forgotten one is in no
-conflict.
+Only ids are stored: texts are read from the memories, so that a forgotten memory is in no conflict.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from anaphora.values.memories import MemoryRecord
 from anaphora.values.sync import SyncConflict, SyncSide
 
 MOST: Final = 100
-"""Conflicts that a device keeps, the last ones."""
+"""The number of conflicts that a device stores, the latest ones."""
 CONFLICT_AGE: Final = timedelta(days=30)
 _SHOWN: Final = 120
-"""Characters of a memory in a sentence."""
+"""The longest quotation of a memory in a sentence, in characters."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Key = tuple[str, str]
-"""What two values are of: ("path", a path), or ("version", the id that both replace)."""
+"""What two values have in common: ("path", a path), or ("version", the id that both replace)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as a device said it: the memory's id, its words, and when which device said it."""
+    """A value that a device set: the memory's id, its text, and the stamp of the change."""
 
     id: str
     text: str
@@ -50,7 +49,7 @@ class Clash:
     later: Value
 
     def line(self) -> list[Any]:
-        """Itself as JSON, without words."""
+        """Itself as JSON, without texts."""
         sides = (self.earlier, self.later)
         return [[side.id, side.stamp.device, side.stamp.time] for side in sides]
 
@@ -118,7 +117,7 @@ def conflict_of(
     names: Mapping[str, str],
     since: datetime,
 ) -> SyncConflict | None:
-    """A stored conflict in words; None where it is older, settled, or a side was forgotten."""
+    """A stored conflict with texts; None if it is older, settled, or a side was forgotten."""
     sides: list[SyncSide] = []
     paths: list[str] = []
     for memory, device, time in line:
@@ -128,13 +127,13 @@ def conflict_of(
             return None
         current = record.superseded_by is None and record.valid_to is None
         if current and record.last_reinforced > at:
-            # Said again since: the user has seen it and agrees.
+            # Reinforced since: the user has seen it and agrees.
             return None
         name = names.get(device, device)
-        # When it was said: a device that was offline notices it for sync long after.
+        # Not the time of the stamp: a device that was offline captures a change long after it.
         sides.append(SyncSide(memory, record.text, name, record.created_at, current))
         paths.append(record.path or "")
-    # The order of stamps is that of exchanges: they were not said in it.
+    # Stamps follow the order of exchanges, not that of the changes themselves.
     earlier, later = sorted(sides, key=lambda side: side.at)
     # Of two versions without a path one that is replaced was settled; a path has one value.
     if not (earlier.current or later.current if paths[0] else earlier.current and later.current):

@@ -1,23 +1,23 @@
 """An entry of a device's log: patches, compressed, padded and encrypted, in a chain.
 
 A device's entries are numbered from 1, and each names the one before it (`parent`). An entry's id
-is the SHA-256 of its header and its parent and ciphertext: who knows one id knows everything before
+is the SHA-256 of its header and its parent and ciphertext: one id therefore fixes everything before
 it. The header is bound to the ciphertext. What a remote sees of an entry is its header, its size
 class and when it came:
 
     {"v": 1, "project": …, "device": …, "number": …, "epoch": …, "parent": …, "hashes": [...],
      "sealed": base64 of nonce (12), ciphertext, tag (16), "signature": base64 of 64 bytes}
 
-Where all that an entry said was forgotten, or said again in a later one, a remote keeps its header
-without digests, its signature, and its id (`"dropped": id` instead of `sealed`). An entry of some
-device says so (`dropped` inside): what a remote drops by itself is found out.
+If the whole content of an entry was forgotten, or repeated in a later one, a remote stores its
+header without digests, its signature, and its id (`"dropped": id` instead of `sealed`). An entry of
+some device says so (`dropped` inside): an entry that a remote empties by itself is detected.
 
 `hashes` are HMACs of the paths and conversations that it is about, to look entries up by; `epoch`
 names the key; the device's signature is that of the id. Inside is JSON: the patches, and up to
-which entry of each other device this one had read (`seen`): so that a remote which keeps entries
-back is found out. A device's first entry announces it (`member`) and says nothing else; others tell
-of devices that were `removed`, of a new key (`rotation`), of `keys` that some devices may lack, and
-where a new device can begin (`checkpoint`).
+which entry of each other device this one had read (`seen`), so that a remote which withholds
+entries is detected. A device's first entry announces it (`member`) and says nothing else; others
+tell of devices that were `removed`, of a new key (`rotation`), of `keys` that some devices may
+lack, and where a new device can begin (`checkpoint`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNREADABLE: Final = (
     RecursionError,
     MemoryError,
 )
-"""What reading raises of bytes that no device wrote."""
+"""The exceptions of parsing bytes that no device wrote."""
 
 Seen = Mapping[str, Sequence[Any]]
 """By device, the number and the id of the last entry of it that was read."""
@@ -82,7 +82,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry as it is sent: its header, and what only devices can read."""
+    """An entry as it is sent: its header, and the content that only devices can read."""
 
     header: Header
     sealed: bytes
@@ -108,11 +108,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a new device begins: what came before it was said again since, by the device it is of.
+    """Where a new device begins: its author has repeated all that came before it.
 
-    `covers` are the entries before it, as in `Seen`; `members` all devices that were known;
-    `removed` those that are none any more, and the last entry of each that counts; `admission` what
-    that follows from.
+    `covers` are the entries before it, as in `Seen`; `members` all known devices; `removed` the
+    removed ones, with the last entry of each that counts; `admission` the facts behind that.
     """
 
     covers: Seen
@@ -132,7 +131,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is in an entry. `dropped` names entries whose content is gone: device, number, id.
+    """The content of an entry. `dropped` names emptied entries: device, number, id.
 
     `at` is when it was made, in microseconds since 1970; `begin` the device and number of the entry
     with the newest checkpoint that its device knows, and when that was made.
@@ -150,7 +149,7 @@ class Content:
     keys: Mapping[str, str] = field(default_factory=dict)
 
     def first_line(self) -> dict[str, Any]:
-        """What it says beside patches, as JSON."""
+        """All of it but patches, as JSON."""
         members: dict[str, Any] = {
             "seen": {name: list(head) for name, head in self.seen.items()},
             "dropped": [list(reference) for reference in self.dropped],
@@ -254,7 +253,7 @@ def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str],
 
 
 def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
-    """What is in an entry. `RemoteTampered` for one that no device with the key wrote."""
+    """The content of an entry. `RemoteTampered` if no device with the key wrote it."""
     header = entry.header
     try:
         bound = canonical(header.line()).encode()
@@ -274,7 +273,7 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
 
 
 def _read_object(line: bytes) -> dict[str, Any]:
-    """The object of a line. ValueError for what no device writes, such as a number without end."""
+    """The object of a line. ValueError for JSON that no device writes."""
     read_json(line)
     return from_line(line)
 
@@ -282,7 +281,7 @@ def _read_object(line: bytes) -> dict[str, Any]:
 def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: int) -> Entry:
     """The entry in these bytes, or this JSON.
 
-    `RemoteTampered` where it is none of that device and number.
+    `RemoteTampered` if it is not the entry of that device and number.
     """
     try:
         line = read_json(data) if isinstance(data, bytes) else data
@@ -301,7 +300,7 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
 
 
 def without_content(entry: Entry) -> Entry:
-    """The entry as a remote keeps it once what it said is gone. It shows no digests either."""
+    """The entry as a remote stores it once it was emptied: without digests, too."""
     header = replace(entry.header, hashes=())
     return replace(entry, header=header, sealed=b"", dropped=entry.id)
 

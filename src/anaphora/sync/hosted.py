@@ -1,4 +1,4 @@
-"""The logs that a server keeps for others' devices. It can check their order, and read no word."""
+"""The logs that a server stores for devices. It can check their order, but not read them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HostedLogs:
         self._rows = TableRows(services.truth, services.namespace, services.sealing.rows)
 
     def heads(self, project: str) -> dict[str, Head]:
-        """The last entry of each device of a project; none for one that is not there."""
+        """The last entry of each device of a project; empty for an unknown project."""
         _check_name("project_id", project)
         heads: dict[str, Head] = {}
         for row in self._rows.find(_HOSTED, {"project": project}, only=_HEADS):
@@ -67,8 +67,8 @@ class HostedLogs:
     def write(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
         """Keep entries, all or none; how many are new.
 
-        Raises InvalidInput for what is none, Diverged where one does not follow the last one of its
-        device, or is another one than the one that is here.
+        Raises InvalidInput for anything that is not an entry, Diverged for an entry that does not
+        follow the last one of its device, or differs from the stored one of its number.
         """
         _check_name("project_id", project)
         parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
@@ -101,9 +101,9 @@ class HostedLogs:
         return new
 
     def drop(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
-        """Keep entries without their content from now on, all or none; how many had any.
+        """Empty entries, all or none; how many had content.
 
-        Raises InvalidInput for what is none, Diverged where another one is here.
+        Raises InvalidInput for anything that is not an entry, Diverged if the stored one differs.
         """
         _check_name("project_id", project)
         parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
@@ -129,7 +129,7 @@ class HostedLogs:
         return count
 
     def latest(self, project: str, query_hash: str | None) -> dict[str, Any] | None:
-        """The newest entry of a project that has this digest, or of all; None where none has."""
+        """The newest entry of a project that has this digest, or of all; None if there is none."""
         _check_name("project_id", project)
         if query_hash is None:
             rows = self._rows.find(_HOSTED, {"project": project}, newest=True, limit=1)

@@ -21,7 +21,7 @@ from anaphora.sync.items import item_name, kind_and_key
 _SEPARATOR: Final = " "
 _STATE: Final = "state"
 RowOf = Callable[[str], str | None]
-"""The id of the row that a memory of this id is a part of, None where there is none."""
+"""The id of the row that contains the memory of this id, None if there is no such row."""
 
 
 class _Links(NamespaceReader):
@@ -41,7 +41,7 @@ class LinkSync:
     _row_of: RowOf
 
     def capture(self, since: int) -> Iterator[Patch]:
-        """What changed in links after the number `since`."""
+        """The changes of links after the number `since`."""
         services = self._device.services
         links = _Links(services.truth, services.namespace, services.sealing.rows)
         for link in links.changed_since(since):
@@ -93,7 +93,7 @@ class LinkSync:
         return [item_id for item_id in names if changed & set(_split_ends(item_id))]
 
     def _find_rows(self, item_id: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
-        """The rows that a link is between; `rows` are those that were looked up already."""
+        """The rows that a link connects; `rows` caches the ids that were looked up before."""
         for end in _split_ends(item_id):
             if end not in rows:
                 rows[end] = self._row_of(end)

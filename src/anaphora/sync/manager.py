@@ -138,7 +138,7 @@ class Sync:
         except AnaphoraError:
             raise
         except Exception as error:
-            # Whoever looks why background sync has ended finds nothing else.
+            # Background sync ends here, and this state is all that tells why.
             reason = f"an unexpected error ({type(error).__name__}); `doctor` tells more"
             self._put_state(_STOPPED, reason)
             raise
@@ -199,7 +199,7 @@ class Sync:
         return self._read_conflicts(None)
 
     def _read_conflicts(self, last: int | None) -> tuple[SyncConflict, ...]:
-        """The last so many, or all."""
+        """The last `last` conflicts, or all."""
         lines = self._store.get(CONFLICTS, [])
         with self._client() as client:
             names = {device.device: device.name or device.device for device in client.devices()}
@@ -342,7 +342,7 @@ class Sync:
         return open_remote(*self._store.get(_REMOTE))
 
     def _invitation(self) -> dict[str, Any]:
-        """What a device needs to join."""
+        """The invitation of a device: the keys of the project, and which devices count."""
         project = Project(self._store, self._load_membership(), self._random)
         admission = project.devices.admission
         return {
@@ -357,17 +357,17 @@ class Sync:
         return self._services.container.home.random
 
     def _wait(self, seconds: float) -> None:
-        """Let time pass, unless the memory is closed."""
+        """Wait for some seconds."""
         Event().wait(seconds)
 
     def _lock(self) -> AbstractContextManager[None]:
-        """What one process at a time holds while it syncs this namespace."""
+        """The lock of syncing this namespace, of one process at a time."""
         return self._hold_lock("sync")
 
     def _local_lock(self) -> AbstractContextManager[None]:
-        """What a process holds while it changes what sync keeps here; never while it waits for a
+        """The lock of the local sync state.
 
-        remote, so that forgetting waits for no exchange.
+        It is never held while waiting for a remote, so that forgetting waits for no exchange.
         """
         return self._hold_lock("sync here")
 

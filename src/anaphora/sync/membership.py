@@ -1,9 +1,9 @@
-"""Who the devices of a project are: their public keys, and the keys that they share.
+"""The devices of a project: their public keys, and the keys that they share.
 
 The entries of a project are sealed under a key that all its devices have; keys are numbered by
 **epochs**. Each device signs its entries (Ed25519, RFC 8032) and announces its public keys in its
 first one. When a device is removed, another makes the key of a new epoch and sends it to each of
-the others alone, sealed by a key agreed on with X25519 (RFC 7748): what the removed one knows opens
+the others alone, sealed by a key agreed on with X25519 (RFC 7748): the keys of the removed one open
 nothing that is written from then on, and it cannot write in another one's name.
 """
 
@@ -20,7 +20,7 @@ from anaphora.errors import MissingExtra, Tampered
 from anaphora.store.crypto.cipher import KEY_BYTES, Cipher, Random, binding, derive
 
 MEMBER: Final = "member"
-"""The name under which a device keeps its own membership."""
+"""The name under which a device stores its own membership."""
 _PUBLIC_BYTES: Final = 32
 
 
@@ -115,7 +115,7 @@ class Membership:
 
     @property
     def identities(self) -> bytes:
-        """The key of digests that must be the same for ever: it is not what keeps words secret."""
+        """The key of digests that must never change; it encrypts nothing."""
         return self.key_for("sync_identities", self.first_epoch)
 
     def sign(self, text: str) -> bytes:
@@ -136,7 +136,7 @@ class Membership:
         return Rotation(epoch, keys), self.with_key(epoch, key)
 
     def unwrap(self, rotation: Rotation, random: Random) -> Membership | None:
-        """The same with the key of a rotation; None where it has none for this device."""
+        """The same with the key of a rotation; None if it has none for this device."""
         wrapped = rotation.keys.get(self.device)
         if wrapped is None:
             return None

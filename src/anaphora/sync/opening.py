@@ -1,7 +1,6 @@
 """Opens one entry that a server gave, such as the payload of `GET /v2/agent-state`.
 
-Nothing is taken in and no remote is asked: the keys of the project that this device has are all
-that is needed.
+Nothing is applied and no remote is asked: the project keys of this device are enough.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> SyncEntry:
-    """What is in an entry, given as its JSON or the whole answer that holds it as `payload`.
+    """The content of an entry, given as its JSON or as the whole answer with it as `payload`.
 
     Raises InvalidInput for what is no entry, WrongKey for one of another project or of a key that
     this device does not have, RemoteTampered for one that was altered or cut.
@@ -71,7 +70,7 @@ def _parse_payload(payload: Mapping[str, Any] | str | bytes) -> Entry:
 
 
 def _is_signed(project: Project, entry: Entry, content: Content) -> bool:
-    """Whether a device that is known has signed it. RemoteTampered where it has not."""
+    """Whether its author is known and has signed it. RemoteTampered for a wrong signature."""
     header = entry.header
     if header.device == project.own:
         member: Member | None = project.membership.public

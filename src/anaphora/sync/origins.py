@@ -1,7 +1,6 @@
-"""What facts were taken from, here and on other devices: where that goes, so does the fact.
+"""The origins of facts, here and on other devices: a fact moves and goes with its origin.
 
-On one device a fact is bound to the places of turns, and to their texts; on all of them to what the
-turns are called.
+On one device a fact is bound to the positions and texts of turns; across devices to their ids.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ if TYPE_CHECKING:
 
 _TABLE: Final = "fact_turn"
 Turns = Callable[[str], Sequence[MergedTurn]]
-"""The turns of a conversation as they stand here."""
+"""The turns of a conversation on this device."""
 Origin = list[Any]
-"""A conversation and the name of a turn, or a memory ("memory:" and its id) and None; as JSON."""
+"""A conversation and the id of a turn, or a memory ("memory:" and its id) and None; as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """What the facts of one namespace were taken from."""
+    """The origins of the facts of one namespace."""
 
     _rows: TableRows
     _turns: Turns
 
     def list_for(self, record_id: str) -> list[Origin]:
-        """What a fact was taken from, as all devices call it."""
+        """The origins of a fact, by ids that are the same on all devices."""
         origins: list[Origin] = []
         for row in self._rows.find(_TABLE, {"record_id": record_id}):
             source, at = str(row["conversation_id"]), int(row["position"])
@@ -45,7 +44,7 @@ class Origins:
         return sorted(origins, key=str)
 
     def write(self, work: RecordTransaction, record_id: str, origins: Sequence[Origin]) -> None:
-        """Bind a fact to these, and to nothing else that is here."""
+        """Bind a fact to these origins, and to no others."""
         targets = {}
         for source, turn in origins:
             binding = self._locate(work, source, turn)
@@ -58,7 +57,7 @@ class Origins:
         }
         if bound == targets:
             return
-        # What is bound refers to the row of the fact.
+        # Bindings refer to the row of the fact, which must exist first.
         work.flush()
         for source, at in bound.keys() - targets.keys():
             deep.drop(_TABLE, {"record_id": record_id, "conversation_id": source, "position": at})
@@ -68,9 +67,9 @@ class Origins:
                 deep.put(_TABLE, [key | {"turn_hash": digest}])
 
     def follow(self, conversation_id: str, moves: Mapping[int, tuple[int, str]]) -> None:
-        """Bind facts to where their turns stand now: from old places to new ones, with the text.
+        """Move the bindings of facts from old positions of turns to new ones, with the text.
 
-        What is there already stays: it can be asked again.
+        Bindings that are right already stay, so that it can be repeated.
         """
         with self._rows.change() as work:
             moving = []
@@ -87,7 +86,7 @@ class Origins:
     def _locate(
         self, work: RecordTransaction, source: str, turn: str | None
     ) -> tuple[int, str] | None:
-        """Where a source stands here, and the digest of what it says; None where it is not here."""
+        """The position of a source and the digest of its text; None if it is not on this device."""
         if turn is None:
             record = work.find(source.removeprefix(MEMORY))
             return None if record is None else (OF_MEMORY, hash_text(record.text))

@@ -2,11 +2,10 @@
 
     7K4Q-M2XD-9F3T
 
-The first group names a meeting place at the remote, the others are a password for SPAKE2 (RFC 9382,
-by the library `spake2`): each side proves that it knows the code without showing it, and whoever
-guesses has one try, which ends the pairing. What the remote keeps of it are two messages that say
-nothing about the code, and the project's key, sealed under the key that was agreed on; all three
-lose their content at the end.
+The first group names a meeting point at the remote, the others are a password for SPAKE2 (RFC 9382,
+by the library `spake2`): each side proves that it knows the code without showing it, and a
+guess has one try, which ends the pairing. The remote stores two messages that reveal nothing about
+the code, and the project's key, sealed under the agreed key; all three are emptied at the end.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _NO_EPOCH: Final = "0"
 
 
 def new_code(random: Random) -> str:
-    """A code: 20 bits that name the place, 40 that nobody can guess in one try."""
+    """A code: 20 bits name the meeting point, 40 are too many to guess in one try."""
     letters = [_LETTERS[byte % len(_LETTERS)] for byte in random(_GROUP * _GROUPS)]
     groups = ["".join(letters[at : at + _GROUP]) for at in range(0, len(letters), _GROUP)]
     return "-".join(groups)
 
 
 def read_code(text: str) -> str:
-    """The code that somebody typed, in whatever case, with or without hyphens. InvalidInput."""
+    """A typed code in its normal form; case and hyphens do not matter. InvalidInput."""
     letters = "".join(text.upper().translate(_ALIKE).replace("-", " ").split())
     if len(letters) != _GROUP * _GROUPS or set(letters) - set(_LETTERS):
         raise InvalidInput("code", "…", "expected the code that `sync pair` shows: 12 characters")
@@ -53,9 +52,9 @@ def read_code(text: str) -> str:
 
 
 class Meeting:
-    """One side of a pairing, at the place of a remote that the code names.
+    """One side of a pairing, at the meeting point of a remote that the code names.
 
-    `wait` lets so many seconds pass.
+    `wait` waits for so many seconds.
     """
 
     def __init__(
@@ -69,24 +68,24 @@ class Meeting:
         self._said = ""
 
     def is_free(self) -> bool:
-        """Whether nobody has used this place."""
+        """Whether this meeting point is unused."""
         return not self._remote.heads(self._project)
 
     def offer(self) -> Any:
-        """Begin as the device that is in the project; what `hand_over` needs."""
+        """Begin as a device of the project; the result is passed to `hand_over`."""
         agreement = self._start_agreement("SPAKE2_A")
         self._send(_PRESENT, 1, {"begin": agreement.start().hex()})
         return agreement
 
     def hand_over(self, agreement: Any, invitation: Mapping[str, Any], patience: float) -> None:
-        """Give the project to whoever types the code. PairingFailed: not in time, or a wrong one.
+        """Give the project to the device with the code. PairingFailed: too late, or a wrong code.
 
-        The place is cleared in any case: a code serves once.
+        The meeting point is cleared in any case: a code serves once.
         """
         try:
             heard = self._await_message(_JOINING, 1, patience)
             key = self._derive_key(agreement, heard)
-            # Texts beyond ASCII it would not compare.
+            # `compare_digest` refuses texts beyond ASCII.
             proof = heard.get("proof", "").encode(errors="replace")
             if not hmac.compare_digest(proof, _prove(key).encode()):
                 self._send(_PRESENT, 2, {})
@@ -99,7 +98,7 @@ class Meeting:
             self._clear()
 
     def join(self, patience: float) -> dict[str, Any]:
-        """The project, as the device that joins. PairingFailed: nobody offers it, a wrong code."""
+        """The invitation, for the joining device. PairingFailed: no offer, or a wrong code."""
         if self.is_free():
             raise self._pairing_error("nobody offers this code here; is it the same remote?")
         agreement = self._start_agreement("SPAKE2_B")
@@ -170,7 +169,7 @@ class Meeting:
         return None
 
     def _clear(self) -> None:
-        """Take what was said away, as far as the remote can be reached."""
+        """Empty all messages, if the remote can be reached."""
         with suppress(SyncError):
             for side, head in self._remote.heads(self._project).items():
                 for number in range(1, head + 1):

@@ -1,4 +1,4 @@
-"""What a device knows of its project: its own keys, the other devices, and who was removed."""
+"""What a device knows of its project: its own keys, the other devices, and the removed ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Devices:
     """The devices of a project, and which of their entries count.
 
     `written` are the epochs under which this device has written, `told` those whose keys it has
-    told again.
+    announced again.
     """
 
     members: Mapping[str, Member] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Devices:
 
     @property
     def removed(self) -> Mapping[str, int]:
-        """Those that are none any more, and the last entry of each that counts."""
+        """The removed devices, and the last entry of each that counts."""
         return self.admission.limits
 
     def line(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Devices:
 def parse_admission(
     line: Mapping[str, Any], members: Iterable[str], epochs: Iterable[str]
 ) -> Admission:
-    """What is known of who counts; from an older version that is who was removed, and no more."""
+    """Which devices count; an older version wrote only the removed ones."""
     if line.get("admission"):
         return admission_of(line["admission"])
     removed, recipients = line["removed"], line["recipients"]
@@ -101,7 +101,7 @@ class Project:
         self._find_founder()
 
     def save(self, work: SyncTransaction) -> None:
-        """Keep it with what else a transaction does."""
+        """Save it within a transaction."""
         work.put(_DEVICES, self.devices.line())
         work.put(MEMBER, self.membership.line())
 
@@ -116,14 +116,14 @@ class Project:
         return self.membership.device
 
     def cipher(self, epoch: str) -> Cipher | None:
-        """The cipher for entries of an epoch; None where its key is not known."""
+        """The cipher for entries of an epoch; None if its key is not known."""
         if epoch not in self.membership.keys:
             return None
         return Cipher(self.membership.key_for("sync_entries", epoch), self._random)
 
     @property
     def epoch(self) -> str:
-        """The epoch under whose key it writes: one that all present devices have, and no other."""
+        """The epoch to write under: its key is known to all present devices, and to no other."""
         return max(self._find_usable_epochs() or [self.membership.first_epoch])
 
     @property
@@ -141,7 +141,7 @@ class Project:
         ]
 
     def rotate(self, removed: Collection[str] = ()) -> Rotation:
-        """Go on under a new key, without these; what tells it to the others."""
+        """Make a new key, without these devices; the message that gives it to the others."""
         recipients = [member for member in self.others() if member.device not in removed]
         rotation, self.membership = self.membership.rotate(recipients, self._random)
         return rotation
@@ -157,13 +157,13 @@ class Project:
         }
 
     def admit(self, member: Member) -> None:
-        """Know a device; what it announced first counts."""
+        """Add a device; its first announcement counts."""
         members = {member.device: member, **self.devices.members}
         self.devices = replace(self.devices, members=members)
         self._find_founder()
 
     def begin_with(self, checkpoint: Checkpoint, begin: Begin) -> None:
-        """Know what the devices knew that made a checkpoint."""
+        """Take over the knowledge of the device that made a checkpoint."""
         members = {member.device: member for member in checkpoint.members}
         members |= self.devices.members
         admission = self.devices.admission
@@ -179,7 +179,7 @@ class Project:
         self._find_founder()
 
     def note(self, entry: Header, content: Content) -> None:
-        """Note what an entry states of devices and keys, whether or not it counts."""
+        """Record the statements of an entry about devices and keys, whether or not it counts."""
         author, number = entry.device, entry.number
         if content.member is not None and content.member.device == author:
             self.admit(content.member)
@@ -203,7 +203,7 @@ class Project:
         self._learn_keys(rotation, content.keys)
 
     def note_begin(self, entry: Header, content: Content) -> None:
-        """Note where a new device can begin, as an entry says that counts."""
+        """Record where a new device can begin, from an entry that counts."""
         begin = content.begin
         if content.checkpoint is not None:
             begin = (entry.device, entry.number, content.at)
@@ -216,14 +216,14 @@ class Project:
         self.devices = replace(self.devices, begin=None)
 
     def note_written(self, epoch: str, keys: Iterable[str]) -> None:
-        """Note under which key this device has written, and which it has told."""
+        """Record under which key this device has written, and which keys it has announced."""
         devices = self.devices
         self.devices = replace(
             devices, written=devices.written | {epoch}, told=devices.told | set(keys)
         )
 
     def refuse_removed(self, remote: str) -> None:
-        """Raise DeviceRemoved where this device is none any more."""
+        """Raise DeviceRemoved if this device was removed."""
         admission = self.devices.admission
         if self.own not in admission.limits:
             return
@@ -243,12 +243,12 @@ class Project:
         raise DeviceRemoved(remote, reason)
 
     def _find_usable_epochs(self) -> list[str]:
-        # Before it has announced itself a device has the keys that it was told.
+        # Before it has announced itself, a device has the keys of its invitation.
         return self.devices.admission.usable_epochs(self.membership.keys, self.devices.members)
 
     def _learn_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
         if rotation is not None:
-            # Its name is its maker's: it goes over what another device told of that epoch.
+            # The name of an epoch names its maker: its key replaces an announced one.
             self.membership = self.membership.unwrap(rotation, self._random) or self.membership
         for epoch, key in keys.items():
             if epoch not in self.membership.keys and epoch > self.membership.first_epoch:
@@ -257,7 +257,7 @@ class Project:
     def _find_founder(self) -> None:
         members = self.devices.members.items()
         admission = self.devices.admission
-        # A device that joins is told, before it has read who the others are.
+        # A joining device has the founder from its invitation until it has read the members.
         founders = (name for name, member in members if is_founder(member, self.name))
         admission = replace(admission, founder=next(founders, admission.founder))
         self.devices = replace(self.devices, admission=admission)

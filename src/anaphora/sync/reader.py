@@ -1,7 +1,7 @@
-"""Entries of other devices: read from the remote, verified, taken in.
+"""Entries of other devices: read from the remote, verified, applied.
 
-Nothing of an entry is taken in before it is verified: its place in its device's chain, its seal,
-its device's signature, and that the remote keeps back nothing that some device has seen.
+An entry is verified before any of it is used: its position in its device's chain, its seal, its
+device's signature, and that the remote withholds nothing that some device has seen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EntryReader:
         self._promised: list[tuple[str, Named]] = []
         self._heads: Mapping[str, int] = {}
         self.fresh: list[ReadEntry] = []
-        """What the last `read` took in and can contradict this device."""
+        """The entries of the last `read` that can contradict this device."""
 
     def read(self, heads: Mapping[str, int], tell: Progress) -> int:
         """Take in what is new up to these entries; how many there were."""
@@ -52,7 +52,7 @@ class EntryReader:
         )
         self._promised, self._heads, self.fresh = [], peer_heads, []
         done, state = 0, (-1, frozenset[str]())
-        # An entry may need a key that another device's tells.
+        # An entry may need a key that an entry of another device gives.
         while (done, frozenset(self._project.membership.keys)) != state:
             state = (done, frozenset(self._project.membership.keys))
             self._troubles = {}
@@ -69,18 +69,17 @@ class EntryReader:
                             for peer, (last, snapshot) in content.seen.items()
                         ]
                 except RemoteTampered as error:
-                    # It keeps no other device's entries from being read: one may say that this
-                    # device was removed.
+                    # The other devices are read all the same: one may have removed this one.
                     self._troubles[device] = error
         self.reconcile()
         return done
 
     def reconcile(self) -> None:
-        """Take back what no longer counts, and take in what counts again."""
+        """Revert entries that no longer count, and apply those that count again."""
         reconcile(self._remote, self._project, self._log, self._replica, self._fetch)
 
     def refuse_withheld(self) -> None:
-        """Refuse what must not be of what was read last, unless its device no longer counts."""
+        """Raise the errors of the last `read`, unless the device no longer counts."""
         for device, error in self._troubles.items():
             if self._project.devices.admission.admits(device, error.number):
                 raise error
@@ -99,9 +98,9 @@ class EntryReader:
                 raise RemoteTampered(self._remote.name, device, number, reason)
 
     def verify(self, heads: Mapping[str, int], tell: Progress) -> tuple[int, int]:
-        """Read all that was read or sent before once more; how many, and how many without content.
+        """Read all known entries again; how many there are, and how many without content.
 
-        Raises RemoteTampered for the first that is not what it was.
+        Raises RemoteTampered for the first that has changed.
         """
         rows_by_device = {
             device: {
@@ -157,7 +156,7 @@ class EntryReader:
             self._project.save(self._replica.store.within(log.work.write))
 
     def _read_newest(self, device: str, number: int) -> Content | None:
-        """What an entry says that only a present device can have written; None for others."""
+        """The content of an entry under the newest key, so of a present device; None for others."""
         epoch = self._project.epoch
         cipher = self._project.cipher(epoch)
         for log_entry in self._fetch(device, [number]):
@@ -171,7 +170,7 @@ class EntryReader:
     def _read_new(self, device: str, head: int) -> Iterator[Content]:
         """Take in the new entries of a device, as far as their keys are known.
 
-        What a removed device wrote is read, too, for what it states; nothing else of it is taken.
+        Entries of removed devices are read for their statements, and for nothing else.
         """
         numbers = range(self._log.last_of(device).number + 1, head + 1)
         entries = self._fetch(device, numbers)
@@ -184,7 +183,7 @@ class EntryReader:
             yield content
 
     def _look_ahead(self, entries: Iterator[Entry]) -> None:
-        """Learn keys from what follows an entry that cannot be opened: it is read again then."""
+        """Learn keys from the entries behind one that cannot be opened: it is tried again."""
         for log_entry in entries:
             cipher = self._project.cipher(log_entry.header.epoch)
             if log_entry.dropped is None and cipher is not None and log_entry.header.number > 1:
@@ -193,7 +192,7 @@ class EntryReader:
                 self._project.note(log_entry.header, content)
 
     def _fetch(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
-        """Entries with numbers that rise, several at once where they follow one another."""
+        """Entries with rising numbers, in batches of consecutive ones."""
         at = 0
         while at < len(numbers):
             first = numbers[at]
@@ -216,7 +215,7 @@ class EntryReader:
             at += len(batch)
 
     def _open_entry(self, entry: Entry) -> Content | None:
-        """What it says; None where its key is not known yet."""
+        """The verified content; None if its key is not known yet."""
         last = self._log.last_of(entry.header.device)
         if entry.header.parent != last.id:
             self._refuse(entry, f"it does not follow entry {last.number}, which was read before")
@@ -233,7 +232,7 @@ class EntryReader:
         return content
 
     def _refuse_forged(self, entry: Entry, announced: Member | None = None) -> None:
-        """Refuse what its device has not signed."""
+        """Refuse an entry that its device has not signed."""
         device = entry.header.device
         member = announced or self._project.devices.members.get(device)
         if member is None or member.device != device:
@@ -252,7 +251,7 @@ class EntryReader:
                 state: State = "received" if entry.dropped is None else "unnamed"
                 if not admission.admits(device, number):
                     state = "refused"
-                # What was named may be there yet; what it says is said again elsewhere.
+                # It was named as emptied and still has content, which is repeated elsewhere.
                 elif self._withdraw_named(sync, [device, number, entry.id]):
                     state = "gone"
                 log.keep(entry, state, content.at, len(content.patches))
@@ -274,7 +273,7 @@ class EntryReader:
 
     @staticmethod
     def _withdraw_named(sync: SyncTransaction, named: list[str | int]) -> bool:
-        """Whether a device has said before that this entry goes."""
+        """Whether a device has named this entry as emptied; then it is named no longer."""
         to_come = sync.get(_TO_COME, [])
         if named in to_come:
             sync.put(_TO_COME, [waiting for waiting in to_come if waiting != named])
@@ -283,7 +282,7 @@ class EntryReader:
     def _note_emptied(
         self, log: LogTransaction, sync: SyncTransaction, dropped: Sequence[Named]
     ) -> None:
-        """Note which entries a device has named as without content: read already, or to come."""
+        """Record the entries that a device has named as emptied, read already or not."""
         to_come = sync.get(_TO_COME, []) if dropped else []
         for device, number, snapshot in dropped:
             row = log.row(device, number)
@@ -295,14 +294,14 @@ class EntryReader:
         if dropped:
             sync.put(_TO_COME, to_come)
 
-    # What must not be.
+    # Refusals.
 
     def _refuse(self, entry: Entry, reason: str) -> None:
         header = entry.header
         raise RemoteTampered(self._remote.name, header.device, header.number, reason)
 
     def _refuse_unknown_keys(self, heads: Mapping[str, int]) -> None:
-        """Refuse a remote that keeps back the key to an entry; in a folder it may be on its way."""
+        """Refuse a remote that withholds a key; in a folder it may be on its way."""
         name, devices = self._remote.name, self._project.devices
         for device, head in heads.items():
             number = self._log.last_of(device).number + 1
@@ -315,7 +314,7 @@ class EntryReader:
             raise RemoteError(name, f"the key of entry {number} of device {device} is not here yet")
 
     def _trusted_reads(self) -> Iterator[tuple[str, Named]]:
-        """What present devices have read of present devices."""
+        """What present devices have read of each other."""
         devices = self._project.devices
         for device, named in self._promised:
             if not {device, named[0]} & devices.removed.keys() and device in devices.members:

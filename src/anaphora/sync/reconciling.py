@@ -1,8 +1,8 @@
-"""What was taken in of devices that were removed meanwhile is taken back, and the other way round.
+"""Reverts the entries of devices that were removed since, and applies those that count again.
 
-Which entries count follows from what all of them state (`admission`). Whenever that has changed,
-the changes of those that no longer count are marked, and what they had made void is read from the
-remote once more; `Replica.apply` then brings the home in line, as with any change.
+Which entries count follows from the statements of all (`admission`). Whenever that has changed,
+the patches of entries that no longer count are marked, and those that they had replaced are read
+from the remote again; `Replica.apply` then updates the home, as with any change.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from anaphora.sync.replica import Replica
 from anaphora.sync.store import AGAIN, TO_DROP, Counts, SyncTransaction
 
 _JUDGED: Final = "judged"
-"""The last entries of removed devices that counted when this was asked last."""
+"""The limits of removed devices at the last reconciliation."""
 Way = Literal["restore", "admit", "refuse"]
 Entries = Callable[[str, Sequence[int]], Iterator[Entry]]
 """Entries of a device in the remote, by their numbers."""
 
 
 def comes_by(patch: Patch, counts: Counts) -> bool:
-    """Whether all entries by which a patch came to the device that says it again count."""
+    """Whether all entries count that brought a patch to the device which repeats it."""
     return all(counts(device, number) for device, number in patch.via)
 
 
 def say_again(
     log: LogTransaction, sync: SyncTransaction, named: Sequence[tuple[str, int, str]], own: str
 ) -> None:
-    """Say again what is in entries that a removed device has named as without content."""
+    """Queue the content of entries that a removed device has emptied, to repeat it."""
     waiting = sync.get(TO_DROP, [])
     for device, number, snapshot in named:
         row = log.row(device, number)
@@ -51,7 +51,7 @@ def say_again(
 def reconcile(
     remote: Remote, project: Project, log: EntryLog, replica: Replica, entries: Entries
 ) -> None:
-    """Bring what was taken in in line with which entries count now. RemoteError, RemoteTampered."""
+    """Revert and apply entries by whether they count now. RemoteError, RemoteTampered."""
     store, limits = replica.store, dict(project.devices.removed)
     if store.get(_JUDGED, {}) == limits:
         return
@@ -82,7 +82,7 @@ def reconcile(
 def _find_changes(
     remote: Remote, project: Project, log: EntryLog, entries: Entries, *, needed: bool
 ) -> Iterator[tuple[Way, Row, Content]]:
-    """What is to be done with which entry; `needed`: what others said before is, too."""
+    """What to do with which entry; with `needed`, also the entries to restore."""
     rows = (row for name in log.heads() for _, row in sorted(log.rows_of(name).items()))
     for row in rows:
         if row["state"] == "covered":
@@ -102,7 +102,7 @@ def _find_changes(
 def _read_again(
     row: Row, remote: Remote, project: Project, entries: Entries, *, lenient: bool
 ) -> Content:
-    """What an entry that was read or written before says, if the remote still has that."""
+    """The content of a known entry, if the remote still has it."""
     device, number = str(row["device"]), int(row["number"])
     try:
         if row["state"] == "ready" and row["body"] is not None:
@@ -116,7 +116,7 @@ def _read_again(
         if log_entry.dropped is None and cipher is not None:
             return unseal(log_entry, cipher, remote.name)
     except RemoteTampered:
-        # A removed device may have taken away what it wrote.
+        # A removed device may have deleted its entries.
         if not lenient:
             raise
     return Content()

@@ -1,8 +1,8 @@
 """Memories, notes and tool calls between the database and the changes that devices exchange.
 
-`capture` compares rows with what the known changes add up to, and makes a patch of what differs;
-`apply` does it the other way round. Both can be interrupted and asked again: nothing is noted that
-a comparison would not find once more.
+`capture` compares rows with the merged state of the known changes, and makes a patch of each
+difference; `apply` does it the other way round. Both can be interrupted and repeated: they store
+nothing that a comparison would not find again.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _FORGOTTEN: Final = "forgotten"
 _GROUP: Final = "group"
 _AT_ONCE: Final = 256
 _GROUPS: Final = 100
-"""Groups that are brought in line in one transaction."""
+"""Groups that are applied in one transaction."""
 
 _TOLD: Final = """
 SELECT told.record_id FROM (
@@ -82,13 +82,13 @@ SELECT told.record_id FROM (
 """
 
 TurnNames = Callable[[str, int], str | None]
-"""What the turn at a place of a conversation is called on all devices."""
+"""The id of the turn at a position of a conversation, the same on all devices."""
 TurnPlaces = Callable[[str, str], int | None]
-"""Where the turn of this name stands here."""
+"""The position of the turn with this id on this device."""
 
 
 def group_of(item: str, state: ItemState, secret: bytes) -> str:
-    """What an item is merged with: for a record its path, or what says the same; else nothing.
+    """The group that an item is merged in: of its path, or its identity; else its own.
 
     As a digest under `secret`: a mark that something was forgotten names its group, too.
     """
@@ -114,7 +114,7 @@ def _value(state: ItemState, name: str) -> Any:
 
 
 def _find_same_key(kind: str, state: ItemState) -> str:
-    """The identity of the record that a state says."""
+    """The identity of the record that a state describes."""
     if _value(state, _ALONE):
         return STANDS_ALONE
     path_and_payload = {name: _value(state, name) for name in ("path", "payload")}
@@ -129,7 +129,7 @@ class _Events(NamespaceReader):
     """The events of one namespace."""
 
     def list_changed_by_events(self, kind: str, since: int) -> list[str]:
-        """The records that changed by events or origins alone after a number: a verdict is one."""
+        """The records of which only events or origins changed after a number, as by a verdict."""
         return [str(row[0]) for row in self._rows(_TOLD, kind=kind, since=since)]
 
 
@@ -150,7 +150,7 @@ class RecordSync:
     # From the rows.
 
     def capture(self, since: int) -> Iterator[Patch]:
-        """What changed in records after the number `since`."""
+        """The changes of records after the number `since`."""
         services = self._device.services
         events = _Events(services.truth, services.namespace, services.sealing.rows)
         for kind in RECORD_KINDS:
@@ -163,7 +163,7 @@ class RecordSync:
         yield from self.removals(since)
 
     def removals(self, since: int) -> Iterator[Patch]:
-        """What was deleted for good after the number `since`."""
+        """The permanent deletions after the number `since`."""
         for kind in RECORD_KINDS:
             ids = [record_id for _, record_id in self._records(kind).tombstones_since(since)]
             yield from self._find_drops(kind, ids)
@@ -180,7 +180,7 @@ class RecordSync:
     def _compare(
         self, kind: str, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
     ) -> Iterator[Patch]:
-        """What a record has that the known changes do not say."""
+        """The differences between a record and the known changes."""
         lines = dict(self._write_lines(events))
         fields = self._read_fields(record, events, alone=alone)
         merged = self._find_known(kind, record.id)
@@ -214,7 +214,7 @@ class RecordSync:
             yield Patch(item_name(kind, owner), stamp, changed, new_lines if first else {}, dropped)
 
     def _find_drops(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
-        """What forgetting these rows for good says of the items that they were made of."""
+        """The drops of the items of rows that were forgotten for good."""
         for record_id in ids:
             merged = self._find_known(kind, record_id)
             if merged is None:
@@ -252,7 +252,7 @@ class RecordSync:
         )
 
     def _write_lines(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each event as JSON, under a digest of what it tells."""
+        """Each event as JSON, under a digest of its content."""
         repeats: Counter[str] = Counter()
         for event in events:
             line = from_line(to_line(_EVENT.write(event)))
@@ -281,10 +281,10 @@ class RecordSync:
             return {}
         return {_TURN: self._name_of(conversation_id, index) or index}
 
-    # What the changes add up to.
+    # The merged state of the changes.
 
     def row_of(self, record_id: str) -> str | None:
-        """The id of the row that a memory is a part of; None where nothing of it is left."""
+        """The id of the row that contains a memory; None if nothing of it is left."""
         item_id = item_name(MEMORY, record_id)
         state = self._device.store.states([item_id])[item_id]
         if not state or is_dropped(state):
@@ -297,7 +297,7 @@ class RecordSync:
         return item_name(KILLED, _digest(self._device.secret, same))
 
     def _find_known(self, kind: str, record_id: str) -> MergedRecord | None:
-        """The record that the known changes make of this id, if any."""
+        """The record of this id by the applied changes, if any."""
         item_id = item_name(kind, record_id)
         state = self._device.store.states([item_id], applied=True)[item_id]
         if not state:
@@ -308,11 +308,11 @@ class RecordSync:
         return next((record for record in merged if record.id == record_id), None)
 
     def _find_source(self, kind: str, record_id: str) -> tuple[str, ItemState]:
-        """The item of a version that was said again later, by the id of that part of it."""
+        """The item of a version that was split, by the id of its later part."""
         start = item_name(kind, record_id.rpartition("-")[0])
         items = [start]
         if len(record_id) == len(tail_id("-" * LONGEST_START, "")):
-            # The id may have been longer than what is left of it.
+            # The id in it may have been shortened.
             items += [
                 item_id for item_id in self._device.store.names(kind) if item_id.startswith(start)
             ]
@@ -338,7 +338,7 @@ class RecordSync:
     ) -> Iterator[tuple[str, ItemState, str, Stamp | None]]:
         """The records of a group that were not dropped: names, states, identities.
 
-        And when what a memory says was forgotten for good, on whatever device.
+        And when the text of a memory was forgotten for good on any device.
         """
         store = self._device.store
         for name, state in store.states(store.group(group), applied=applied).items():
@@ -354,7 +354,7 @@ class RecordSync:
             yield name, state, same, killed
 
     def _find_killed(self, group: str) -> Iterator[Patch]:
-        """What has to go of a group because its words were forgotten on some device."""
+        """The drops in a group of which the text was forgotten on some device."""
         for name, state, same, killed in self._find_living(group, applied=False):
             if kind_and_key(name)[0] != MEMORY:
                 continue
@@ -387,15 +387,15 @@ class RecordSync:
         return item_ids
 
     def apply(self, items: Iterable[str], captured: int) -> list[str]:
-        """Bring rows in line with all changes; the ids of rows that came or went.
+        """Update rows to the merged state; the ids of added and deleted rows.
 
-        A row that somebody has changed after the number `captured`, up to which changes were looked
-        at, waits with those it belongs to.
+        A group is skipped if one of its rows was changed after `captured`, the number up to which
+        changes were captured.
         """
         by_kind: dict[str, dict[str, list[str]]] = {kind: {} for kind in RECORD_KINDS}
         for item_id in items:
             kind, _ = kind_and_key(item_id)
-            # Of what was taken back the home knows with what it is merged.
+            # Of a reverted item only the applied state tells with what it was merged.
             state = (
                 self._device.store.states([item_id])[item_id]
                 or self._device.store.states([item_id], applied=True)[item_id]
@@ -412,7 +412,7 @@ class RecordSync:
     def _apply_groups(
         self, kind: str, groups: Mapping[str, Sequence[str]], captured: int
     ) -> list[str]:
-        """In one transaction: what was acknowledged meanwhile waits, with those it belongs to."""
+        """Apply groups in one transaction; those with rows that were just changed are skipped."""
         records = self._records(kind)
         changed: list[str] = []
         erased = False
@@ -429,7 +429,7 @@ class RecordSync:
                     self._device.services.deep_forgetting.memories_gone(work, lost, False)
                 erased |= bool(lost.ids)
                 work.flush()
-                # What was forgotten elsewhere, and was said here before that, leaves for good.
+                # Text that was forgotten elsewhere, and set here before that, is deleted for good.
                 sync.note((patch, "") for patch in self._find_killed(group))
                 sync.clean(members)
             sync.put(CLOCK, self._device.clock.state())
@@ -446,7 +446,7 @@ class RecordSync:
         captured: int,
         buried: Collection[str],
     ) -> tuple[list[str], list[str], ForgottenRecords] | None:
-        """Its items, the ids of rows that came or went, and what was forgotten; None: it waits."""
+        """Its items, the ids of added and deleted rows, and the forgotten ones; None if skipped."""
         members = sorted({*item_ids, *self._device.store.group(group)})
         targets = self._merge_group(group)
         before = self._merge_group(group, applied=True)
@@ -525,7 +525,7 @@ class RecordSync:
         return MemoryRecord(id=merged.id, seq=0, turn_index=index, reinforce_count=count, **fields)
 
     def _find_turn(self, line: Mapping[str, Any]) -> int | None:
-        """Where the turn that a line names stands here."""
+        """The position of the turn that a line names."""
         turn, conversation_id = line.get(_TURN), line.get("conversation_id")
         if isinstance(turn, str) and conversation_id is not None:
             return self._place_of(conversation_id, turn)

@@ -1,4 +1,4 @@
-"""One device's copy of a namespace: what it has noticed, and what it has of the others."""
+"""One device's copy of a namespace: its own changes, and those of the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROUNDS: Final = 20
 class Replica:
     """A namespace as a device that syncs it. `secret` is a key that all its devices share.
 
-    The caller sees to it that one process at a time uses it.
+    The caller ensures that one process at a time uses it.
     """
 
     def __init__(self, services: NamespaceServices, device: str, secret: bytes) -> None:
@@ -44,15 +44,15 @@ class Replica:
         self._links = LinkSync(synced, self._records.row_of)
 
     def capture(self) -> bool:
-        """Note what has changed in the home since this was asked last; whether anything has."""
+        """Capture the changes of the home since the last call; whether there were any."""
         since = self.store.get(CAPTURED, 0)
-        # Before anything is read: what is written meanwhile is looked at again next time.
+        # Before anything is read: later writes are compared again next time.
         version = self._services.sidecar.version()
         states = {
             kind_and_key(item_id)[1]: state
             for item_id, state in self.store.seen_states(THREAD).items()
         }
-        # One step after the other: memories name turns by what these are called.
+        # Turns first: memories name turns by their ids.
         noted = self._note(list(self._threads.capture(since, states)))
         noted |= self._note([(patch, "") for patch in self._records.capture(since)])
         noted |= self._note([(patch, "") for patch in self._links.capture(since)])
@@ -62,9 +62,9 @@ class Replica:
         return noted
 
     def capture_removals(self) -> bool:
-        """Note what of what is known to sync is gone from the home; whether anything is.
+        """Capture what sync knows and the home no longer has; whether there was anything.
 
-        It takes as long as there are removals: what sync does not know yet waits for `capture`.
+        Its cost grows with the removals only: items that sync does not know are left to `capture`.
         """
         since = self.store.get(CAPTURED, 0)
         states = {
@@ -77,13 +77,13 @@ class Replica:
         return self._note([(patch, "") for patch in self._records.removals(since)]) or noted
 
     def follow_clock(self) -> None:
-        """Go on behind what another process has stamped meanwhile."""
+        """Advance the clock beyond the stamps of other processes."""
         self._clock.see(_stamp(self.store.get(CLOCK, [0, 0]), self.device))
 
     def receive(
         self, work: SyncTransaction, patches: Sequence[Patch], device: str, entry: int
     ) -> None:
-        """Take in what other devices have noticed, from an entry of a device's log."""
+        """Add patches of other devices, from an entry of a device's log."""
         for patch in patches:
             self._clock.see(patch.stamp)
         work.receive(patches, device, entry)
@@ -91,12 +91,12 @@ class Replica:
         work.put(CLOCK, self._clock.state())
 
     def apply(self) -> None:
-        """Bring the home in line with everything that is known."""
+        """Apply all known changes to the home."""
         for _ in range(_ROUNDS):
             dirty = self.store.dirty()
             if not dirty:
                 return
-            # What somebody wrote meanwhile is looked at before it is compared.
+            # Concurrent writes are captured before the home is compared.
             self.capture()
             moved = self._threads.apply(_filter_kinds(dirty, (THREAD,)))
             if moved:
@@ -106,12 +106,12 @@ class Replica:
             )
             self._mark_dirty(self._links.find_around(changed))
             self._links.apply(_filter_kinds(self.store.dirty(), (LINK,)))
-            # A mark of what was forgotten has no row of its own.
+            # The mark of a forgotten identity has no row of its own.
             with self.store.change() as work:
                 work.clean(_filter_kinds(self.store.dirty(), (KILLED,)))
 
     def pending(self) -> list[Patch]:
-        """What this device has noticed and no entry of its log carries yet."""
+        """The patches of this device that no entry carries yet."""
         return self.store.pending(self.device)
 
     def _note(self, noticed: list[tuple[Patch, str]]) -> bool:

@@ -1,4 +1,4 @@
-"""What held at an earlier time, said again: a change as any other, which all devices take in."""
+"""Restores the memories of an earlier time by ordinary changes, which all devices receive."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PAGE = 500
 
 
 def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> SyncRollback:
-    """Let the memories that held at a time hold again; with `dry_run` only say which.
+    """Restore the memories that were current at a time; with `dry_run` only list them.
 
-    A value that was replaced since is said again, behind what replaced it; what was new since is
-    softly forgotten; what was softly forgotten since is there again.
+    A value that was replaced since is set again, as a new version; memories that were new since are
+    softly forgotten; those that were softly forgotten since are revealed.
     """
     records = {record.id: record for record in _list_all(services)}
     revealed = tuple(
@@ -56,7 +56,7 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
 def _find_version_at(
     record: MemoryRecord, records: dict[str, MemoryRecord], to: datetime
 ) -> MemoryRecord | None:
-    """The version that held then of what this is the present one of; None: there was none."""
+    """The version of a current memory that was current then; None if there was none."""
     version: MemoryRecord | None = record
     visited = {record.id}
     while version is not None and version.valid_from > to:

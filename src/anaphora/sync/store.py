@@ -1,10 +1,10 @@
-"""What sync keeps in the database of a home: patches, the items they are about, and its state.
+"""The tables of sync in the database of a home: patches, their items, and the state of sync.
 
-A patch that came from another device is kept beside the others until the rest of the home has it:
-what a user changes meanwhile is compared with what was there, not with what is to come. After that
-patches are kept as long as they count. What a drop or a later value has made void leaves the rows
-with it: what is forgotten is forgotten here, too. A patch that is taken back stays, and is marked,
-until the home has it no more.
+A patch from another device is stored as pending until it is applied to the rest of the home:
+changes that a user makes meanwhile are compared with the state without it. After that patches are
+stored as long as they count. Content that a drop or a later value has replaced is deleted from the
+rows, so that forgotten content is forgotten here, too. A patch that is reverted stays, and is
+marked, until the home has reverted it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from anaphora.store.db.engine import Database, Write
 
 GroupOf = Callable[[str, ItemState], str]
-"""What an item may become one with, by its name and state."""
+"""The group in which an item is merged, by its name and state."""
 Row = dict[str, Any]
 _ITEM: Final = "sync_item"
 _PATCH: Final = "sync_patch"
@@ -44,7 +44,7 @@ _COPY: Final = "sync_copy"
 _ENTRY: Final = "sync_entry"
 _NO_ENTRY: Final = 0
 _TAKEN_BACK: Final = 2
-"""The mark of a patch in `applied` that the home has, and that no longer counts."""
+"""The value of `applied` for a patch that the home has, and that no longer counts."""
 Counts = Callable[[str, int], bool]
 """Whether an entry counts, by its device and number."""
 _KEY: Final = ("item_key", "stamp")
@@ -52,13 +52,13 @@ CLOCK: Final = "clock"
 CONFLICTS: Final = "conflicts"
 TO_DROP: Final = "to_drop"
 AGAIN: Final = "again "
-"""What the device of such a wish begins with: others that empty the entry may have lost of it."""
+"""The prefix of the device in a request to repeat an entry that a removed device has emptied."""
 CAPTURED: Final = "captured"
-"""The name of the number up to which changes of the home were looked at."""
+"""The name of the number up to which changes of the home were captured."""
 
 
 def _item_key(item: str) -> str:
-    """What the rows of an item are found by."""
+    """The key of the rows of an item."""
     return digest("sync item", item)
 
 
@@ -80,12 +80,12 @@ class SyncStore:
 
     @contextmanager
     def change(self) -> Iterator[SyncTransaction]:
-        """One write transaction, kept whole or not."""
+        """One write transaction, committed as a whole or not at all."""
         with self._rows.change() as work:
             yield SyncTransaction(work, self._group_of)
 
     def within(self, write: Write) -> SyncTransaction:
-        """The same, in a write of this namespace that somebody else has begun."""
+        """The same, within a write of this namespace that was begun elsewhere."""
         return SyncTransaction(self._rows.within(write), self._group_of)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -93,7 +93,7 @@ class SyncStore:
         return _read_state(self._rows.find(_STATE, {"name": name}), default)
 
     def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
-        """What is known of these items; with `applied`, what the rest of the home has of it."""
+        """The known states of items; with `applied`, those that the rest of the home has."""
         states = {}
         for item_id in items:
             rows = self._rows.find(_PATCH, {"item_key": _item_key(item_id)})
@@ -112,11 +112,11 @@ class SyncStore:
         return sorted(row["name"] for row in self._rows.find(_ITEM, {"kind": kind}))
 
     def seen_states(self, kind: str) -> dict[str, str]:
-        """In which state the items of a kind were looked at last."""
+        """The states in which the items of a kind were captured last."""
         return {row["name"]: row["seen"] for row in self._rows.find(_ITEM, {"kind": kind})}
 
     def last_seen_state(self, item: str) -> str | None:
-        """In which state this item was looked at last."""
+        """The state in which this item was captured last."""
         rows = self._rows.find(_ITEM, {"item_key": _item_key(item)})
         return str(rows[0]["seen"]) if rows else None
 
@@ -125,11 +125,11 @@ class SyncStore:
         return sorted(row["name"] for row in self._rows.find(_ITEM, {"dirty": 1}))
 
     def to_drop(self, device: str) -> list[tuple[str, int]]:
-        """Entries that carry what this device has seen forgotten: their devices and numbers."""
+        """The device and number of entries with content that this device is to remove."""
         return [(carrier, number) for carrier, number, by in self.get(TO_DROP, []) if by == device]
 
     def carried_by(self, device: str, entry: int) -> list[Patch]:
-        """What still counts of an entry."""
+        """The patches of an entry that still count."""
         rows = self._rows.find(_PATCH, {"device": device, "entry": entry})
         for copy in self._rows.find(_COPY, {"device": device, "entry": entry}):
             rows += self._rows.find(_PATCH, {name: copy[name] for name in _KEY})
@@ -137,7 +137,7 @@ class SyncStore:
         return [_with_way(row) for row in rows]
 
     def find_discounted(self, counts: Counts) -> set[str]:
-        """The items of which something came by entries that do not count."""
+        """The items with patches from entries that do not count."""
         rows = self._rows.find(_PATCH)
         return {_read_patch(row).item for row in rows if not _is_backed(row, counts)}
 
@@ -163,7 +163,7 @@ class SyncTransaction:
         return _read_state(self._work.find(_STATE, {"name": name}), default)
 
     def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
-        """Take in what was noticed here, each with the state in which its item was looked at."""
+        """Add captured patches, each with the state in which its item was captured."""
         for patch, looked_at in patches:
             self._add_rows(
                 patch.item,
@@ -172,7 +172,7 @@ class SyncTransaction:
             )
 
     def receive(self, patches: Iterable[Patch], device: str, entry: int) -> None:
-        """Take in what other devices have noticed, from an entry of a device's log."""
+        """Add patches of other devices, from an entry of a device's log."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
             by_item[patch.item].append(_build_row(patch, device, entry, applied=False))
@@ -185,7 +185,7 @@ class SyncTransaction:
         device: str,
         entry: int,
     ) -> None:
-        """Note which entry of a device's log carries patches, beside those that do already."""
+        """Record which entry of a device's log carries patches, besides earlier carriers."""
         carrier = {"device": device, "entry": entry}
         for patch in patches:
             key = {"item_key": _item_key(patch.item), "stamp": stamp_text(patch.stamp)}
@@ -193,15 +193,15 @@ class SyncTransaction:
                 if row["entry"] == _NO_ENTRY:
                     self._work.replace(_PATCH, [row | carrier])
                 else:
-                    # How it came here stays known: it goes when that entry no longer counts.
+                    # The first carrier stays: the patch goes when that entry no longer counts.
                     self._work.replace(_COPY, [key | carrier])
 
     def note_emptied(self, device: str, entry: int) -> None:
-        """Note that an entry carries nothing any more."""
+        """Record that an entry no longer carries patches."""
         self._work.drop(_COPY, {"device": device, "entry": entry})
 
     def note_dropped(self, entries: Iterable[tuple[str, int]]) -> None:
-        """Note that the remote has dropped what was in these entries."""
+        """Record that these entries were emptied in the remote."""
         emptied = set(entries)
         remaining = [
             request for request in self.get(TO_DROP, []) if (request[0], request[1]) not in emptied
@@ -209,11 +209,11 @@ class SyncTransaction:
         self.put(TO_DROP, remaining)
 
     def mark(self, items: Iterable[str]) -> None:
-        """Note that the rest of the home has these items otherwise."""
+        """Mark items as different from the rest of the home."""
         self._update_items(items, dirty=1)
 
     def clean(self, items: Iterable[str], seen: str | None = None) -> None:
-        """Note that the rest of the home has all of these items; what is void goes."""
+        """Mark items as applied to the rest of the home; void patches are deleted."""
         item_ids = list(items)
         for item_id in item_ids:
             rows = self._find_patches(item_id)
@@ -226,7 +226,7 @@ class SyncTransaction:
         self._update_items(item_ids, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def unpack(self, device: str, entries: Collection[int]) -> None:
-        """Let what these entries of this device carry wait to be packed once more."""
+        """Detach the patches of these entries of this device, to be packed again."""
         for number in entries:
             carrier: Row = {"device": device, "entry": number}
             for row in self._work.find(_PATCH, carrier):
@@ -236,7 +236,7 @@ class SyncTransaction:
         self.note_dropped((device, number) for number in entries)
 
     def take_back(self, counts: Counts) -> None:
-        """Mark what came by entries that do not count; the home has it until it is applied."""
+        """Mark patches from entries that do not count, until the home has reverted them."""
         marked: dict[str, list[Row]] = defaultdict(list)
         for row in self._work.find(_PATCH):
             if not _is_known(row) or _is_backed(row, counts):
@@ -251,10 +251,10 @@ class SyncTransaction:
                 self._regroup(item_row, rows)
 
     def set_again(self, void: Iterable[Patch], device: str) -> None:
-        """Set fields again that patches set which do not count, as they are known here.
+        """Set the fields of patches that do not count again, to their values on this device.
 
-        A device that believed such a patch says it again, and empties the entries with the values
-        that it replaced. Said at the next moment, a value is new to all, and behind later ones.
+        A device that accepted such a patch repeats it, and empties the entries with the values that
+        it replaced. With the next stamp a value is new to all devices, but older than later ones.
         """
         for patch in void:
             rows = [
@@ -274,12 +274,12 @@ class SyncTransaction:
                 self.note([(Patch(patch.item, stamp, set={name: current.value}), looked_at)])
 
     def find_void(self, counts: Counts) -> list[Patch]:
-        """The patches that others said again, and that came by entries which do not count."""
+        """The patches that others repeated, and that came from entries which do not count."""
         patches = [_read_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
         return [patch for patch in patches if not all(counts(*carrier) for carrier in patch.via)]
 
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
-        """Say in full again what an entry said, where later changes had made it void."""
+        """Restore the patches of an entry in full, if later changes had pruned them."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
             by_item[patch.item].append(_build_row(patch, device, entry, applied=False))
@@ -290,14 +290,14 @@ class SyncTransaction:
                 carrier = row if not _is_known(old) else old
                 applied = {"applied": int(bool(old["applied"]))}
                 origin = {name: carrier[name] for name in ("device", "entry")}
-                # Who said it again may have left out what does count.
+                # The device that repeated it may have left out changes that do count.
                 body = to_line(_read_patch(old).united(_read_patch(row)).line()).decode()
                 self._work.replace(_PATCH, [row | origin | applied | {"body": body}])
             self._add_rows(item_id, new_rows)
             self.mark([item_id])
 
     def adopt(self, device: str) -> None:
-        """Let what this device name has noticed and not sent be noticed again under another."""
+        """Delete the unsent patches of a device, so that they are captured under another."""
         ready = self._work.find(_ENTRY, {"device": device, "state": "ready"})
         unsent = {_NO_ENTRY, *(row["number"] for row in ready)}
         rows = self._work.find(_PATCH, {"device": device})
@@ -310,7 +310,7 @@ class SyncTransaction:
         )
 
     def forget_all(self) -> None:
-        """Drop everything that sync keeps."""
+        """Delete all rows of sync."""
         for table in (_ITEM, _PATCH, _COPY, _ENTRY, _STATE):
             self._work.drop(table)
 
@@ -322,7 +322,7 @@ class SyncTransaction:
         state = _fold([*rows, *new_rows])
         local = seen is not None
         waits = any(not row["applied"] for row in rows)
-        # What came from others is not applied yet: what counts until then must stay.
+        # While patches of others are not applied, the rows that count until then must stay.
         if local and not waits:
             self._prune(rows, state)
         incoming_by_stamp = {} if local else {row["stamp"]: row for row in incoming}
@@ -338,7 +338,7 @@ class SyncTransaction:
             self._dirty_group(group)
         dirty = int((old is not None and bool(old["dirty"])) or (bool(new_rows) and not local))
         if new_rows and local and any(row["name"] != item for row in self._find_members(group)):
-            # It is one with others now, or another value of their path.
+            # It is merged with others now, or is another value of their path.
             self._dirty_group(group)
             dirty = 1
         row = {
@@ -352,9 +352,9 @@ class SyncTransaction:
         self._work.replace(_ITEM, [row])
 
     def _note_carrier(self, row: Row, other: Row) -> None:
-        """Note that another entry says a patch, too.
+        """Record that another entry carries a patch, too.
 
-        All that do are kept in mind: what is forgotten has to leave each of them.
+        All carriers are recorded: forgotten content has to be removed from each of them.
         """
         carrier = {name: other[name] for name in ("device", "entry")}
         if carrier == {name: row[name] for name in carrier} or self._is_emptied(other):
@@ -365,7 +365,7 @@ class SyncTransaction:
             self._work.replace(_COPY, [{name: row[name] for name in _KEY} | carrier])
 
     def _is_emptied(self, carrier: Row) -> bool:
-        """Whether an entry has no content any more."""
+        """Whether an entry was emptied."""
         key = {"device": carrier["device"], "number": carrier["entry"]}
         return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, key))
 
@@ -375,11 +375,11 @@ class SyncTransaction:
         self._work.drop(_COPY, key)
 
     def _regroup(self, item_row: Row, taken: Sequence[Row]) -> None:
-        """Note that the home has an item otherwise, and all that it is or was merged with."""
+        """Mark an item as different from the home, with all that it is or was merged with."""
         name = item_row["name"]
         state = _fold(row for row in self._find_patches(name) if _is_known(row))
         old = {"group_key": item_row["group_key"]}
-        # What nothing is left of stays with what it was merged with until that is applied.
+        # An item without patches stays in its group until that is applied.
         now = {"group_key": _group_key(self._group_of(name, state))} if state else old
         self._work.replace(_ITEM, [item_row | now | {"dirty": 1}])
         for group in (old, now):
@@ -405,7 +405,7 @@ class SyncTransaction:
         return self._work.find(_PATCH, {"item_key": _item_key(item)})
 
     def _prune(self, rows: Sequence[Row], state: ItemState) -> None:
-        """Take what no longer counts out of the rows of an item."""
+        """Prune the rows of an item to the changes that still count."""
         to_drop = []
         for row in rows:
             patch = _read_patch(row)
@@ -433,7 +433,7 @@ class SyncTransaction:
 
 
 def _find_drop(change: Change, state: ItemState) -> Change | None:
-    """The drop that took this change's words away; None where they stay, or went otherwise."""
+    """The drop that deleted this change's content; None if it stays, or was replaced."""
     current = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
     if current is None or current == change:
         return None
@@ -447,18 +447,18 @@ def _find_drop(change: Change, state: ItemState) -> Change | None:
 
 
 def _is_known(row: Mapping[str, Any]) -> bool:
-    """Whether a patch was not taken back."""
+    """Whether a patch was not reverted."""
     return bool(row["applied"] != _TAKEN_BACK)
 
 
 def _is_backed(row: Mapping[str, Any], counts: Counts) -> bool:
-    """Whether all entries by which a patch came here count."""
+    """Whether all entries that brought a patch here count."""
     ways = [*_read_patch(row).via, (row["device"], row["entry"])]
     return all(number == _NO_ENTRY or counts(device, number) for device, number in ways)
 
 
 def _with_way(row: Mapping[str, Any]) -> Patch:
-    """A patch as it is said again, with the entries by which it came here."""
+    """A patch as it is repeated, with the entries that brought it here."""
     patch = _read_patch(row)
     way = (str(row["device"]), int(row["entry"]))
     fresh = way[1] != _NO_ENTRY and way not in patch.via

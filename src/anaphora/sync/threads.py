@@ -1,8 +1,8 @@
 """Conversations between a home and the changes that devices exchange.
 
-What a device has written since it looked last becomes turns with a place and an identity; what
-others wrote is put among them. A conversation that is missing although nobody deleted it is put
-back: a damaged file comes back with the next sync.
+Turns that were written since the last capture get a place and an identity; turns of other devices
+are put among them. A conversation that is missing without a deletion is restored: a damaged file
+comes back with the next sync.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MICRO: Final = 1_000
 
 @dataclass(slots=True)
 class _News:
-    """What a conversation has that the known changes do not say."""
+    """The differences between a conversation and the known changes."""
 
     set: dict[str, Any] = field(default_factory=dict)
     add: dict[str, Any] = field(default_factory=dict)
@@ -54,15 +54,15 @@ class ThreadSync:
 
     _device: SyncedDevice
 
-    # What turns are called.
+    # The ids of turns.
 
     def name_of(self, conversation_id: str, index: int) -> str | None:
-        """What the turn at a place is called on all devices."""
+        """The id of the turn at a position, the same on all devices."""
         turns = self._applied_turns(conversation_id)
         return turns[index].id if 0 <= index < len(turns) else None
 
     def place_of(self, conversation_id: str, turn: str) -> int | None:
-        """Where a turn stands here."""
+        """The position of a turn."""
         positions = (
             at
             for at, candidate in enumerate(self._applied_turns(conversation_id))
@@ -72,22 +72,22 @@ class ThreadSync:
 
     @property
     def origins(self) -> Origins:
-        """What facts were taken from."""
+        """The origins of facts."""
         return Origins(self._device.services.deep_rows, self._applied_turns)
 
     def _applied_turns(self, conversation_id: str) -> list[MergedTurn]:
-        item = item_name(THREAD, conversation_id)
-        return turns_of(self._device.store.states([item], applied=True)[item])
+        item_id = item_name(THREAD, conversation_id)
+        return turns_of(self._device.store.states([item_id], applied=True)[item_id])
 
     # From the home.
 
     def capture(
         self, since: int, seen: Mapping[str, str], *, known_only: bool = False
     ) -> Iterator[tuple[Patch, str]]:
-        """What changed in conversations, and the state that was looked at.
+        """The changes of conversations, each with the state that was compared.
 
         `since` is the number up to which notes and deletions are known, `seen` the states in which
-        conversations were looked at last; with `known_only` no others are looked at.
+        conversations were captured last; with `known_only` no others are compared.
         """
         sidecar = self._device.services.sidecar
         noted, deleted = sidecar.changed_since(since), sidecar.deleted_since(since)
@@ -97,17 +97,27 @@ class ThreadSync:
         states = self._read_states()
         for conversation_id in sorted(seen if known_only else {*states, *seen}):
             state = states.get(conversation_id, "")
-            gone = sidecar.deletion_key(conversation_id) in deleted
+            is_deleted = sidecar.deletion_key(conversation_id) in deleted
             last_seen = seen.get(conversation_id)
-            if state != last_seen or gone or conversation_id in noted or conversation_id in placed:
+            if (
+                state != last_seen
+                or is_deleted
+                or conversation_id in noted
+                or conversation_id in placed
+            ):
                 origin, session_place = (
                     origins.get(conversation_id),
                     session_places.get(conversation_id),
                 )
-                yield self._capture_one(conversation_id, origin, session_place, gone=gone), state
+                yield (
+                    self._capture_one(
+                        conversation_id, origin, session_place, is_deleted=is_deleted
+                    ),
+                    state,
+                )
 
     def _read_states(self) -> dict[str, str]:
-        """What tells the state of each conversation."""
+        """A text for each conversation that changes with it."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
             changes = store.changes_since(-1)
@@ -119,7 +129,7 @@ class ThreadSync:
         }
 
     def _read_state(self, conversation_id: str) -> str:
-        """The same of one conversation; "" where it is not there."""
+        """The same of one conversation; "" if it does not exist."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
             stored = store.stored(conversation_id)
@@ -133,7 +143,7 @@ class ThreadSync:
         origin: ConversationNote | None,
         session_place: SessionPlace | None,
         *,
-        gone: bool,
+        is_deleted: bool,
     ) -> Patch:
         item_id = item_name(THREAD, conversation_id)
         base = self._device.store.states([item_id], applied=True)[item_id]
@@ -146,13 +156,13 @@ class ThreadSync:
         if base != (full := self._device.store.states([item_id])[item_id]) and _is_same(
             turns_of(full), turns
         ):
-            # What came from others is here already, and only not noted.
+            # The changes of others were applied before; only the record of it is missing.
             return Patch(item_id, stamp)
-        news = self._compare_turns(conversation_id, base, turns, gone=gone)
+        news = self._compare_turns(conversation_id, base, turns, is_deleted=is_deleted)
         if thread is not None:
             self._compare_rest(base, thread, origin, session_place, news)
-        elif gone:
-            # What brought the conversation in stays known, as for an import: it has no words of it.
+        elif is_deleted:
+            # The origin of the conversation stays, as for an import: it contains no text.
             news.set |= {
                 name: None for name in CLEARED if name in base and base[name].value is not None
             }
@@ -162,15 +172,15 @@ class ThreadSync:
         return Patch(item_id, stamp, news.set, news.add, news.drop)
 
     def _compare_turns(
-        self, conversation_id: str, base: ItemState, turns: Sequence[Turn], *, gone: bool
+        self, conversation_id: str, base: ItemState, turns: Sequence[Turn], *, is_deleted: bool
     ) -> _News:
         news = _News()
         counts: Counter[tuple[str, ...]] = Counter()
         last: MergedTurn | None = None
         for old, turn in _align(turns_of(base), turns):
             if turn is None:
-                # Only what somebody deleted is gone; what is missing otherwise comes back.
-                if gone and old is not None:
+                # Only a deletion drops turns; turns that are missing without one are restored.
+                if is_deleted and old is not None:
                     news.drop |= {TURN + old.id: None, NOTE + old.id: None}
                 else:
                     news.missing = True
@@ -195,13 +205,13 @@ class ThreadSync:
         last: MergedTurn | None,
         news: _News,
     ) -> MergedTurn:
-        """A turn that was written here."""
+        """Add a turn that was written here."""
         content = _stored_content(turn)
         key = canonical([conversation_id, *content, number]).encode()
         name = hmac.new(self._device.secret, key, "sha256").hexdigest()[:32]
         change = base.get(TURN + name)
         if change is not None and change.action == "drop":
-            # It was forgotten, and came in once more: it is forgotten again.
+            # It was forgotten, and was imported again: it is forgotten again.
             news.missing = True
         turn_place = next_place(
             last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device
@@ -216,7 +226,7 @@ class ThreadSync:
         return MergedTurn(name, turn_place, *content)
 
     def _note_redaction(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
-        """Words of a turn were redacted: what is left, and what all was taken out."""
+        """Record a redaction: the rest of the turn, and the digests of all redactions."""
         change = base[TURN + old.id]
         cuts = change.value["by"] if change.action == "drop" else []
         digest = hmac.new(self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256")
@@ -238,7 +248,7 @@ class ThreadSync:
         session_place: SessionPlace | None,
         news: _News,
     ) -> None:
-        """Compare the title, what is noted of turns, and where it all came from."""
+        """Compare the title, the notes of turns, and the origin."""
         fields: dict[str, Any] = {"title": thread.title or None}
         if origin is not None:
             left_at = origin.branch_at
@@ -261,7 +271,7 @@ class ThreadSync:
     # Into the home.
 
     def apply(self, items: Iterable[str]) -> set[str]:
-        """Bring conversations in line with all changes; those in which turns moved."""
+        """Apply all changes to conversations; those in which turns moved."""
         moved: set[str] = set()
         item_ids = list(items)
         sidecar = self._device.services.sidecar
@@ -289,7 +299,7 @@ class ThreadSync:
             now = {turn.id: (at, turn.text) for at, turn in enumerate(merged)}
             moves = {at: now[turn.id] for at, turn in enumerate(before) if turn.id in now}
             if self._read_state(conversation_id) != self._device.store.last_seen_state(item_id):
-                # Somebody wrote meanwhile: that is looked at first.
+                # A concurrent write must be captured first.
                 continue
             follow = partial(self.origins.follow, conversation_id, moves)
             store = self._device.services.conversations
@@ -340,7 +350,7 @@ def _is_same(turns: Sequence[MergedTurn], stored: Sequence[Turn]) -> bool:
 def _align(
     merged: Sequence[MergedTurn], turns: Sequence[Turn]
 ) -> Iterator[tuple[MergedTurn | None, Turn | None]]:
-    """Each turn that was known beside what it is here; None for one that is missing, or new."""
+    """Pairs of a known turn and the same turn here; None for a missing or new one."""
     count = len(merged)
     if _is_same(merged, turns[:count]):
         yield from zip(merged, turns, strict=False)

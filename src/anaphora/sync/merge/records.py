@@ -1,10 +1,10 @@
-"""Memories and notes as every device has them, whichever devices said, changed or ended them.
+"""Memories and notes, merged to the same state on every device.
 
 An item is a record as one device made it: fields, each with its latest value, and events, each
-once. Items that say the same make one record where they hold at one time; the values of a path make
-one line of intervals that do not overlap, each from when it was said until the next one was. It is
-what `store.records.rules` does with what is said in one home, as a function of everything that was
-said in all of them: nothing depends on the order in which it arrived.
+once. Items of one identity make one record if they are current at the same time; the values of a
+path make one line of intervals that do not overlap, each from its own start to that of the next
+one. It is what `store.records.rules` does within one home, as a function of the changes of all
+homes: nothing depends on the order in which they arrive.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from anaphora.sync.changes import ItemState
 from anaphora.sync.clock import Stamp
 
 EVENT: Final = "event:"
-"""Fields of events, by the digests of what they tell."""
+"""The prefix of the fields of events; a digest of the event follows."""
 ORIGINS: Final = "origins"
-"""The field that names what a fact was taken from."""
+"""The field of the origins of a fact."""
 SAID: Final = ("added", "restated", "linked")
 """Kinds of events that count as occurrences."""
 LONGEST_START: Final = 36
-"""Characters of a version's id in that of a part of it."""
+"""The length of a version's id within the id of a part of it."""
 _FIRST: Final = Stamp(0, 0, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An event of a record: what it tells (`kind` and `at` among it), and when it was noticed."""
+    """An event of a record: its fields (such as `kind` and `at`), and when it was captured."""
 
     key: str
     stamp: Stamp
@@ -52,7 +52,7 @@ class Said:
 class RecordItem:
     """A record as its changes give it. `fields` are members of its line in an export.
 
-    `same` is its identity: what two have in common that say the same; empty where it stands alone.
+    `same` is its identity, which records with the same content share; empty if it stands alone.
     """
 
     id: str
@@ -64,7 +64,7 @@ class RecordItem:
 
     @property
     def path(self) -> str | None:
-        """What it is the value of."""
+        """The path of which it is a value."""
         return self.fields.get("path")
 
 
@@ -82,7 +82,7 @@ class MergedRecord:
 
 @dataclass(slots=True)
 class _Span:
-    """A part of a line: what is one record, from one or several items."""
+    """A part of a line: one record, from one or several items."""
 
     id: str
     items: list[RecordItem]
@@ -101,7 +101,7 @@ class _Span:
         return max((event.at for event in self.events if event.counts), default=self.start)
 
     def accepts(self, start: str) -> bool:
-        """Whether what is said at `start` can be the same record: it stands then."""
+        """Whether a statement at `start` can belong to this record, which is current then."""
         of = self.items[0].fields
         ends = (self.end, of.get("expires_at"), of.get("forgotten_at"))
         return all(end is None or end > start for end in ends)
@@ -110,10 +110,10 @@ class _Span:
 def item_of(
     name: str, kind: str, same: str, state: ItemState, killed: Stamp | None = None
 ) -> RecordItem | None:
-    """The item that a state says; None where nothing of it is left.
+    """The item that a state describes; None if nothing of it is left.
 
-    `killed` is when a record with this identity was forgotten for good: what was noticed before
-    that, on any device, is forgotten with it.
+    `killed` is when a record with this identity was forgotten for good: changes that were captured
+    before that on any device are forgotten with it.
     """
     fields: dict[str, Any] = {}
     stamps: dict[str, Stamp] = {}
@@ -158,7 +158,7 @@ def _build_span(item: RecordItem) -> _Span:
 
 
 def _unite_all(spans: Sequence[_Span]) -> list[_Span]:
-    """Spans without a path: of two that hold at one time, one."""
+    """Spans without a path: two that are current at one time become one."""
     united: list[_Span] = []
     for span in spans:
         if united and span.same and united[-1].accepts(span.start):
@@ -172,7 +172,7 @@ def _extend_span(span: _Span, other: _Span) -> None:
     keys = {event.key for event in span.events}
     ends = [part.end for part in (span, other) if part.end is not None]
     open_ones = [part.last for part in (span, other) if part.end is None]
-    # One that was said again after the other had been ended stands.
+    # An open span that was restated after the other had ended stays current.
     stands = not ends or (bool(open_ones) and max(open_ones) > max(ends))
     span.end = None if stands else max(ends)
     span.events = sorted(
@@ -183,7 +183,7 @@ def _extend_span(span: _Span, other: _Span) -> None:
 
 
 def _line_up(spans: list[_Span]) -> list[_Span]:
-    """Spans of one path, none of which holds while another one does."""
+    """Spans of one path that do not overlap."""
     cut = sorted(
         _cut_spans(spans), key=lambda span: (span.start, span.end is None, span.end, span.id)
     )
@@ -194,7 +194,7 @@ def _line_up(spans: list[_Span]) -> list[_Span]:
         else:
             joined.append(span)
     for span, after in pairwise(joined):
-        # One that was cut ends where another begins, and no item of it says so.
+        # A span that was cut ends at the start of another, which none of its items records.
         cut_here = not span.whole and span.end == after.start
         if span.end is None or span.end > after.start or cut_here:
             span.end = after.start
@@ -204,7 +204,7 @@ def _line_up(spans: list[_Span]) -> list[_Span]:
 
 
 def _cut_spans(spans: Sequence[_Span]) -> list[_Span]:
-    """The same spans, those that were said again after another value began cut there."""
+    """The same spans, cut at the start of another value if they were restated after it."""
     pieces: list[_Span] = []
     waiting = list(spans)
     while waiting:
@@ -228,7 +228,7 @@ def _cut_spans(spans: Sequence[_Span]) -> list[_Span]:
 
 
 def tail_id(item: str, at: str) -> str:
-    """The id of the part of a version that was said again from `at` on."""
+    """The id of the part of a version that was restated from `at` on."""
     digest = hashlib.sha256(f"{item}\n{at}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"{item[:LONGEST_START]}-{digest[:8]}"
 
@@ -285,7 +285,7 @@ def _build_record(span: _Span) -> MergedRecord:
 
 
 def _join_labels(span: _Span, name: str, told: str) -> list[str]:
-    """What was set, and what has been said since."""
+    """The labels that were set, and those of events since."""
     labels: dict[str, None] = {}
     for version in span.items:
         labels |= dict.fromkeys(version.fields.get(name) or ())

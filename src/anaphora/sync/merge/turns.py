@@ -1,4 +1,4 @@
-"""The turns of a conversation, in one order, whichever devices they were written on.
+"""The turns of a conversation from all devices, in one order.
 
 A turn's place is (time, number, device): the latest time among it and the turns before it on the
 device that wrote it, its number there, and that device. Places of one device rise, so turns keep
@@ -17,13 +17,13 @@ from anaphora.store.threads.gojson import REDACTED
 from anaphora.sync.changes import ItemState
 
 TURN: Final = "turn:"
-"""Fields of turns, by their identities."""
+"""The prefix of the fields of turns; the id of the turn follows."""
 NOTE: Final = "note:"
-"""Fields of what is known of turns beside their words."""
+"""The prefix of the fields of notes on turns."""
 
 
 class Place(NamedTuple):
-    """Where a turn stands: microseconds since 1970, a number, a device."""
+    """The sort key of a turn: microseconds since 1970, a number, a device."""
 
     time: int
     number: int

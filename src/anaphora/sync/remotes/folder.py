@@ -1,9 +1,9 @@
-"""A folder as a remote: one that Syncthing or Dropbox keeps alike everywhere, or a share.
+"""A folder as a remote: one that Syncthing or Dropbox synchronises, or a network share.
 
     <folder>/<project>/<device>/00000001.entry
 
-Each device writes files of its own, each whole under another name first, and none twice: no locks
-are needed, and whatever carries the files may do so in any order.
+Each device writes files of its own, each under a temporary name first, and none twice: no locks
+are needed, and files may arrive in any order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FolderRemote:
 
     @property
     def in_order(self) -> bool:
-        """As `Remote.in_order`: whatever carries the files may bring the last one first."""
+        """As `Remote.in_order`: files may arrive in any order."""
         return False
 
     def check(self) -> None:
@@ -46,7 +46,7 @@ class FolderRemote:
         """As `Remote.close`."""
 
     def heads(self, project: str) -> Mapping[str, int]:
-        """As `Remote.heads`: where entries arrive out of order, the last before a gap."""
+        """As `Remote.heads`: if entries arrive out of order, the last before a gap."""
         heads: dict[str, int] = {}
         try:
             self.check()
@@ -90,7 +90,7 @@ class FolderRemote:
         self._write_file(self._entry_file(project, device, number), data)
 
     def _read_bytes(self, file: Path, device: str, number: int) -> bytes:
-        """The bytes of an entry. RemoteTampered for what is no file, or too large for an entry."""
+        """The bytes of an entry. RemoteTampered if it is not a file, or too large."""
         try:
             with open_regular(file) as source:
                 content = source.read(MOST_BYTES + 1)

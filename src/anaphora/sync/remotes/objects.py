@@ -1,7 +1,7 @@
 """S3-compatible storage as a remote, through `obstore`.
 
-Keys are `<prefix>/<project>/<device>/00000001.entry`. An entry is put only where none is: storage
-that knows no conditional writes (`If-None-Match`) is refused by the first of them.
+Keys are `<prefix>/<project>/<device>/00000001.entry`. Entries are never overwritten: storage
+without conditional writes (`If-None-Match`) fails at the first write.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ObjectRemote:
             raise self._remote_error(error) from error
 
     def _download(self, key: str) -> bytes:
-        """What is kept under a key. RemoteTampered for what is too large for an entry."""
+        """The object under a key. RemoteTampered if it is too large for an entry."""
         answer = self._calls.get(self._store, key)
         content, size = bytearray(), int(answer.meta["size"])
         if size <= MOST_BYTES:

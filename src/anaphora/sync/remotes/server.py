@@ -13,7 +13,7 @@ from anaphora.sync.remotes.base import NAME
 
 _TIMEOUT: Final = 30.0
 _PATIENCE: Final = 60.0
-"""Seconds in which an answer must be whole."""
+"""Seconds in which an answer must be complete."""
 _REFUSED: Final = {
     401: "it does not accept the token",
     403: "the token may not do that there",
@@ -22,7 +22,7 @@ _REFUSED: Final = {
 
 
 class ServerRemote:
-    """The server at `url`, for whom `token` opens the namespace that keeps the logs."""
+    """The server at `url`; `token` opens the namespace with the logs."""
 
     def __init__(self, url: str, token: str | None) -> None:
         try:
@@ -30,11 +30,11 @@ class ServerRemote:
         except ModuleNotFoundError as error:
             raise MissingExtra("sync", "httpx") from error
         self._url = url.rstrip("/")
-        # Other packings may unpack to any size at once.
+        # Other encodings may decompress to any size at once.
         headers = {"Accept-Encoding": "gzip"}
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
         self._failed = httpx.HTTPError
-        # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
+        # Proxies of the environment are the user's choice; redirects could lead to another host.
         self._client = httpx.Client(
             base_url=self._url, headers=headers, timeout=_TIMEOUT, follow_redirects=False
         )
