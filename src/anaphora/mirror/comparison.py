@@ -357,11 +357,14 @@ class Comparison:
         missing = sum(task.decision == "hide" for task in tasks)
         if accept_deletions or missing <= max(_FEW, len(self._pairs) // 2):
             return
-        reason = (
-            f"{missing} of {len(self._pairs)} files are gone at once; put them back, or run "
-            "`anaphora mirror now --accept-deletions` to forget what they said"
+        raise MirrorError(
+            str(self.ledger.folder),
+            (
+                f"{missing} of {len(self._pairs)} files are gone at once; put them back, or run "
+                "`anaphora mirror now --accept-deletions` to forget what they said"
+            ),
+            lasting=True,
         )
-        raise MirrorError(str(self.ledger.folder), reason, lasting=True)
 
     # Carrying it out.
 

@@ -100,7 +100,7 @@ class HomePages:
         services = self._services
         if page.kind == "note":
             payload = page.payload or {}
-            note = services.note_taking.observe(
+            return services.note_taking.observe(
                 said.text,
                 kind=cast("Any", said.type),
                 importance=int(payload.get("importance", 3)),
@@ -108,8 +108,7 @@ class HomePages:
                 source=page.source,
                 supersedes=page.id,
                 project=payload.get("project"),
-            )
-            return note.id
+            ).id
         changes: dict[str, Any] = {
             name: said.labels.get(name, _EMPTY[MEMORY_FIELDS[name].kind])
             for name in LABELS
@@ -125,17 +124,17 @@ class HomePages:
         """Add the page of a new file; its id. Raises InvalidInput."""
         services = self._services
         if kind == "note":
-            note = services.note_taking.observe(
+            return services.note_taking.observe(
                 said.text,
                 kind=cast("Any", said.type),
                 tags=said.labels.get("tags", ()),
                 source=source,
+            ).id
+        return services.remember.remember(
+            NewMemory(
+                said.text, type=cast("Any", said.type), path=path, source=source, **said.labels
             )
-            return note.id
-        new = NewMemory(
-            said.text, type=cast("Any", said.type), path=path, source=source, **said.labels
-        )
-        return services.remember.remember(new).id
+        ).id
 
     def hide(self, page: HomePage) -> None:
         """Forget a page softly: `undo_forget` brings it back."""

@@ -76,8 +76,9 @@ class LedgerFile:
         except OSError as error:
             raise translate(error, "read", self._path) from error
         except (ValueError, KeyError, TypeError) as error:
-            reason = "it is damaged: delete it, and run `anaphora mirror init` again"
-            raise StoreError("read", self._path, reason) from error
+            raise StoreError(
+                "read", self._path, "it is damaged: delete it, and run `anaphora mirror init` again"
+            ) from error
 
     def save(self, ledger: Ledger) -> None:
         """Save it atomically. Raises StoreError and its kinds."""
@@ -110,5 +111,10 @@ def _line_of(pair: Pair) -> list[Any]:
 
 def _pair_of(line: Sequence[Any]) -> Pair:
     file, record_id, digest, changed, size, *words = line
-    stamp = (int(changed), int(size))
-    return Pair(str(file), str(record_id), str(digest), stamp, str(words[0]) if words else "")
+    return Pair(
+        str(file),
+        str(record_id),
+        str(digest),
+        (int(changed), int(size)),
+        str(words[0]) if words else "",
+    )

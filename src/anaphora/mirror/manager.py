@@ -51,8 +51,11 @@ class Mirror:
         if root.resolve().is_relative_to(self._services.container.home.root.resolve()):
             raise InvalidInput("folder", folder, "it is inside the home")
         if self._services.sealing.sealed and not plain:
-            reason = "this home is encrypted, and the files would not be; allow it by `plain`"
-            raise InvalidInput("folder", folder, reason)
+            raise InvalidInput(
+                "folder",
+                folder,
+                "this home is encrypted, and the files would not be; allow it by `plain`",
+            )
         with self._lock():
             if self._ledger.load() is not None:
                 raise InvalidInput("folder", folder, "this namespace is mirrored; leave it first")
@@ -135,14 +138,18 @@ class Mirror:
             return comparison.run(dry_run=dry_run, accept_deletions=accept_deletions)
         finally:
             if comparison.ledger is not ledger:
-                done = replace(comparison.ledger, at=self._services.clock(), stopped=None)
-                self._ledger.save(done)
+                self._ledger.save(
+                    replace(comparison.ledger, at=self._services.clock(), stopped=None)
+                )
 
     def _load_ledger(self) -> Ledger:
         ledger = self._ledger.load()
         if ledger is None:
-            reason = "this namespace is not mirrored: run `anaphora mirror init FOLDER` first"
-            raise InvalidInput("mirror", None, reason)
+            raise InvalidInput(
+                "mirror",
+                None,
+                "this namespace is not mirrored: run `anaphora mirror init FOLDER` first",
+            )
         return ledger
 
     def _lock(self) -> AbstractContextManager[None]:

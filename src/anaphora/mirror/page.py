@@ -43,8 +43,9 @@ class Said:
             name: sorted(set(label)) if isinstance(label, tuple) else label
             for name, label in sorted(self.labels.items())
         }
-        content = [_strip_line_ends(self.text), self.type, labels]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([_strip_line_ends(self.text), self.type, labels]).encode()
+        ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

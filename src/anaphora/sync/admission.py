@@ -218,5 +218,6 @@ class Admission:
 def admission_of(line: Mapping[str, Any]) -> Admission:
     """The admission that `Admission.line` wrote. ValueError, KeyError, TypeError, or others."""
     announced = {str(device): str(epoch) for device, epoch in line["announced"].items()}
-    statements = tuple(map(statement_of, line["statements"]))
-    return Admission(statements, announced, str(line.get("founder", "")))
+    return Admission(
+        tuple(map(statement_of, line["statements"])), announced, str(line.get("founder", ""))
+    )

@@ -87,8 +87,7 @@ class SyncClient:
         tell = progress or no_progress
         with self._exchanging():
             before = self._exchange(tell)
-            sent = self._compact(tell)
-            return SyncReport(before.sent + sent, before.received, self.waiting())
+            return SyncReport(before.sent + self._compact(tell), before.received, self.waiting())
 
     def remove(self, device: str, progress: Progress | None = None) -> None:
         """Remove a device: what is written from now on is under a key that it does not get.
@@ -332,8 +331,9 @@ class SyncClient:
         """Announce removed devices and a new key to the others."""
         rotation = self._project.rotate(removed)
         # Under the first key: the only one that every device is sure to have.
-        first = self._project.membership.first_epoch
-        self._make_entry(Content(removed=removed, rotation=rotation), epoch=first)
+        self._make_entry(
+            Content(removed=removed, rotation=rotation), epoch=self._project.membership.first_epoch
+        )
 
     def _drop_forgotten(self, tell: Progress) -> int:
         """Empty the entries that carry forgotten content."""
@@ -354,8 +354,9 @@ class SyncClient:
         heads = {name: (head.number, head.id) for name, head in self._log.heads().items()}
         sent = self._empty_entries(self._compactable(), tell)
         members = tuple(devices.members.values())
-        checkpoint = Checkpoint(heads, members, devices.removed, devices.admission)
-        self._make_entry(Content(checkpoint=checkpoint))
+        self._make_entry(
+            Content(checkpoint=Checkpoint(heads, members, devices.removed, devices.admission))
+        )
         sent += self._push(tell)
         for row in self._log.find("void"):
             self._drop_content(row)
@@ -410,11 +411,13 @@ class SyncClient:
         for payload in self._remote.read(self._project.name, device, number, 1):
             log_entry = entry_of(payload, self._remote.name, device, number)
             if log_entry.id != row["snapshot_id"]:
-                reason = "it is another one than was read before"
-                raise RemoteTampered(self._remote.name, device, number, reason)
+                raise RemoteTampered(
+                    self._remote.name, device, number, "it is another one than was read before"
+                )
             if log_entry.dropped is None:
-                emptied = without_content(log_entry).data()
-                self._remote.drop(self._project.name, device, number, emptied)
+                self._remote.drop(
+                    self._project.name, device, number, without_content(log_entry).data()
+                )
         with self._log.change() as log:
             log.move(row, "gone")
 
@@ -455,8 +458,12 @@ class SyncClient:
             )
             number = min(last, limit)
             if heads.get(device, 0) < number:
-                reason = f"the remote has {heads.get(device, 0)} of the {number} that it had before"
-                raise RemoteTampered(self._remote.name, device, number, reason)
+                raise RemoteTampered(
+                    self._remote.name,
+                    device,
+                    number,
+                    f"the remote has {heads.get(device, 0)} of the {number} that it had before",
+                )
 
     def _note_sent(self, head: int) -> int:
         """Mark entries that an interrupted push has sent; the number of the last one.
@@ -473,11 +480,14 @@ class SyncClient:
                 == str(row["snapshot_id"])
                 for payload in self._remote.read(self._project.name, own_device, number, 1)
             ):
-                reason = (
-                    f"entry {number} of this device is not one that it wrote: this home was "
-                    "copied, or restored from a backup; `sync fork` makes it a device of its own"
+                raise Diverged(
+                    self._remote.name,
+                    (
+                        f"entry {number} of this device is not one that it wrote: this home was "
+                        "copied, or restored from a backup; `sync fork` makes it a device of its "
+                        "own"
+                    ),
                 )
-                raise Diverged(self._remote.name, reason)
             with self._log.change() as log:
                 log.move(row, "sent")
         return max(sent, head)

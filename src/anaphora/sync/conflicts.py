@@ -50,8 +50,9 @@ class Clash:
 
     def line(self) -> list[Any]:
         """Itself as JSON, without texts."""
-        sides = (self.earlier, self.later)
-        return [[side.id, side.stamp.device, side.stamp.time] for side in sides]
+        return [
+            [side.id, side.stamp.device, side.stamp.time] for side in (self.earlier, self.later)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +130,10 @@ def conflict_of(
         if current and record.last_reinforced > at:
             # Reinforced since: the user has seen it and agrees.
             return None
-        name = names.get(device, device)
         # Not the time of the stamp: a device that was offline captures a change long after it.
-        sides.append(SyncSide(memory, record.text, name, record.created_at, current))
+        sides.append(
+            SyncSide(memory, record.text, names.get(device, device), record.created_at, current)
+        )
         paths.append(record.path or "")
     # Stamps follow the order of exchanges, not that of the changes themselves.
     earlier, later = sorted(sides, key=lambda side: side.at)

@@ -94,8 +94,9 @@ class Entry:
         """The snapshot id: 64 hexadecimal digits."""
         if self.dropped is not None:
             return self.dropped
-        bound = canonical(self.header.line()).encode()
-        return hashlib.sha256(bound + b"\n" + self.sealed).hexdigest()
+        return hashlib.sha256(
+            canonical(self.header.line()).encode() + b"\n" + self.sealed
+        ).hexdigest()
 
     def data(self) -> bytes:
         """The bytes to send: one line of JSON."""
@@ -256,8 +257,9 @@ def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
     """The content of an entry. `RemoteTampered` if no device with the key wrote it."""
     header = entry.header
     try:
-        bound = canonical(header.line()).encode()
-        padded = cipher.open(entry.sealed, bound, f"entry {header.number}")
+        padded = cipher.open(
+            entry.sealed, canonical(header.line()).encode(), f"entry {header.number}"
+        )
         length = int.from_bytes(padded[:_LENGTH], "big")
         decompressor = zlib.decompressobj()
         unpacked = decompressor.decompress(padded[_LENGTH : _LENGTH + length], MOST_BYTES)
@@ -294,15 +296,15 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     except _UNREADABLE as error:
         raise RemoteTampered(remote, device, number, f"it is not an entry ({error})") from None
     if (header.device, header.number) != (device, number):
-        reason = f"it is entry {header.number} of device {header.device}"
-        raise RemoteTampered(remote, device, number, reason)
+        raise RemoteTampered(
+            remote, device, number, f"it is entry {header.number} of device {header.device}"
+        )
     return Entry(header, sealed, signature, dropped)
 
 
 def without_content(entry: Entry) -> Entry:
     """The entry as a remote stores it once it was emptied: without digests, too."""
-    header = replace(entry.header, hashes=())
-    return replace(entry, header=header, sealed=b"", dropped=entry.id)
+    return replace(entry, header=replace(entry.header, hashes=()), sealed=b"", dropped=entry.id)
 
 
 def _tampered_error(remote: str, header: Header, reason: str) -> RemoteTampered:

@@ -90,8 +90,10 @@ class HostedLogs:
                 if log_entry.dropped is not None:
                     raise Diverged(project, f"entry {number} of device {device} has no content")
                 if (head.number + 1, head.snapshot_id) != (number, log_entry.header.parent):
-                    reason = f"entry {number} of device {device} does not follow the last one here"
-                    raise Diverged(project, reason)
+                    raise Diverged(
+                        project,
+                        f"entry {number} of device {device} does not follow the last one here",
+                    )
                 work.replace(_HOSTED, [key | {"snapshot_id": log_entry.id, "body": body}])
                 work.replace(
                     _HASH, [key | {"hash": digest} for digest in set(log_entry.header.hashes)]
@@ -118,8 +120,9 @@ class HostedLogs:
                     or not stored
                     or stored[0]["snapshot_id"] != log_entry.id
                 ):
-                    reason = f"entry {header.number} of device {header.device} is another one"
-                    raise Diverged(project, reason)
+                    raise Diverged(
+                        project, f"entry {header.number} of device {header.device} is another one"
+                    )
                 if stored[0]["body"] != body:
                     work.replace(_HOSTED, [key | {"snapshot_id": log_entry.id, "body": body}])
                     work.drop(_HASH, key)

@@ -63,8 +63,10 @@ class EntryLog:
 
     def find(self, state: State) -> list[Row]:
         """The entries in a state, in order of devices and numbers."""
-        rows = self._rows.find(ENTRY, {"state": state})
-        return sorted(rows, key=lambda row: (str(row["device"]), int(row["number"])))
+        return sorted(
+            self._rows.find(ENTRY, {"state": state}),
+            key=lambda row: (str(row["device"]), int(row["number"])),
+        )
 
     def rows_of(self, device: str) -> dict[int, Row]:
         """The entries of a device by their numbers."""

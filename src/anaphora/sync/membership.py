@@ -164,25 +164,23 @@ class Membership:
         return binding(self.project, epoch, to.device, to.exchange, public.hex())
 
     def _derive_signing_key(self) -> Any:
-        seed = derive(self.secret, "sync_signing")
-        return _ed25519().Ed25519PrivateKey.from_private_bytes(seed)
+        return _ed25519().Ed25519PrivateKey.from_private_bytes(derive(self.secret, "sync_signing"))
 
     def _derive_exchange_key(self) -> Any:
-        seed = derive(self.secret, "sync_exchange")
-        return _x25519().X25519PrivateKey.from_private_bytes(seed)
+        return _x25519().X25519PrivateKey.from_private_bytes(derive(self.secret, "sync_exchange"))
 
 
 def membership_of(line: Mapping[str, Any]) -> Membership:
     """The membership that `Membership.line` wrote."""
     keys = {epoch: bytes.fromhex(key) for epoch, key in line["keys"].items()}
-    secret = bytes.fromhex(line["secret"])
-    return Membership(line["project"], line["device"], line["name"], secret, keys)
+    return Membership(
+        line["project"], line["device"], line["name"], bytes.fromhex(line["secret"]), keys
+    )
 
 
 def new_membership(name: str, random: Random) -> Membership:
     """The membership of a project's first device."""
-    keys = {new_epoch(1, random): random(KEY_BYTES)}
-    member = join_project("", keys, name, random)
+    member = join_project("", {new_epoch(1, random): random(KEY_BYTES)}, name, random)
     return replace(member, project=_project_of(member.public.signing))
 
 

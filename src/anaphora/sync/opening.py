@@ -31,14 +31,17 @@ def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> Sy
     log_entry = _parse_payload(payload)
     header = log_entry.header
     if header.project != project.name:
-        reason = f"it is of project {header.project}, and this device has the key of {project.name}"
-        raise WrongKey(_SOURCE, reason)
+        raise WrongKey(
+            _SOURCE,
+            f"it is of project {header.project}, and this device has the key of {project.name}",
+        )
     if log_entry.dropped is not None:
         return SyncEntry(log_entry.id, header.device, header.number, without_content=True)
     cipher = project.cipher(header.epoch)
     if cipher is None:
-        reason = f"this device does not have the key {header.epoch}: `sync now` may bring it"
-        raise WrongKey(_SOURCE, reason)
+        raise WrongKey(
+            _SOURCE, f"this device does not have the key {header.epoch}: `sync now` may bring it"
+        )
     content = unseal(log_entry, cipher, _SOURCE)
     return SyncEntry(
         log_entry.id,
@@ -79,8 +82,7 @@ def _is_signed(project: Project, entry: Entry, content: Content) -> bool:
     if member is None or member.device != header.device:
         return False
     if not member.has_signed(entry.id, entry.signature):
-        reason = "its device has not signed it"
-        raise RemoteTampered(_SOURCE, header.device, header.number, reason)
+        raise RemoteTampered(_SOURCE, header.device, header.number, "its device has not signed it")
     return True
 
 

@@ -63,8 +63,17 @@ class Origins:
             deep.drop(_TABLE, {"record_id": record_id, "conversation_id": source, "position": at})
         for (source, at), digest in targets.items():
             if bound.get((source, at)) != digest:
-                key = {"record_id": record_id, "conversation_id": source, "position": at}
-                deep.put(_TABLE, [key | {"turn_hash": digest}])
+                deep.put(
+                    _TABLE,
+                    [
+                        {
+                            "record_id": record_id,
+                            "conversation_id": source,
+                            "position": at,
+                            "turn_hash": digest,
+                        }
+                    ],
+                )
 
     def follow(self, conversation_id: str, moves: Mapping[int, tuple[int, str]]) -> None:
         """Move the bindings of facts from old positions of turns to new ones, with the text.
@@ -78,8 +87,10 @@ class Origins:
                 if at not in (None, row["position"]) and row["turn_hash"] == hash_text(text):
                     moving.append((row, at))
             for row, _ in moving:
-                key = ("record_id", "conversation_id", "position")
-                work.drop(_TABLE, {name: row[name] for name in key})
+                work.drop(
+                    _TABLE,
+                    {name: row[name] for name in ("record_id", "conversation_id", "position")},
+                )
             for row, at in moving:
                 work.put(_TABLE, [row | {"position": at}])
 

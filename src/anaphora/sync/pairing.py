@@ -39,8 +39,7 @@ _NO_EPOCH: Final = "0"
 def new_code(random: Random) -> str:
     """A code: 20 bits name the meeting point, 40 are too many to guess in one try."""
     letters = [_LETTERS[byte % len(_LETTERS)] for byte in random(_GROUP * _GROUPS)]
-    groups = ["".join(letters[at : at + _GROUP]) for at in range(0, len(letters), _GROUP)]
-    return "-".join(groups)
+    return "-".join(["".join(letters[at : at + _GROUP]) for at in range(0, len(letters), _GROUP)])
 
 
 def read_code(text: str) -> str:
@@ -140,8 +139,10 @@ class Meeting:
         return Cipher(derive(key, "sync_pairing"), self._random)
 
     def _send(self, side: str, number: int, message: Mapping[str, str]) -> None:
-        header = Header(self._project, side, number, _NO_EPOCH, self._said)
-        log_entry = Entry(header, json.dumps(dict(message)).encode())
+        log_entry = Entry(
+            Header(self._project, side, number, _NO_EPOCH, self._said),
+            json.dumps(dict(message)).encode(),
+        )
         self._remote.write(self._project, side, number, log_entry.data())
         self._said = log_entry.id
 
@@ -175,8 +176,9 @@ class Meeting:
                 for number in range(1, head + 1):
                     log_entry = self._read_message_entry(side, number)
                     if log_entry is not None and log_entry.dropped is None:
-                        payload = without_content(log_entry).data()
-                        self._remote.drop(self._project, side, number, payload)
+                        self._remote.drop(
+                            self._project, side, number, without_content(log_entry).data()
+                        )
 
     def _pairing_error(self, reason: str) -> PairingFailed:
         return PairingFailed(self._remote.name, reason)

@@ -142,8 +142,9 @@ class Project:
 
     def rotate(self, removed: Collection[str] = ()) -> Rotation:
         """Make a new key, without these devices; the message that gives it to the others."""
-        recipients = [member for member in self.others() if member.device not in removed]
-        rotation, self.membership = self.membership.rotate(recipients, self._random)
+        rotation, self.membership = self.membership.rotate(
+            [member for member in self.others() if member.device not in removed], self._random
+        )
         return rotation
 
     def keys_to_tell(self) -> dict[str, str]:
@@ -158,8 +159,9 @@ class Project:
 
     def admit(self, member: Member) -> None:
         """Add a device; its first announcement counts."""
-        members = {member.device: member, **self.devices.members}
-        self.devices = replace(self.devices, members=members)
+        self.devices = replace(
+            self.devices, members={member.device: member, **self.devices.members}
+        )
         self._find_founder()
 
     def begin_with(self, checkpoint: Checkpoint, begin: Begin) -> None:
@@ -171,9 +173,8 @@ class Project:
             facts = checkpoint.admission
             admission = admission.with_facts(facts.statements, facts.announced)
         elif checkpoint.removed:
-            last_read = dict.fromkeys(members, 0)
             admission = admission.with_facts(
-                [Statement(TOLD, 0, checkpoint.removed, seen=last_read)]
+                [Statement(TOLD, 0, checkpoint.removed, seen=dict.fromkeys(members, 0))]
             )
         self.devices = replace(self.devices, members=members, admission=admission, begin=begin)
         self._find_founder()
@@ -208,8 +209,10 @@ class Project:
         if content.checkpoint is not None:
             begin = (entry.device, entry.number, content.at)
         if begin is not None:
-            newest = max(begin, self.devices.begin or begin, key=lambda candidate: candidate[2])
-            self.devices = replace(self.devices, begin=newest)
+            self.devices = replace(
+                self.devices,
+                begin=max(begin, self.devices.begin or begin, key=lambda candidate: candidate[2]),
+            )
 
     def forget_begin(self) -> None:
         """Forget where a new device can begin: a removed device may have said so."""

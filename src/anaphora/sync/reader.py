@@ -89,8 +89,12 @@ class EntryReader:
             # The remote keeps back an entry that another device has read.
             for device, (reader, number, _) in self._trusted_reads():
                 if self._log.last_of(device).number < number:
-                    reason = f"device {reader} has read it, and the remote does not give it"
-                    raise RemoteTampered(self._remote.name, device, number, reason)
+                    raise RemoteTampered(
+                        self._remote.name,
+                        device,
+                        number,
+                        f"device {reader} has read it, and the remote does not give it",
+                    )
             # The remote has taken the content out of an entry by itself.
             for row in self._log.find("unnamed"):
                 reason = "its content is gone, and no device has said so"
@@ -148,8 +152,12 @@ class EntryReader:
         }
         for device, (number, _) in covers.items():
             if heads.get(device, 0) < number:
-                reason = f"device {begin[0]} has read it, and the remote does not give it"
-                raise RemoteTampered(self._remote.name, device, number, reason)
+                raise RemoteTampered(
+                    self._remote.name,
+                    device,
+                    number,
+                    f"device {begin[0]} has read it, and the remote does not give it",
+                )
         self._project.begin_with(checkpoint, begin)
         with self._log.change() as log:
             log.cover(covers)
@@ -205,8 +213,12 @@ class EntryReader:
                 count += 1
             batch = self._remote.read(self._project.name, device, first, count)
             if not batch:
-                reason = "it is missing, and was there or later ones are"
-                raise RemoteTampered(self._remote.name, device, first, reason)
+                raise RemoteTampered(
+                    self._remote.name,
+                    device,
+                    first,
+                    "it is missing, and was there or later ones are",
+                )
             for number, payload in enumerate(batch, first):
                 log_entry = entry_of(payload, self._remote.name, device, number)
                 if log_entry.header.project != self._project.name:
@@ -325,5 +337,6 @@ class EntryReader:
         for device, (by, number, snapshot) in set(self._trusted_reads()):
             row = self._log.row(device, number)
             if row is not None and row["snapshot_id"] != snapshot:
-                reason = f"device {by} has read another one"
-                raise RemoteTampered(self._remote.name, device, number, reason)
+                raise RemoteTampered(
+                    self._remote.name, device, number, f"device {by} has read another one"
+                )

@@ -110,8 +110,9 @@ def _read_again(
         else:
             log_entry = next(entries(device, [number]))
         if log_entry.id != row["snapshot_id"]:
-            reason = "it is another one than was read before"
-            raise RemoteTampered(remote.name, device, number, reason)
+            raise RemoteTampered(
+                remote.name, device, number, "it is another one than was read before"
+            )
         cipher = project.cipher(log_entry.header.epoch)
         if log_entry.dropped is None and cipher is not None:
             return unseal(log_entry, cipher, remote.name)

@@ -165,8 +165,9 @@ class RecordSync:
     def removals(self, since: int) -> Iterator[Patch]:
         """The permanent deletions after the number `since`."""
         for kind in RECORD_KINDS:
-            ids = [record_id for _, record_id in self._records(kind).tombstones_since(since)]
-            yield from self._find_drops(kind, ids)
+            yield from self._find_drops(
+                kind, [record_id for _, record_id in self._records(kind).tombstones_since(since)]
+            )
 
     def _capture_records(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
         with records.change() as work:
@@ -210,8 +211,13 @@ class RecordSync:
         stamp = self._device.clock.next()
         for at, owner in enumerate(merged.owners):
             first = at == 0
-            dropped = dict.fromkeys(moved, None)
-            yield Patch(item_name(kind, owner), stamp, changed, new_lines if first else {}, dropped)
+            yield Patch(
+                item_name(kind, owner),
+                stamp,
+                changed,
+                new_lines if first else {},
+                dict.fromkeys(moved, None),
+            )
 
     def _find_drops(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
         """The drops of the items of rows that were forgotten for good."""
@@ -246,9 +252,11 @@ class RecordSync:
 
     def _count_parts(self, merged: MergedRecord) -> int:
         item_id = item_name(merged.kind, merged.owners[0])
-        group = self._group_of(item_id, self._device.store.states([item_id])[item_id])
         return sum(
-            set(record.owners) & set(merged.owners) != set() for record in self._merge_group(group)
+            set(record.owners) & set(merged.owners) != set()
+            for record in self._merge_group(
+                self._group_of(item_id, self._device.store.states([item_id])[item_id])
+            )
         )
 
     def _write_lines(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -507,8 +515,9 @@ class RecordSync:
         work.untell(event for key, event in known_events.items() if key not in events_by_key)
         for key, event in events_by_key.items():
             if key not in known_events:
-                index = self._find_turn(event)
-                work.tell(RecordEvent(merged.id, turn_index=index, **_EVENT.read(event)))
+                work.tell(
+                    RecordEvent(merged.id, turn_index=self._find_turn(event), **_EVENT.read(event))
+                )
         if merged.kind == MEMORY:
             self._origins.write(work, merged.id, merged.fields.get(ORIGINS) or ())
         hidden = stored is not None and stored.forgotten
@@ -521,8 +530,13 @@ class RecordSync:
         line = {name: content for name, content in merged.fields.items() if content is not None}
         fields = _FIELDS.read(line)
         index = self._find_turn(line)
-        count = merged.fields["reinforce_count"]
-        return MemoryRecord(id=merged.id, seq=0, turn_index=index, reinforce_count=count, **fields)
+        return MemoryRecord(
+            id=merged.id,
+            seq=0,
+            turn_index=index,
+            reinforce_count=merged.fields["reinforce_count"],
+            **fields,
+        )
 
     def _find_turn(self, line: Mapping[str, Any]) -> int | None:
         """The position of the turn that a line names."""

@@ -104,8 +104,9 @@ class SyncStore:
 
     def group(self, group: str) -> list[str]:
         """The items of a group, in order of their names."""
-        rows = self._rows.find(_ITEM, {"group_key": _group_key(group)})
-        return sorted(row["name"] for row in rows)
+        return sorted(
+            row["name"] for row in self._rows.find(_ITEM, {"group_key": _group_key(group)})
+        )
 
     def names(self, kind: str) -> list[str]:
         """The items of a kind that are known."""
@@ -138,8 +139,9 @@ class SyncStore:
 
     def find_discounted(self, counts: Counts) -> set[str]:
         """The items with patches from entries that do not count."""
-        rows = self._rows.find(_PATCH)
-        return {_read_patch(row).item for row in rows if not _is_backed(row, counts)}
+        return {
+            _read_patch(row).item for row in self._rows.find(_PATCH) if not _is_backed(row, counts)
+        }
 
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
@@ -155,8 +157,7 @@ class SyncTransaction:
 
     def put(self, name: str, value: Any) -> None:
         """Keep a value of the state."""
-        line = to_line({"value": value}).decode()
-        self._work.replace(_STATE, [{"name": name, "value": line}])
+        self._work.replace(_STATE, [{"name": name, "value": to_line({"value": value}).decode()}])
 
     def get(self, name: str, default: Any = None) -> Any:
         """A value of the state, as JSON."""
@@ -357,17 +358,16 @@ class SyncTransaction:
         All carriers are recorded: forgotten content has to be removed from each of them.
         """
         carrier = {name: other[name] for name in ("device", "entry")}
-        if carrier == {name: row[name] for name in carrier} or self._is_emptied(other):
+        if carrier == {name: row[name] for name in carrier}:
+            return
+        key = {"device": other["device"], "number": other["entry"]}
+        if any(log_row["state"] in ("void", "gone") for log_row in self._work.find(_ENTRY, key)):
+            # That entry was emptied.
             return
         if row["entry"] == _NO_ENTRY:
             self._work.replace(_PATCH, [row | carrier])
         else:
             self._work.replace(_COPY, [{name: row[name] for name in _KEY} | carrier])
-
-    def _is_emptied(self, carrier: Row) -> bool:
-        """Whether an entry was emptied."""
-        key = {"device": carrier["device"], "number": carrier["entry"]}
-        return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, key))
 
     def _drop_patch(self, row: Row) -> None:
         key = {name: row[name] for name in _KEY}
@@ -383,8 +383,7 @@ class SyncTransaction:
         now = {"group_key": _group_key(self._group_of(name, state))} if state else old
         self._work.replace(_ITEM, [item_row | now | {"dirty": 1}])
         for group in (old, now):
-            rows = self._work.find(_ITEM, group)
-            self._work.replace(_ITEM, [row | {"dirty": 1} for row in rows])
+            self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._work.find(_ITEM, group)])
         self._dirty_group(self._group_of(name, _fold(taken)))
 
     def _find_members(self, group: str) -> list[Row]:

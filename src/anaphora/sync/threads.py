@@ -63,12 +63,14 @@ class ThreadSync:
 
     def place_of(self, conversation_id: str, turn: str) -> int | None:
         """The position of a turn."""
-        positions = (
-            at
-            for at, candidate in enumerate(self._applied_turns(conversation_id))
-            if candidate.id == turn
+        return next(
+            (
+                at
+                for at, candidate in enumerate(self._applied_turns(conversation_id))
+                if candidate.id == turn
+            ),
+            None,
         )
-        return next(positions, None)
 
     @property
     def origins(self) -> Origins:
@@ -120,8 +122,11 @@ class ThreadSync:
         """A text for each conversation that changes with it."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
-            changes = store.changes_since(-1)
-            return {key: str(identity) for key, identity in changes.items() if identity is not None}
+            return {
+                key: str(identity)
+                for key, identity in store.changes_since(-1).items()
+                if identity is not None
+            }
         return {
             key: str(identity)
             for key, path in store.files()

@@ -103,8 +103,10 @@ class _Span:
     def accepts(self, start: str) -> bool:
         """Whether a statement at `start` can belong to this record, which is current then."""
         of = self.items[0].fields
-        ends = (self.end, of.get("expires_at"), of.get("forgotten_at"))
-        return all(end is None or end > start for end in ends)
+        return all(
+            end is None or end > start
+            for end in (self.end, of.get("expires_at"), of.get("forgotten_at"))
+        )
 
 
 def item_of(
@@ -128,8 +130,14 @@ def item_of(
             fields[key], stamps[key] = change.value, change.stamp
     if "text" not in fields or not _is_alive(state, events, killed):
         return None
-    ordered = tuple(sorted(events, key=lambda event: (event.at, event.key)))
-    return RecordItem(name, kind, same, fields, stamps, ordered)
+    return RecordItem(
+        name,
+        kind,
+        same,
+        fields,
+        stamps,
+        tuple(sorted(events, key=lambda event: (event.at, event.key))),
+    )
 
 
 def _is_alive(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bool:
@@ -219,8 +227,9 @@ def _cut_spans(spans: Sequence[_Span]) -> list[_Span]:
             earlier = [event for event in span.events if event.at < later[0].at]
             name = tail_id(span.items[0].id, later[0].at)
             end = span.end if span.end is not None and span.end > later[0].at else None
-            tail = _Span(name, list(span.items), later[0].at, end, tail_events, whole=False)
-            waiting.append(tail)
+            waiting.append(
+                _Span(name, list(span.items), later[0].at, end, tail_events, whole=False)
+            )
             span.events, span.whole = earlier, False
             span.end = min(inside) if span.end is None else min(span.end, *inside)
         pieces.append(span)
@@ -254,8 +263,9 @@ def _build_record(span: _Span) -> MergedRecord:
             ended = [
                 version for version in span.items if version.fields.get("valid_to") == span.end
             ]
-            successor = ended[0].fields.get("superseded_by") if ended and span.end else None
-            fields["superseded_by"] = successor
+            fields["superseded_by"] = (
+                ended[0].fields.get("superseded_by") if ended and span.end else None
+            )
     occurrences = [event for event in span.events if event.counts]
     times = [event.at for event in occurrences]
     if span.whole:
@@ -280,8 +290,14 @@ def _build_record(span: _Span) -> MergedRecord:
         fields[name] = _join_labels(span, name, one_of)
     fields.pop("extra", None)
     fields |= span.fields
-    owners = tuple(version.id for version in span.items)
-    return MergedRecord(span.id, first.kind, span.same, owners, fields, tuple(span.events))
+    return MergedRecord(
+        span.id,
+        first.kind,
+        span.same,
+        tuple(version.id for version in span.items),
+        fields,
+        tuple(span.events),
+    )
 
 
 def _join_labels(span: _Span, name: str, told: str) -> list[str]:

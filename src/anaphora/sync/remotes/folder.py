@@ -96,8 +96,9 @@ class FolderRemote:
                 content = source.read(MOST_BYTES + 1)
         except OSError as error:
             if error.errno in (errno.EINVAL, errno.ENXIO, errno.ELOOP, errno.ENOENT):
-                reason = f"it cannot be read ({error.strerror})"
-                raise RemoteTampered(self.name, device, number, reason) from error
+                raise RemoteTampered(
+                    self.name, device, number, f"it cannot be read ({error.strerror})"
+                ) from error
             raise
         if len(content) > MOST_BYTES:
             raise RemoteTampered(self.name, device, number, "it is too large")

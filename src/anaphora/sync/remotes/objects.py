@@ -38,10 +38,11 @@ class ObjectRemote:
         options: Any = dict(parse_qsl(parts.query))
         unknown = options.keys() - set(_OPTIONS)
         if not parts.netloc or unknown or parts.username is not None:
-            reason = (
-                f"expected s3://bucket/prefix, with {', '.join(_OPTIONS)} behind a question mark"
+            raise InvalidInput(
+                "remote",
+                address,
+                f"expected s3://bucket/prefix, with {', '.join(_OPTIONS)} behind a question mark",
             )
-            raise InvalidInput("remote", address, reason)
         if secret is not None:
             options["access_key_id"], _, options["secret_access_key"] = secret.partition(":")
         self._address = address.partition("?")[0]
@@ -135,8 +136,9 @@ class ObjectRemote:
             self._calls.put(self._store, _key(project, device, number), data, mode="create")
         except self._exists as error:
             if self.read(project, device, number, 1) != [data]:
-                reason = f"entry {number} of this device is another one"
-                raise Diverged(self.name, reason) from error
+                raise Diverged(
+                    self.name, f"entry {number} of this device is another one"
+                ) from error
         except self._failed as error:
             raise self._remote_error(error) from error
 
@@ -149,8 +151,11 @@ class ObjectRemote:
 
     def _remote_error(self, error: Exception) -> RemoteError:
         text = " ".join(str(error).split())
-        lasting = any(word in type(error).__name__ for word in ("Permission", "Unauthenticated"))
-        return RemoteError(self.name, text[:300], lasting=lasting)
+        return RemoteError(
+            self.name,
+            text[:300],
+            lasting=any(word in type(error).__name__ for word in ("Permission", "Unauthenticated")),
+        )
 
 
 def _key(project: str, device: str, number: int) -> str:

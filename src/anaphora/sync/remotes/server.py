@@ -67,8 +67,11 @@ class ServerRemote:
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
-        params = {"project_id": project, "device": device, "after": number - 1, "limit": count}
-        body = self._request("GET", "/v2/agent-state/entries", params=params)
+        body = self._request(
+            "GET",
+            "/v2/agent-state/entries",
+            params={"project_id": project, "device": device, "after": number - 1, "limit": count},
+        )
         entries = body.get("entries")
         if not isinstance(entries, list):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
@@ -76,13 +79,17 @@ class ServerRemote:
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
-        body = {"project_id": project, "entries": [json.loads(data)]}
-        self._request("POST", "/v2/agent-state", json=body)
+        self._request(
+            "POST", "/v2/agent-state", json={"project_id": project, "entries": [json.loads(data)]}
+        )
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
-        body = {"project_id": project, "entries": [json.loads(data)]}
-        self._request("POST", "/v2/agent-state/drop", json=body)
+        self._request(
+            "POST",
+            "/v2/agent-state/drop",
+            json={"project_id": project, "entries": [json.loads(data)]},
+        )
 
     def close(self) -> None:
         """As `Remote.close`."""
@@ -100,8 +107,11 @@ class ServerRemote:
             raise Diverged(self.name, _read_detail(payload))
         if answer.status_code != 200:
             code = answer.status_code
-            reason = _REFUSED.get(code) or f"it answered {code}: {_read_detail(payload)}"
-            raise RemoteError(self.name, reason, lasting=400 <= code < 500 and code != 429)
+            raise RemoteError(
+                self.name,
+                _REFUSED.get(code) or f"it answered {code}: {_read_detail(payload)}",
+                lasting=400 <= code < 500 and code != 429,
+            )
         try:
             body = read_json(payload)
         except ValueError as error:
