@@ -69,7 +69,7 @@ class _Report:
         """Record that a file was left unchanged."""
         self.problems[file] = MirrorProblem(redact_path(file).text, reason)
 
-    def value(self) -> MirrorReport:
+    def build(self) -> MirrorReport:
         """The finished report."""
         lists = {name: tuple(sorted(files)) for name, files in self.lists.items()}
         problems = tuple(self.problems[file] for file in sorted(self.problems))
@@ -97,7 +97,7 @@ class Comparison:
     ) -> None:
         self.ledger = ledger
         self._save = save
-        self._found = FoundFiles()
+        self._files = FoundFiles()
         self._folder = folder
         self._pages = pages
         self._wait = wait
@@ -112,8 +112,8 @@ class Comparison:
     def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
         """Compare, and make alike unless `dry_run`. Raises MirrorError, StoreError."""
         version = self._pages.version()
-        self._found = self._folder.files(clean=not dry_run)
-        files = self._found.stamps
+        self._files = self._folder.files(clean=not dry_run)
+        files = self._files.stamps
         if version == self.ledger.version and files == self.ledger.seen:
             return MirrorReport(problems=self.ledger.problems)
         files = self._wait_until_settled(files)
@@ -129,11 +129,11 @@ class Comparison:
                     self._report.conflicts.append(MirrorConflict(task.file, self._find_later(task)))
                 elif task.decision in _LISTS:
                     self._report.note(_LISTS[task.decision], task.file)
-            return self._report.value()
+            return self._report.build()
         try:
             self._carry_out(tasks)
         finally:
-            report = self._report.value()
+            report = self._report.build()
             # Changes to the home are compared again next time: they may have been redacted.
             done = not (report.waiting or report.edited or report.added or report.conflicts)
             problem_stamps = {file: files[file] for file in self._report.problems if file in files}
@@ -161,8 +161,8 @@ class Comparison:
         # A missing file may be in the middle of a save by renaming.
         if self._find_recent(files) or self._pairs.keys() - files.keys():
             self._wait(SETTLED)
-            self._found = self._folder.files()
-            files = self._found.stamps
+            self._files = self._folder.files()
+            files = self._files.stamps
         for file in self._find_recent(files):
             self._report.note("waiting", file)
         return files
@@ -188,12 +188,12 @@ class Comparison:
 
     def _leave_links(self) -> None:
         """Report links and files behind links, which must not count as removed."""
-        for file in sorted(self._found.links):
+        for file in sorted(self._files.links):
             self._report.note_problem(file, "it is a link: links are not followed")
-        for file in sorted(self._found.deep):
+        for file in sorted(self._files.deep):
             self._report.note_problem(file, "it lies too deep: folders in it are not looked into")
         for file in self._pairs:
-            if self._found.behind_link(file) and file not in self._found.links:
+            if self._files.is_behind_link(file) and file not in self._files.links:
                 self._report.note_problem(file, "it lies behind a link: links are not followed")
 
     def _find_recent(self, files: Mapping[str, Stamp]) -> list[str]:
@@ -236,7 +236,7 @@ class Comparison:
     # Planning.
 
     def _plan_tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
-        pages = self._pages.all()
+        pages = self._pages.list_all()
         self._pages_by_id = pages
         read = self._read_changed(files)
         tasks = self._plan_named_pages(files, read, pages)
@@ -350,7 +350,7 @@ class Comparison:
 
     def _find_page(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
         """The id under which the home has a page now, None if it has none."""
-        page_id = record_id if record_id in pages else self._pages.present(record_id)
+        page_id = record_id if record_id in pages else self._pages.find_current(record_id)
         return page_id if page_id in pages else None
 
     def _refuse_mass_deletion(self, tasks: list[_Task], *, accept_deletions: bool) -> None:
@@ -429,7 +429,7 @@ class Comparison:
         path = None if kind == "note" else task.read.page.path or path_of(task.file)
         existing = self._ids_by_content.get((path, task.said.digest))
         record_id = existing or self._pages.add(kind, path, task.said, task.file)
-        page = self._pages.one(record_id)
+        page = self._pages.get(record_id)
         self._ids_by_content.setdefault((page.path, page.said.digest), page.id)
         self._write_page(task, page)
         self._report.note("added", task.file)
@@ -438,7 +438,7 @@ class Comparison:
         assert task.home is not None
         assert task.said is not None
         assert task.stamp is not None
-        page = self._pages.one(self._pages.edit(task.home, task.said))
+        page = self._pages.get(self._pages.edit(task.home, task.said))
         if page.said.digest == task.said.digest:
             self._note_pair(task.file, page, task.stamp)
         else:
@@ -454,8 +454,8 @@ class Comparison:
         if winner == "file":
             self._edit(task)
         else:
-            between = self._pages.one(self._pages.edit(task.home, task.said))
-            self._write_page(task, self._pages.one(self._pages.edit(between, task.home.said)))
+            between = self._pages.get(self._pages.edit(task.home, task.said))
+            self._write_page(task, self._pages.get(self._pages.edit(between, task.home.said)))
             self._report.note("written", task.file)
         self._report.conflicts.append(MirrorConflict(task.file, winner))
 

@@ -48,7 +48,7 @@ class FoundFiles:
     links: set[str] = field(default_factory=set)
     deep: set[str] = field(default_factory=set)
 
-    def behind_link(self, file: str) -> bool:
+    def is_behind_link(self, file: str) -> bool:
         """Whether a file is a link, or a folder above it is one."""
         parts = PurePosixPath(file).parts
         return any("/".join(parts[:count]) in self.links for count in range(1, len(parts) + 1))

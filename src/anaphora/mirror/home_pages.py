@@ -23,13 +23,13 @@ class HomePages:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
-        self._gone: frozenset[str] | None = None
+        self._forgotten_ids: frozenset[str] | None = None
 
     def version(self) -> int:
         """A number that every change to the namespace raises."""
         return self._services.sidecar.version()
 
-    def all(self) -> dict[str, HomePage]:
+    def list_all(self) -> dict[str, HomePage]:
         """The current pages, by id."""
         pages: dict[str, HomePage] = {}
         cursor: str | None = None
@@ -63,7 +63,7 @@ class HomePages:
 
         A page that sync has merged into another is not among them while that one exists.
         """
-        if self._gone is None:
+        if self._forgotten_ids is None:
             services = self._services
             kinds = (services.records, services.notes)
             forgotten_ids = {
@@ -73,10 +73,10 @@ class HomePages:
                 if merged in forgotten_ids and services.records.many([into]):
                     forgotten_ids.discard(merged)
             forgotten_ids |= {str(job["conversation_id"]) for job in services.jobs.pending("erase")}
-            self._gone = frozenset(forgotten_ids)
-        return self._gone
+            self._forgotten_ids = frozenset(forgotten_ids)
+        return self._forgotten_ids
 
-    def present(self, old: str) -> str | None:
+    def find_current(self, old: str) -> str | None:
         """The id of the version that replaced `old`; None if it is unknown."""
         services = self._services
         visited: set[str] = set()
@@ -144,7 +144,7 @@ class HomePages:
             # It expired or was forgotten meanwhile.
             return
 
-    def one(self, record_id: str) -> HomePage:
+    def get(self, record_id: str) -> HomePage:
         """A page as it stands now. Raises NotFound."""
         record = self._services.records.many([record_id]).get(record_id)
         if record is not None:

@@ -88,7 +88,7 @@ class Admission:
         return replace(self, statements=(*self.statements, *new_statements), announced=names)
 
     @cached_property
-    def standing(self) -> tuple[Statement, ...]:
+    def accepted(self) -> tuple[Statement, ...]:
         """The statements that count."""
         accepted: list[Statement] = []
         undecided = list(self.statements)
@@ -107,12 +107,12 @@ class Admission:
     def limits(self) -> Mapping[str, int]:
         """The last entry that counts, for each device with entries that do not."""
         limits: dict[str, int] = {}
-        for statement in self.standing:
+        for statement in self.accepted:
             for device, mark in statement.removed.items():
                 limits[device] = min(mark, limits.get(device, mark))
         for device in self.announced:
-            if any(self._excludes(statement, device) for statement in self.standing) or (
-                (maker := self._find_maker(device)) is not None and maker not in self.standing
+            if any(self._excludes(statement, device) for statement in self.accepted) or (
+                (maker := self._find_maker(device)) is not None and maker not in self.accepted
             ):
                 limits[device] = 0
         return limits
@@ -124,7 +124,7 @@ class Admission:
 
     def is_named(self, device: str) -> bool:
         """Whether a device was removed by its name, not for its key alone."""
-        return any(device in statement.removed for statement in self.standing)
+        return any(device in statement.removed for statement in self.accepted)
 
     def lost_to_founder(self, device: str) -> bool:
         """Whether a device and the project's first one have removed each other."""
@@ -136,7 +136,7 @@ class Admission:
 
     def usable_epochs(self, epochs: Iterable[str], members: Iterable[str]) -> list[str]:
         """The epochs with a key that all present devices have, and no removed one."""
-        by_epoch = {statement.epoch: statement for statement in self.standing if statement.epoch}
+        by_epoch = {statement.epoch: statement for statement in self.accepted if statement.epoch}
         rotated = {statement.epoch for statement in self.statements}
         present = [device for device in members if device not in self.limits]
         usable = []

@@ -99,7 +99,7 @@ class SyncClient:
             self._exchange(tell)
             if device == self._project.own:
                 raise InvalidInput("device", device, "it is this one: `sync leave`")
-            if device not in {member.device for member in self._project.others()}:
+            if device not in {member.device for member in self._project.other_members()}:
                 raise InvalidInput("device", device, "not a device of this project")
             self._announce_removal({device: self._log.last_of(device).number})
             self._reader.reconcile()
@@ -206,7 +206,7 @@ class SyncClient:
 
     def _note_clashes(self) -> None:
         """Store conflicts between the entries just read and this device's own changes."""
-        read, own_device = self._reader.fresh, self._project.own
+        read, own_device = self._reader.clashing, self._project.own
         if not read:
             return
         first = min(peer_entry.known for peer_entry in read) + 1

@@ -64,7 +64,7 @@ class Meeting:
         self._random = random
         self._wait = wait
         self._project = f"pair_{code[:_GROUP]}"
-        self._said = ""
+        self._last_sent_id = ""
 
     def is_free(self) -> bool:
         """Whether this meeting point is unused."""
@@ -140,11 +140,11 @@ class Meeting:
 
     def _send(self, side: str, number: int, message: Mapping[str, str]) -> None:
         log_entry = Entry(
-            Header(self._project, side, number, _NO_EPOCH, self._said),
+            Header(self._project, side, number, _NO_EPOCH, self._last_sent_id),
             json.dumps(dict(message)).encode(),
         )
         self._remote.write(self._project, side, number, log_entry.data())
-        self._said = log_entry.id
+        self._last_sent_id = log_entry.id
 
     def _await_message(self, side: str, number: int, patience: float) -> dict[str, str]:
         """A message of the other side, once it is there."""

@@ -131,7 +131,7 @@ class Project:
         """Whether there is no such key."""
         return not self._find_usable_epochs()
 
-    def others(self) -> list[Member]:
+    def other_members(self) -> list[Member]:
         """The other devices that were not removed."""
         members, removed = self.devices.members.values(), self.devices.removed
         return [
@@ -143,14 +143,15 @@ class Project:
     def rotate(self, removed: Collection[str] = ()) -> Rotation:
         """Make a new key, without these devices; the message that gives it to the others."""
         rotation, self.membership = self.membership.rotate(
-            [member for member in self.others() if member.device not in removed], self._random
+            [member for member in self.other_members() if member.device not in removed],
+            self._random,
         )
         return rotation
 
     def keys_to_tell(self) -> dict[str, str]:
         """The keys under which this device has written, and which another one may lack."""
         devices, admission = self.devices, self.devices.admission
-        present = [self.own, *(member.device for member in self.others())]
+        present = [self.own, *(member.device for member in self.other_members())]
         return {
             epoch: self.membership.keys[epoch].hex()
             for epoch in sorted(devices.written - devices.told)

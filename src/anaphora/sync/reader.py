@@ -36,10 +36,10 @@ class EntryReader:
         self._project = project
         self._log = log
         self._replica = replica
-        self._troubles: dict[str, RemoteTampered] = {}
-        self._promised: list[tuple[str, Named]] = []
+        self._errors: dict[str, RemoteTampered] = {}
+        self._read_claims: list[tuple[str, Named]] = []
         self._heads: Mapping[str, int] = {}
-        self.fresh: list[ReadEntry] = []
+        self.clashing: list[ReadEntry] = []
         """The entries of the last `read` that can contradict this device."""
 
     def read(self, heads: Mapping[str, int], tell: Progress) -> int:
@@ -50,12 +50,12 @@ class EntryReader:
         total = sum(
             max(0, n - self._log.last_of(device).number) for device, n in peer_heads.items()
         )
-        self._promised, self._heads, self.fresh = [], peer_heads, []
+        self._read_claims, self._heads, self.clashing = [], peer_heads, []
         done, state = 0, (-1, frozenset[str]())
         # An entry may need a key that an entry of another device gives.
         while (done, frozenset(self._project.membership.keys)) != state:
             state = (done, frozenset(self._project.membership.keys))
-            self._troubles = {}
+            self._errors = {}
             for device, head in peer_heads.items():
                 try:
                     for content in self._read_new(device, head):
@@ -63,14 +63,14 @@ class EntryReader:
                         tell("receiving", done, max(done, total))
                         if has_values(content.patches):
                             last_known = content.seen.get(self._project.own, (0,))[0]
-                            self.fresh.append(ReadEntry(content.patches, int(last_known)))
-                        self._promised += [
+                            self.clashing.append(ReadEntry(content.patches, int(last_known)))
+                        self._read_claims += [
                             (peer, (device, last, snapshot))
                             for peer, (last, snapshot) in content.seen.items()
                         ]
                 except RemoteTampered as error:
                     # The other devices are read all the same: one may have removed this one.
-                    self._troubles[device] = error
+                    self._errors[device] = error
         self.reconcile()
         return done
 
@@ -80,7 +80,7 @@ class EntryReader:
 
     def refuse_withheld(self) -> None:
         """Raise the errors of the last `read`, unless the device no longer counts."""
-        for device, error in self._troubles.items():
+        for device, error in self._errors.items():
             if self._project.devices.admission.admits(device, error.number):
                 raise error
         self._refuse_forks()
@@ -328,7 +328,7 @@ class EntryReader:
     def _trusted_reads(self) -> Iterator[tuple[str, Named]]:
         """What present devices have read of each other."""
         devices = self._project.devices
-        for device, named in self._promised:
+        for device, named in self._read_claims:
             if not {device, named[0]} & devices.removed.keys() and device in devices.members:
                 yield device, named
 
