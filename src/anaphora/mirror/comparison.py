@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Final
 
 from anaphora.errors import InvalidInput, MirrorError
@@ -13,7 +14,7 @@ from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.mirror.decision import Decision, decide
 from anaphora.mirror.folder import FoundFiles, MirrorFolder, ReadFile, Stamp
 from anaphora.mirror.home_pages import HomePages
-from anaphora.mirror.layout import clean_file, file_of, key_of, kind_of, link_to, path_of
+from anaphora.mirror.layout import ENDING, clean_file, file_of, key_of, kind_of, path_of
 from anaphora.mirror.ledger import Ledger, Pair
 from anaphora.mirror.opened import LinkRefused
 from anaphora.mirror.page import EmptyPage, HomePage, Said, write_page
@@ -193,7 +194,9 @@ class Comparison:
         for file in sorted(self._files.deep):
             self._report.note_problem(file, "it lies too deep: folders in it are not looked into")
         for file in self._pairs:
-            if self._files.is_behind_link(file) and file not in self._files.links:
+            steps = PurePosixPath(file).parts
+            above = {"/".join(steps[:count]) for count in range(1, len(steps))}
+            if above & self._files.links and file not in self._files.links:
                 self._report.note_problem(file, "it lies behind a link: links are not followed")
 
     def _find_recent(self, files: Mapping[str, Stamp]) -> list[str]:
@@ -473,7 +476,7 @@ class Comparison:
             for page_id in self._related.get(page.id, ())
             if page_id in self._names
         ]
-        text = write_page(page, tuple(map(link_to, links)))
+        text = write_page(page, tuple(file.removesuffix(ENDING) for file in links))
         self._note_pair(task.file, page, self._folder.write(task.file, text, task.stamp))
 
     def _note_pair(self, file: str, page: HomePage, stamp: Stamp) -> None:

@@ -48,11 +48,6 @@ class FoundFiles:
     links: set[str] = field(default_factory=set)
     deep: set[str] = field(default_factory=set)
 
-    def is_behind_link(self, file: str) -> bool:
-        """Whether a file is a link, or a folder above it is one."""
-        parts = PurePosixPath(file).parts
-        return any("/".join(parts[:count]) in self.links for count in range(1, len(parts) + 1))
-
 
 class MirrorFolder:
     """A folder at `root`, which must be there: one that is not mounted must not be made."""

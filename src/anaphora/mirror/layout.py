@@ -83,11 +83,6 @@ def path_of(file: str) -> str | None:
     return ".".join([*path.parts[1:-1], path.name.removesuffix(ENDING)])
 
 
-def link_to(file: str) -> str:
-    """The target of links to a file."""
-    return file.removesuffix(ENDING)
-
-
 def _title(text: str) -> str:
     lines = (line.strip(" #*->\t") for line in text.splitlines())
     return _name(next((line for line in lines if line), "note"))

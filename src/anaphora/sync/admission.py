@@ -122,10 +122,6 @@ class Admission:
         limit = self.limits.get(device)
         return limit is None or number <= limit
 
-    def is_named(self, device: str) -> bool:
-        """Whether a device was removed by its name, not for its key alone."""
-        return any(device in statement.removed for statement in self.accepted)
-
     def lost_to_founder(self, device: str) -> bool:
         """Whether a device and the project's first one have removed each other."""
         pair = {device, self.founder}

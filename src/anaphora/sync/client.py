@@ -69,7 +69,10 @@ class SyncClient:
         self._remote = remote
         self._lock = lock
         self._local_lock = local_lock
-        self.replica = Replica(services, member.device, member.identities)
+        # The key of digests that must never change: it encrypts nothing.
+        self.replica = Replica(
+            services, member.device, member.key_for("sync_identities", member.first_epoch)
+        )
         self._project = Project(self.replica.store, member, random)
         self._log = EntryLog(services.truth, services.namespace, services.sealing.rows)
         self._reader = EntryReader(remote, self._project, self._log, self.replica)
@@ -237,7 +240,8 @@ class SyncClient:
         if any(row["body"] is not None for row in rows):
             with self._log.change() as log:
                 for row in rows:
-                    log.spoil(row)
+                    # Drops the bytes only: the entry is packed again.
+                    log.move(row, "ready")
 
     def _repack(self) -> bool:
         """Rebuild unsent entries from the first without bytes on; whether there was any.

@@ -234,21 +234,17 @@ _HEADER: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-def size_class(length: int) -> int:
-    """How long the padded form of so many bytes is: a power of two, from 1 KiB on."""
-    size = _SMALLEST
-    while size < length + _LENGTH:
-        size *= 2
-    return size
-
-
 def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str], bytes]) -> Entry:
     """The entry with this content, signed."""
     lines = [to_line(content.first_line())]
     lines += [to_line(patch.line()) for patch in content.patches]
     packed = zlib.compress(b"".join(lines), 6)
     padded = len(packed).to_bytes(_LENGTH, "big") + packed
-    padded += bytes(size_class(len(packed)) - len(padded))
+    # Padded to a power of two, so that the length tells little.
+    size = _SMALLEST
+    while size < len(padded):
+        size *= 2
+    padded += bytes(size - len(padded))
     unsigned = Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
     return replace(unsigned, signature=sign(unsigned.id))
 

@@ -138,10 +138,6 @@ class LogTransaction:
         """Change the state of an entry; its bytes are no longer needed."""
         self.work.replace(ENTRY, [{**row, "state": state, "body": None}])
 
-    def spoil(self, row: Mapping[str, Any]) -> None:
-        """Drop the bytes of an unsent entry: it is packed again."""
-        self.work.replace(ENTRY, [{**row, "body": None}])
-
     def unpack(self, rows: Sequence[Row]) -> None:
         """Delete the last entries of a device, which were never sent."""
         for row in rows:

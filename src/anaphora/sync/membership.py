@@ -113,11 +113,6 @@ class Membership:
         """The key of an epoch, by default the present one, for a purpose. KeyError: unknown."""
         return derive(self.keys[epoch or self.epoch], purpose)
 
-    @property
-    def identities(self) -> bytes:
-        """The key of digests that must never change; it encrypts nothing."""
-        return self.key_for("sync_identities", self.first_epoch)
-
     def sign(self, text: str) -> bytes:
         """The signature of a text: 64 bytes."""
         signature: bytes = self._derive_signing_key().sign(_signed_bytes(text))
@@ -181,7 +176,7 @@ def membership_of(line: Mapping[str, Any]) -> Membership:
 def new_membership(name: str, random: Random) -> Membership:
     """The membership of a project's first device."""
     member = join_project("", {new_epoch(1, random): random(KEY_BYTES)}, name, random)
-    return replace(member, project=_project_of(member.public.signing))
+    return replace(member, project=project_of(member.public.signing))
 
 
 def join_project(project: str, keys: Mapping[str, bytes], name: str, random: Random) -> Membership:
@@ -189,12 +184,8 @@ def join_project(project: str, keys: Mapping[str, bytes], name: str, random: Ran
     return Membership(project, random(8).hex(), name, random(KEY_BYTES), dict(keys))
 
 
-def is_founder(member: Member, project: str) -> bool:
-    """Whether a member is the first one of a project, which is named by its signing key."""
-    return _project_of(member.signing) == project
-
-
-def _project_of(signing: str) -> str:
+def project_of(signing: str) -> str:
+    """The name of the project of which the first device has this signing key."""
     return f"ana_proj_{hashlib.sha256(bytes.fromhex(signing)).hexdigest()[:32]}"
 
 

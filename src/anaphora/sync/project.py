@@ -15,10 +15,10 @@ from anaphora.sync.membership import (
     Member,
     Membership,
     Rotation,
-    is_founder,
     is_made_by,
     member_of,
     membership_of,
+    project_of,
 )
 from anaphora.sync.store import SyncStore, SyncTransaction
 
@@ -158,13 +158,6 @@ class Project:
             if not admission.have_all(epoch, present)
         }
 
-    def admit(self, member: Member) -> None:
-        """Add a device; its first announcement counts."""
-        self.devices = replace(
-            self.devices, members={member.device: member, **self.devices.members}
-        )
-        self._find_founder()
-
     def begin_with(self, checkpoint: Checkpoint, begin: Begin) -> None:
         """Take over the knowledge of the device that made a checkpoint."""
         members = {member.device: member for member in checkpoint.members}
@@ -184,7 +177,10 @@ class Project:
         """Record the statements of an entry about devices and keys, whether or not it counts."""
         author, number = entry.device, entry.number
         if content.member is not None and content.member.device == author:
-            self.admit(content.member)
+            # The first announcement of a device counts.
+            members = {author: content.member, **self.devices.members}
+            self.devices = replace(self.devices, members=members)
+            self._find_founder()
         rotation = content.rotation
         # The name of a new epoch must be one that its maker may give.
         if rotation is not None and not (
@@ -215,10 +211,6 @@ class Project:
                 begin=max(begin, self.devices.begin or begin, key=lambda candidate: candidate[2]),
             )
 
-    def forget_begin(self) -> None:
-        """Forget where a new device can begin: a removed device may have said so."""
-        self.devices = replace(self.devices, begin=None)
-
     def note_written(self, epoch: str, keys: Iterable[str]) -> None:
         """Record under which key this device has written, and which keys it has announced."""
         devices = self.devices
@@ -238,7 +230,8 @@ class Project:
         )
         if admission.lost_to_founder(self.own):
             reason += "; it removed the project's first device, which removed it, too, and wins"
-        if not admission.is_named(self.own):
+        if not any(self.own in statement.removed for statement in admission.accepted):
+            # No statement names it: it only lacks the new key.
             reason = (
                 "a device was removed while this one joined, and the project has a new key, which "
                 "was not made for this device: join it again (`sync leave`, then `sync init` with "
@@ -262,6 +255,6 @@ class Project:
         members = self.devices.members.items()
         admission = self.devices.admission
         # A joining device has the founder from its invitation until it has read the members.
-        founders = (name for name, member in members if is_founder(member, self.name))
+        founders = (name for name, member in members if project_of(member.signing) == self.name)
         admission = replace(admission, founder=next(founders, admission.founder))
         self.devices = replace(self.devices, admission=admission)

@@ -8,6 +8,7 @@ from the remote again; `Replica.apply` then updates the home, as with any change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from anaphora.errors import RemoteTampered
@@ -72,7 +73,8 @@ def reconcile(
                 replica.receive(sync, patches, device, number)
             else:
                 work.move(row, "refused")
-                project.forget_begin()
+                # The removed device may have set the checkpoint to begin with.
+                project.devices = replace(project.devices, begin=None)
                 say_again(work, sync, content.dropped, project.own)
         sync.set_again(void, project.own)
         project.save(sync)
