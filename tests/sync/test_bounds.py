@@ -203,14 +203,14 @@ def test_a_proof_that_is_none(tmp_path: Path, proof: Any) -> None:
 
         from anaphora.sync import pairing as module
 
-        say = module.Meeting._say
+        say = module.Meeting._send
         with two, pytest.MonkeyPatch.context() as patch:
 
             def forged(meeting: Any, side: str, number: int, message: Any) -> None:
                 told = message | {"proof": proof} if "proof" in message else message
                 say(meeting, side, number, told)
 
-            patch.setattr(module.Meeting, "_say", forged)
+            patch.setattr(module.Meeting, "_send", forged)
             thread = threading.Thread(target=wait)
             thread.start()
             with pytest.raises(PairingFailed):

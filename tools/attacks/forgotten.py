@@ -221,7 +221,7 @@ def forgotten_beside(folder: Path) -> None:
 def key_after_leaving(folder: Path) -> None:
     """The database's files are searched for the key of the project."""
     first, _ = _devices(folder)
-    key = next(iter(first.sync._member().keys.values())).hex()
+    key = next(iter(first.sync._load_membership().keys.values())).hex()
     first.sync.leave()
     assert not _left(folder / "a", key), "the key is left"
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of a mirror."""
+"""The checks of `doctor` for a mirror."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 def mirror_checks(services: NamespaceServices) -> Iterator[Check]:
     """How this namespace is mirrored, if it is; no file is looked at. Nothing raises."""
     try:
-        found = Mirror(services).status()
+        status = Mirror(services).status()
     except AnaphoraError as error:
         yield Check("mirror", ok=False, detail=str(error))
         return
-    if not found.folder:
+    if not status.folder:
         return
-    if found.stopped is not None:
-        yield Check("mirror", ok=False, detail=f"stopped: {found.stopped}")
-    elif found.problems:
-        first = found.problems[0]
-        more = f", and {len(found.problems) - 1} more" if len(found.problems) > 1 else ""
+    if status.stopped is not None:
+        yield Check("mirror", ok=False, detail=f"stopped: {status.stopped}")
+    elif status.problems:
+        first = status.problems[0]
+        more = f", and {len(status.problems) - 1} more" if len(status.problems) > 1 else ""
         yield Check("mirror", ok=False, detail=f"left alone: {first.file}: {first.reason}{more}")
     else:
-        yield Check("mirror", ok=True, detail=f"{found.pages} files in {found.folder}")
+        yield Check("mirror", ok=True, detail=f"{status.pages} files in {status.folder}")

@@ -1,4 +1,4 @@
-"""Comparing a namespace with its folder, and making them alike."""
+"""Compares a namespace with its folder, and brings both to the same state."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Final
 
 from anaphora.errors import InvalidInput, MirrorError
@@ -13,7 +14,7 @@ from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.mirror.decision import Decision, decide
 from anaphora.mirror.folder import FoundFiles, MirrorFolder, ReadFile, Stamp
 from anaphora.mirror.home_pages import HomePages
-from anaphora.mirror.layout import clean_file, file_of, key_of, kind_of, link_to, path_of
+from anaphora.mirror.layout import ENDING, clean_file, file_of, key_of, kind_of, path_of
 from anaphora.mirror.ledger import Ledger, Pair
 from anaphora.mirror.opened import LinkRefused
 from anaphora.mirror.page import EmptyPage, HomePage, Said, write_page
@@ -23,14 +24,18 @@ from anaphora.values.mirror import MirrorConflict, MirrorProblem, MirrorReport
 SETTLED: Final = 1.0
 """Seconds for which a file must have been left alone before it is read."""
 _FEW: Final = 3
-"""So many files may go at once, however few there are."""
+"""This many files may be deleted at once, however few there are."""
+_LISTS: Final = {
+    "write": "written", "remove": "removed", "edit": "edited", "add": "added", "hide": "hidden",
+}  # fmt: skip
+"""The list of a report in which a decision is named."""
 _DEFAULT_TYPE: Final = {"memory": "semantic", "note": "note"}
 Progress = Callable[[str, int, int], object]
 
 
 @dataclass(slots=True)
 class _Task:
-    """One page: what was known of it, what the home has, and what the file says."""
+    """One page: its state in the ledger, in the home, and in the file."""
 
     file: str
     before: Pair | None = None
@@ -41,7 +46,7 @@ class _Task:
 
     @property
     def said(self) -> Said | None:
-        """What the file says, if it was read."""
+        """The content of the file, if it was read."""
         if self.read is None:
             return None
         kind = self.home.kind if self.home is not None else kind_of(self.file)
@@ -61,12 +66,12 @@ class _Report:
         """Name a file in one of the lists."""
         self.lists.setdefault(name, []).append(file)
 
-    def trouble(self, file: str, reason: str) -> None:
-        """Note that a file was left as it is."""
+    def note_problem(self, file: str, reason: str) -> None:
+        """Record that a file was left unchanged."""
         self.problems[file] = MirrorProblem(redact_path(file).text, reason)
 
-    def value(self) -> MirrorReport:
-        """The report as it is given."""
+    def build(self) -> MirrorReport:
+        """The finished report."""
         lists = {name: tuple(sorted(files)) for name, files in self.lists.items()}
         problems = tuple(self.problems[file] for file in sorted(self.problems))
         return MirrorReport(conflicts=tuple(self.conflicts), problems=problems, **lists)
@@ -75,9 +80,9 @@ class _Report:
 class Comparison:
     """One comparison of the pages of a home with the files of a folder.
 
-    `wait` lets so many seconds pass, `seconds` gives the present time since 1970, by the clock that
-    files are stamped with. `ledger` is what both had before, and after `run` what they have now;
-    `save` keeps it before any file is written.
+    `wait` waits for so many seconds, `seconds` gives the present time since 1970, by the clock that
+    files are stamped with. `ledger` is the last common state, and after `run` the present one;
+    `save` stores it before any file is written.
     """
 
     def __init__(
@@ -93,7 +98,7 @@ class Comparison:
     ) -> None:
         self.ledger = ledger
         self._save = save
-        self._found = FoundFiles()
+        self._files = FoundFiles()
         self._folder = folder
         self._pages = pages
         self._wait = wait
@@ -102,91 +107,100 @@ class Comparison:
         self._report = _Report()
         self._names: dict[str, str] = {}
         self._related: Mapping[str, tuple[str, ...]] = {}
-        self._here: Mapping[str, HomePage] = {}
-        self._pairs: dict[str, Pair] = {one.file: one for one in ledger.pairs}
+        self._pages_by_id: Mapping[str, HomePage] = {}
+        self._pairs: dict[str, Pair] = {pair.file: pair for pair in ledger.pairs}
 
     def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
         """Compare, and make alike unless `dry_run`. Raises MirrorError, StoreError."""
         version = self._pages.version()
-        self._found = self._folder.files(clean=not dry_run)
-        files = self._found.stamps
+        self._files = self._folder.files(clean=not dry_run)
+        files = self._files.stamps
         if version == self.ledger.version and files == self.ledger.seen:
             return MirrorReport(problems=self.ledger.problems)
-        files = self._settled(files)
-        self._take_planned(files)
-        files = self._without_secrets(files, dry_run=dry_run)
+        files = self._wait_until_settled(files)
+        # A comparison that was killed may have written some of the files that it had planned.
+        self._pairs |= {pair.file: pair for pair in self.ledger.planned if pair.file in files}
+        files = self._rename_secrets(files, dry_run=dry_run)
         self._leave_links()
-        tasks = self._tasks(files)
+        tasks = self._plan_tasks(files)
         self._refuse_mass_deletion(tasks, accept_deletions=accept_deletions)
         if dry_run:
             for task in tasks:
-                self._describe(task)
-            return self._report.value()
+                if task.decision == "conflict":
+                    self._report.conflicts.append(MirrorConflict(task.file, self._find_later(task)))
+                elif task.decision in _LISTS:
+                    self._report.note(_LISTS[task.decision], task.file)
+            return self._report.build()
         try:
             self._carry_out(tasks)
         finally:
-            report = self._report.value()
-            # What was changed in the home here is looked at once more: it may have been redacted.
+            report = self._report.build()
+            # Changes to the home are compared again next time: they may have been redacted.
             done = not (report.waiting or report.edited or report.added or report.conflicts)
-            left = {file: files[file] for file in self._report.problems if file in files}
+            problem_stamps = {file: files[file] for file in self._report.problems if file in files}
             self.ledger = replace(
                 self.ledger,
                 pairs=tuple(self._pairs.values()),
                 version=version if done else -1,
                 problems=report.problems,
                 planned=(),
-                seen=dict(sorted(({f: p.stamp for f, p in self._pairs.items()} | left).items())),
+                seen=dict(
+                    sorted(
+                        (
+                            {file: pair.stamp for file, pair in self._pairs.items()}
+                            | problem_stamps
+                        ).items()
+                    )
+                ),
             )
         return report
 
-    # Which files there are.
+    # The files.
 
-    def _settled(self, files: dict[str, Stamp]) -> dict[str, Stamp]:
-        """The files once nobody is saving any; what still is being saved is noted, and left out."""
-        # What is missing may be between two names of a save.
-        if self._fresh(files) or self._pairs.keys() - files.keys():
+    def _wait_until_settled(self, files: dict[str, Stamp]) -> dict[str, Stamp]:
+        """The files after a pause if some were just saved; those still being saved wait."""
+        # A missing file may be in the middle of a save by renaming.
+        if self._find_recent(files) or self._pairs.keys() - files.keys():
             self._wait(SETTLED)
-            self._found = self._folder.files()
-            files = self._found.stamps
-        for file in self._fresh(files):
+            self._files = self._folder.files()
+            files = self._files.stamps
+        for file in self._find_recent(files):
             self._report.note("waiting", file)
         return files
 
-    def _take_planned(self, files: Mapping[str, Stamp]) -> None:
-        """Take files that a killed comparison has written for those that it was to write."""
-        self._pairs |= {pair.file: pair for pair in self.ledger.planned if pair.file in files}
-
-    def _without_secrets(self, files: dict[str, Stamp], *, dry_run: bool) -> dict[str, Stamp]:
-        """The files once those whose names contain a secret have other names."""
-        taken = {key_of(file) for file in files}
+    def _rename_secrets(self, files: dict[str, Stamp], *, dry_run: bool) -> dict[str, Stamp]:
+        """Rename files with a secret in their names; all files then."""
+        keys = {key_of(file) for file in files}
         for file in [file for file in files if redact_path(file).kinds]:
             if dry_run or self._is_left(file):
-                self._report.trouble(file, "its name contains a secret: it will be renamed")
+                self._report.note_problem(file, "its name contains a secret: it will be renamed")
                 continue
-            new = clean_file(redact_path(file).text, taken)
+            new = clean_file(redact_path(file).text, keys)
             try:
                 self._folder.rename(file, new, files[file])
             except OSError as error:
-                self._report.trouble(file, f"its name contains a secret ({error.strerror})")
+                self._report.note_problem(file, f"its name contains a secret ({error.strerror})")
                 continue
-            taken.add(key_of(new))
+            keys.add(key_of(new))
             files = {new if name == file else name: stamp for name, stamp in files.items()}
             if (pair := self._pairs.pop(file, None)) is not None:
                 self._pairs[new] = replace(pair, file=new)
         return files
 
     def _leave_links(self) -> None:
-        """Leave alone what is a link or lies behind one: nothing tells that it was removed."""
-        for file in sorted(self._found.links):
-            self._report.trouble(file, "it is a link: links are not followed")
-        for file in sorted(self._found.deep):
-            self._report.trouble(file, "it lies too deep: folders in it are not looked into")
+        """Report links and files behind links, which must not count as removed."""
+        for file in sorted(self._files.links):
+            self._report.note_problem(file, "it is a link: links are not followed")
+        for file in sorted(self._files.deep):
+            self._report.note_problem(file, "it lies too deep: folders in it are not looked into")
         for file in self._pairs:
-            if self._found.behind_link(file) and file not in self._found.links:
-                self._report.trouble(file, "it lies behind a link: links are not followed")
+            steps = PurePosixPath(file).parts
+            above = {"/".join(steps[:count]) for count in range(1, len(steps))}
+            if above & self._files.links and file not in self._files.links:
+                self._report.note_problem(file, "it lies behind a link: links are not followed")
 
-    def _fresh(self, files: Mapping[str, Stamp]) -> list[str]:
-        """Files that were changed a moment ago."""
+    def _find_recent(self, files: Mapping[str, Stamp]) -> list[str]:
+        """Files that were changed just now."""
         now = self._seconds()
         return [
             file
@@ -198,212 +212,205 @@ class Comparison:
         pair = self._pairs.get(file)
         return None if pair is None else pair.stamp
 
-    def _read(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
-        """What the changed files say; None for one that was emptied. Others are noted."""
-        found: dict[str, ReadFile | None] = {}
+    def _read_changed(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
+        """The content of changed files; None for an emptied one. Problems are reported."""
+        read_files: dict[str, ReadFile | None] = {}
         for file, stamp in files.items():
             if stamp == self._stamp(file) or self._is_left(file):
                 continue
             try:
-                found[file] = self._folder.read(file)
+                read_files[file] = self._folder.read(file)
             except EmptyPage as error:
                 if file in self._pairs:
-                    found[file] = None
+                    read_files[file] = None
                 else:
-                    self._report.trouble(file, str(error))
+                    self._report.note_problem(file, str(error))
             except (FileChanged, FileNotFoundError):
                 self._report.note("waiting", file)
             except (ValueError, OSError) as error:
-                self._report.trouble(file, str(error))
-        return found
+                self._report.note_problem(file, str(error))
+        return read_files
 
     def _is_left(self, file: str) -> bool:
         """Whether a file is left as it is this time."""
         waiting = self._report.lists.get("waiting", ())
         return file in waiting or file in self._report.problems
 
-    # What is to be done.
+    # Planning.
 
-    def _tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
-        pages = self._pages.all()
-        self._here = pages
-        read = self._read(files)
-        tasks = self._of_pages_with_ids(files, read, pages)
-        known = {task.home.id for task in tasks if task.home is not None}
+    def _plan_tasks(self, files: Mapping[str, Stamp]) -> list[_Task]:
+        pages = self._pages.list_all()
+        self._pages_by_id = pages
+        read = self._read_changed(files)
+        tasks = self._plan_named_pages(files, read, pages)
+        known_ids = {task.home.id for task in tasks if task.home is not None}
         for file, pair in self._pairs.items():
             if self._is_left(file):
-                known.add(self._present(pair.id, pages) or "")
+                known_ids.add(self._find_page(pair.id, pages) or "")
                 continue
-            there = self._present(pair.id, pages)
-            home = None if there is None or there in known else pages[there]
-            known |= {there} if there is not None else set()
+            page_id = self._find_page(pair.id, pages)
+            home = None if page_id is None or page_id in known_ids else pages[page_id]
+            known_ids |= {page_id} if page_id is not None else set()
             task = _Task(file, pair, home, read.get(file), files.get(file))
             tasks.append(task)
-            task.decision = self._decided(task, pair, files, read)
+            task.decision = self._decide(task, pair, files, read)
         named = {task.file for task in tasks}
-        tasks += self._of_new_files(files, read, named)
-        taken = {key_of(file) for file in (*files, *self._pairs)}
+        tasks += self._plan_new_files(files, read, named)
+        file_keys = {key_of(file) for file in (*files, *self._pairs)}
         for page in pages.values():
-            if page.id not in known:
-                file = file_of(page, taken)
-                taken.add(key_of(file))
+            if page.id not in known_ids:
+                file = file_of(page, file_keys)
+                file_keys.add(key_of(file))
                 tasks.append(_Task(file, None, page, None, None, "write"))
         return tasks
 
-    def _decided(
+    def _decide(
         self,
         task: _Task,
         pair: Pair,
         files: Mapping[str, Stamp],
         read: Mapping[str, ReadFile | None],
     ) -> Decision:
-        """What to do with a page whose file was known before."""
-        file, said = pair.file, task.said
-        if file in read and said is None:
+        """The decision for a page with a known file."""
+        file, content = pair.file, task.said
+        if file in read and content is None:
             return "remove" if task.home is None else "write"
         present = file in files
-        digest = (said.digest if said is not None else pair.digest) if present else None
-        decision = decide(pair.digest, _digest(task.home), digest)
-        # Other words are news; what was forgotten for good is none with other tags.
-        is_edited = said is not None and pair.words and said.words != pair.words
+        digest = (content.digest if content is not None else pair.digest) if present else None
+        home = None if task.home is None else task.home.said.digest
+        decision = decide(pair.digest, home, digest)
+        # An edited text is new; changed tags do not revive a page that was forgotten for good.
+        is_edited = content is not None and pair.words and content.words != pair.words
         if decision == "add" and self._names_forgotten(task.read) and not is_edited:
             return "remove"
         return decision
 
-    def _of_new_files(
+    def _plan_new_files(
         self,
         files: Mapping[str, Stamp],
         read: Mapping[str, ReadFile | None],
         named: Collection[str],
     ) -> Iterator[_Task]:
-        """Files of no page: news, unless they name what was forgotten for good."""
+        """Files of no page: new ones, unless they name a page that was forgotten for good."""
         left_before = self.ledger.seen.keys() - self._pairs.keys()
-        for file, one in read.items():
-            if one is None or file in named or self._is_left(file):
+        for file, read_file in read.items():
+            if read_file is None or file in named or self._is_left(file):
                 continue
-            if not self._names_forgotten(one):
-                yield _Task(file, None, None, one, files[file], "add")
+            if not self._names_forgotten(read_file):
+                yield _Task(file, None, None, read_file, files[file], "add")
             elif file in left_before:
-                # A copy of the page: its words may be others.
+                # A copy of the page, perhaps with another text.
                 reason = "it has the id of something that was forgotten for good: take the id out"
-                self._report.trouble(file, f"{reason} to keep it")
+                self._report.note_problem(file, f"{reason} to keep it")
             else:
-                yield _Task(file, None, None, one, files[file], "remove")
+                yield _Task(file, None, None, read_file, files[file], "remove")
 
-    def _of_pages_with_ids(
+    def _plan_named_pages(
         self,
         files: Mapping[str, Stamp],
         read: Mapping[str, ReadFile | None],
         pages: Mapping[str, HomePage],
     ) -> list[_Task]:
-        """Files that are new in their place and have an id: moved ones, copies, known ones."""
+        """New files that name a page by its id: moved ones, copies, known ones."""
         tasks = []
-        holders = {self._present(pair.id, pages): pair for pair in self._pairs.values()}
-        for file, one in read.items():
-            there = None if one is None else self._named(one, pages)
-            if one is None or there is None:
+        holders = {self._find_page(pair.id, pages): pair for pair in self._pairs.values()}
+        for file, read_file in read.items():
+            if read_file is None or read_file.page.id is None:
                 continue
-            holder = holders.get(there)
+            page_id = self._find_page(read_file.page.id, pages)
+            if page_id is None:
+                continue
+            holder = holders.get(page_id)
             if holder is not None and holder.file == file:
                 continue
             if holder is None and file not in self._pairs:
-                task = _Task(file, None, pages[there], one, files[file])
+                task = _Task(file, None, pages[page_id], read_file, files[file])
                 assert task.said is not None
-                task.decision = decide(None, pages[there].said.digest, task.said.digest)
+                task.decision = decide(None, pages[page_id].said.digest, task.said.digest)
                 tasks.append(task)
-                holders[there] = Pair(file, there, "", files[file])
+                holders[page_id] = Pair(file, page_id, "", files[file])
             elif holder is None or holder.file in files or file in self._pairs:
                 of = "another page" if holder is None else holder.file
                 reason = f"it has the id of {of}: take the id out to keep it as well"
-                self._report.trouble(file, reason)
+                self._report.note_problem(file, reason)
             else:
                 # It was moved: the page is the same.
                 del self._pairs[holder.file]
-                self._pairs[file] = holders[there] = replace(holder, file=file)
+                self._pairs[file] = holders[page_id] = replace(holder, file=file)
         return tasks
 
-    def _names_forgotten(self, one: ReadFile | None) -> bool:
+    def _names_forgotten(self, read_file: ReadFile | None) -> bool:
         """Whether a file names, by its id, something that was forgotten for good."""
-        return one is not None and one.page.id in self._pages.forgotten()
-
-    def _named(self, one: ReadFile, pages: Mapping[str, HomePage]) -> str | None:
-        """The id of the page that a file names by its id, None where the home has none."""
-        return None if one.page.id is None else self._present(one.page.id, pages)
+        return read_file is not None and read_file.page.id in self._pages.forgotten()
 
     @cached_property
-    def _told(self) -> dict[tuple[str | None, str], str]:
-        """Ids by path and digest: what the home says already, if a comparison was interrupted."""
-        found: dict[tuple[str | None, str], str] = {}
-        for page in self._here.values():
-            found.setdefault((page.path, page.said.digest), page.id)
-        return found
+    def _ids_by_content(self) -> dict[tuple[str | None, str], str]:
+        """Ids by path and digest: a file may have been added by an interrupted comparison."""
+        ids: dict[tuple[str | None, str], str] = {}
+        for page in self._pages_by_id.values():
+            ids.setdefault((page.path, page.said.digest), page.id)
+        return ids
 
-    def _present(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
-        """The id under which the home has a page now, None where it has none."""
-        found = record_id if record_id in pages else self._pages.present(record_id)
-        return found if found in pages else None
+    def _find_page(self, record_id: str, pages: Mapping[str, HomePage]) -> str | None:
+        """The id under which the home has a page now, None if it has none."""
+        page_id = record_id if record_id in pages else self._pages.find_current(record_id)
+        return page_id if page_id in pages else None
 
     def _refuse_mass_deletion(self, tasks: list[_Task], *, accept_deletions: bool) -> None:
-        gone = sum(task.decision == "hide" for task in tasks)
-        if accept_deletions or gone <= max(_FEW, len(self._pairs) // 2):
+        missing = sum(task.decision == "hide" for task in tasks)
+        if accept_deletions or missing <= max(_FEW, len(self._pairs) // 2):
             return
-        reason = (
-            f"{gone} of {len(self._pairs)} files are gone at once; put them back, or run "
-            "`anaphora mirror now --accept-deletions` to forget what they said"
+        raise MirrorError(
+            str(self.ledger.folder),
+            (
+                f"{missing} of {len(self._pairs)} files are gone at once; put them back, or run "
+                "`anaphora mirror now --accept-deletions` to forget what they said"
+            ),
+            lasting=True,
         )
-        raise MirrorError(str(self.ledger.folder), reason, lasting=True)
 
-    def _describe(self, task: _Task) -> None:
-        names = {"write": "written", "remove": "removed", "edit": "edited", "add": "added"}
-        names |= {"hide": "hidden"}
-        if task.decision == "conflict":
-            self._report.conflicts.append(MirrorConflict(task.file, self._later(task)))
-        elif task.decision in names:
-            self._report.note(names[task.decision], task.file)
-
-    # Doing it.
+    # Carrying it out.
 
     def _carry_out(self, tasks: list[_Task]) -> None:
         self._names = {task.home.id: task.file for task in tasks if task.home is not None}
-        writing = [one.home.id for one in tasks if one.home is not None and one.decision == "write"]
+        writing = [
+            task.home.id for task in tasks if task.home is not None and task.decision == "write"
+        ]
         self._related = self._pages.related(writing)
         doing = [task for task in tasks if task.decision != "same"]
-        self._plan(tasks)
-        for done, task in enumerate(doing):
-            try:
-                _DEEDS[task.decision](self, task)
-            except FileChanged:
-                self._report.note("waiting", task.file)
-            except LinkRefused as error:
-                self._report.trouble(task.file, str(error.strerror))
-            except InvalidInput as error:
-                self._report.trouble(task.file, str(error))
-            self._tell("mirror", done + 1, len(doing))
-
-    def _plan(self, tasks: list[_Task]) -> None:
-        """Keep which files are about to be written: a killed process says nothing afterwards."""
         planned = tuple(
             Pair(task.file, task.home.id, task.home.said.digest, (0, 0), task.home.said.words)
             for task in tasks
             if task.home is not None and task.decision == "write"
         )
         if planned:
+            # Saved before any file is written: a process that is killed cannot do it afterwards.
             self._save(replace(self.ledger, planned=planned, version=-1))
+        for done, task in enumerate(doing):
+            try:
+                _HANDLERS[task.decision](self, task)
+            except FileChanged:
+                self._report.note("waiting", task.file)
+            except LinkRefused as error:
+                self._report.note_problem(task.file, str(error.strerror))
+            except InvalidInput as error:
+                self._report.note_problem(task.file, str(error))
+            self._tell("mirror", done + 1, len(doing))
 
-    def _lose(self, task: _Task) -> None:
+    def _drop_pair(self, task: _Task) -> None:
         self._pairs.pop(task.file, None)
 
     def _adopt(self, task: _Task) -> None:
         assert task.home is not None
         assert task.stamp is not None
-        self._pair(task.file, task.home, task.stamp)
+        self._note_pair(task.file, task.home, task.stamp)
 
     def _write(self, task: _Task) -> None:
         assert task.home is not None
         if task.before is not None and task.stamp is None and task.before.file == task.file:
-            # Somebody took the file away while the home had something new to say.
+            # The file was removed while the home had a new version.
             self._report.conflicts.append(MirrorConflict(task.file, "home"))
-        self._put(task, task.home)
+        self._write_page(task, task.home)
         self._report.note("written", task.file)
 
     def _remove(self, task: _Task) -> None:
@@ -423,61 +430,61 @@ class Comparison:
         assert task.said is not None
         kind = kind_of(task.file)
         path = None if kind == "note" else task.read.page.path or path_of(task.file)
-        there = self._told.get((path, task.said.digest))
-        record_id = there or self._pages.add(kind, path, task.said, task.file)
-        page = self._pages.one(record_id)
-        self._told.setdefault((page.path, page.said.digest), page.id)
-        self._put(task, page)
+        existing = self._ids_by_content.get((path, task.said.digest))
+        record_id = existing or self._pages.add(kind, path, task.said, task.file)
+        page = self._pages.get(record_id)
+        self._ids_by_content.setdefault((page.path, page.said.digest), page.id)
+        self._write_page(task, page)
         self._report.note("added", task.file)
 
     def _edit(self, task: _Task) -> None:
         assert task.home is not None
         assert task.said is not None
         assert task.stamp is not None
-        page = self._pages.one(self._pages.edit(task.home, task.said))
+        page = self._pages.get(self._pages.edit(task.home, task.said))
         if page.said.digest == task.said.digest:
-            self._pair(task.file, page, task.stamp)
+            self._note_pair(task.file, page, task.stamp)
         else:
             # A secret was taken out of it: the file must not keep it either.
-            self._put(task, page)
+            self._write_page(task, page)
         self._report.note("edited", task.file)
 
     def _conflict(self, task: _Task) -> None:
-        """Both changed: what was said later holds, and the other is in the history."""
+        """Both changed: the later version is current, and the other is in the history."""
         assert task.home is not None
         assert task.said is not None
-        kept = self._later(task)
-        if kept == "file":
+        winner = self._find_later(task)
+        if winner == "file":
             self._edit(task)
         else:
-            between = self._pages.one(self._pages.edit(task.home, task.said))
-            self._put(task, self._pages.one(self._pages.edit(between, task.home.said)))
+            between = self._pages.get(self._pages.edit(task.home, task.said))
+            self._write_page(task, self._pages.get(self._pages.edit(between, task.home.said)))
             self._report.note("written", task.file)
-        self._report.conflicts.append(MirrorConflict(task.file, kept))
+        self._report.conflicts.append(MirrorConflict(task.file, winner))
 
     @staticmethod
-    def _later(task: _Task) -> str:
+    def _find_later(task: _Task) -> str:
         assert task.home is not None
         assert task.stamp is not None
         saved = datetime.fromtimestamp(task.stamp[0] / 1e9, UTC)
         return "file" if saved >= task.home.changed else "home"
 
-    def _put(self, task: _Task, page: HomePage) -> None:
+    def _write_page(self, task: _Task, page: HomePage) -> None:
         """Write a page into its file."""
-        links = [self._names[one] for one in self._related.get(page.id, ()) if one in self._names]
-        text = write_page(page, tuple(map(link_to, links)))
-        self._pair(task.file, page, self._folder.write(task.file, text, task.stamp))
+        links = [
+            self._names[page_id]
+            for page_id in self._related.get(page.id, ())
+            if page_id in self._names
+        ]
+        text = write_page(page, tuple(file.removesuffix(ENDING) for file in links))
+        self._note_pair(task.file, page, self._folder.write(task.file, text, task.stamp))
 
-    def _pair(self, file: str, page: HomePage, stamp: Stamp) -> None:
+    def _note_pair(self, file: str, page: HomePage, stamp: Stamp) -> None:
         self._pairs[file] = Pair(file, page.id, page.said.digest, stamp, page.said.words)
 
 
-def _digest(page: HomePage | None) -> str | None:
-    return None if page is None else page.said.digest
-
-
-_DEEDS: Final[dict[Decision, Callable[[Comparison, _Task], None]]] = {
-    "lose": Comparison._lose,
+_HANDLERS: Final[dict[Decision, Callable[[Comparison, _Task], None]]] = {
+    "lose": Comparison._drop_pair,
     "adopt": Comparison._adopt,
     "write": Comparison._write,
     "remove": Comparison._remove,

@@ -1,4 +1,4 @@
-"""What to do with a page where the home, its file, and what both had before differ."""
+"""Decides by the home, the file, and their last common state what to do with a page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ Decision = Literal["same", "write", "remove", "edit", "add", "hide", "lose", "ad
 
 
 def decide(before: str | None, home: str | None, file: str | None) -> Decision:
-    """What makes home and file alike: each a digest of what it says, None where it is not there.
+    """How to bring home and file to the same state; each is a digest, None if it is missing.
 
-    `before` is what both said when they were compared last. Who did not change follows who did;
-    a page that one side took away while the other changed it stays, with the change.
+    `before` is the digest of both at the last comparison. The unchanged side follows the changed
+    one; a page that one side deleted while the other changed it stays, with the change.
     """
     if home is None and file is None:
         return "lose"

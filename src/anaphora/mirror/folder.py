@@ -1,8 +1,8 @@
 """The folder of a mirror: which files there are, and reading, writing and removing one.
 
-Only Markdown files in the rooms of `layout` are ours; anything else in the folder is never read or
-touched, so it may be a part of a larger vault. No link in the folder is followed, whichever part of
-a path it is, and a file that has a second name (a hard link) is not read. New files and folders are
+Only Markdown files in the rooms of `layout` are mirrored; anything else in the folder is never read
+or touched, so it may be a part of a larger vault. No link in the folder is followed, at any part of
+a path, and a file that has a second name (a hard link) is not read. New files and folders are
 for this user alone; in a folder that a group or others may write, for those as well.
 """
 
@@ -48,11 +48,6 @@ class FoundFiles:
     links: set[str] = field(default_factory=set)
     deep: set[str] = field(default_factory=set)
 
-    def behind_link(self, file: str) -> bool:
-        """Whether a file is a link, or a folder above it is one."""
-        parts = PurePosixPath(file).parts
-        return any("/".join(parts[:count]) in self.links for count in range(1, len(parts) + 1))
-
 
 class MirrorFolder:
     """A folder at `root`, which must be there: one that is not mounted must not be made."""
@@ -67,7 +62,7 @@ class MirrorFolder:
         """
         if not self._root.is_dir():
             raise MirrorError(str(self._root), "the folder is not there")
-        found = FoundFiles()
+        files = FoundFiles()
         try:
             with OpenedFolder.open(self._root) as root:
                 for room in ROOMS:
@@ -75,16 +70,16 @@ class MirrorFolder:
                     if status is None:
                         continue
                     if is_link(status):
-                        found.links.add(room)
+                        files.links.add(room)
                     elif stat.S_ISDIR(status.st_mode):
-                        self._scan(root, room, found, clean=clean)
+                        self._scan(root, room, files, clean=clean)
         except OSError as error:
             raise MirrorError(str(self._root), error.strerror or str(error)) from error
-        found.stamps = dict(sorted(found.stamps.items()))
-        return found
+        files.stamps = dict(sorted(files.stamps.items()))
+        return files
 
     def stamp(self, file: str) -> Stamp | None:
-        """The stamp of a file, None where it is not there."""
+        """The stamp of a file, None if it does not exist."""
         try:
             with self._parent(file) as (folder, name):
                 return _stamp(folder, name)
@@ -92,7 +87,7 @@ class MirrorFolder:
             return None
 
     def read(self, file: str) -> ReadFile:
-        """What a file says. Raises ValueError where that cannot be told, OSError."""
+        """The content of a file. Raises ValueError if it cannot be read as a page, OSError."""
         with self._parent(file) as (folder, name):
             before = _stamp(folder, name)
             if before is None:
@@ -102,22 +97,22 @@ class MirrorFolder:
             if (status := folder.status(name)) is not None and status.st_nlink > 1:
                 raise ValueError("it has a second name (a hard link)")
             with folder.open_file(name) as opened:
-                data = opened.read(_MOST_BYTES + 1)
+                content = opened.read(_MOST_BYTES + 1)
             if _stamp(folder, name) != before:
                 raise FileChanged(file)
-        if b"\0" in data:
+        if b"\0" in content:
             raise ValueError("it is not text")
         try:
-            text = data.decode()
+            text = content.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
         return ReadFile(read_page(text), before)
 
     def write(self, file: str, text: str, before: Stamp | None) -> Stamp:
-        """Put a file in place, whole; its stamp.
+        """Write a file atomically; its stamp.
 
-        The home has every word of it, so that nothing waits for the disk: a file that a power cut
-        has emptied is written again. Raises FileChanged where there is another one than `before`,
+        It is not flushed to disk, as the home has all of its text: a file that a power cut has
+        emptied is written again. Raises FileChanged if the present one is not `before`,
         LinkRefused, StoreError and its kinds.
         """
         try:
@@ -178,11 +173,11 @@ class MirrorFolder:
         return stamp
 
     def _mode(self, private: int) -> int:
-        """The mode of something new: private, and shared with those who may write the folder."""
+        """The mode of a new file or folder: private, plus those that can write the root."""
         shared = stat.S_IMODE(self._root.stat().st_mode)
         group = private >> 3 if shared & stat.S_IWGRP else 0
-        others = private >> 6 if shared & stat.S_IWOTH else 0
-        return private | group | others
+        world = private >> 6 if shared & stat.S_IWOTH else 0
+        return private | group | world
 
     @contextmanager
     def _parent(self, file: str, *, make: bool = False) -> Iterator[tuple[OpenedFolder, str]]:
@@ -198,7 +193,7 @@ class MirrorFolder:
             with suppress(OSError), self._parent("/".join(above[:count])) as (folder, name):
                 folder.remove_empty(name)
 
-    def _scan(self, parent: OpenedFolder, path: str, found: FoundFiles, *, clean: bool) -> None:
+    def _scan(self, parent: OpenedFolder, path: str, files: FoundFiles, *, clean: bool) -> None:
         with parent.below((PurePosixPath(path).name,)) as folder:
             for name, status in folder.entries():
                 if clean and _LEFT_OVER.fullmatch(name) and stat.S_ISREG(status.st_mode):
@@ -208,13 +203,13 @@ class MirrorFolder:
                     continue
                 file = f"{path}/{name}"
                 if is_link(status):
-                    found.links.add(file)
+                    files.links.add(file)
                 elif stat.S_ISDIR(status.st_mode) and path.count("/") >= _DEEPEST:
-                    found.deep.add(file)
+                    files.deep.add(file)
                 elif stat.S_ISDIR(status.st_mode):
-                    self._scan(folder, file, found, clean=clean)
+                    self._scan(folder, file, files, clean=clean)
                 elif name.endswith(ENDING) and stat.S_ISREG(status.st_mode):
-                    found.stamps[file] = (status.st_mtime_ns, status.st_size)
+                    files.stamps[file] = (status.st_mtime_ns, status.st_size)
 
 
 def _stamp(folder: OpenedFolder, name: str) -> Stamp | None:

@@ -1,4 +1,4 @@
-"""Where the file of a page lies, and what a new file's place says.
+"""The path of the file of a page, and the kind and path of the page of a new file.
 
     memories/staging/port.md        a memory with the path staging.port
     facts/Rafi owns staging.md      a memory without a path
@@ -26,8 +26,8 @@ ROOMS: Final = (MEMORIES, FACTS, NOTES)
 _LONGEST: Final = 80
 _SHORT_ID: Final = 6
 _MOST_STEPS: Final = 30
-"""Folders that a path makes; the steps behind them are one name, which stands for the same path."""
-# What some file system refuses, and what has a meaning in Obsidian's links.
+"""The most folders for a path; the steps beyond them are joined in one name."""
+# Characters that some file system refuses, or that have a meaning in Obsidian's links.
 _REFUSED: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*#^\[\]`]+')
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?\Z", re.IGNORECASE)
 
@@ -56,12 +56,12 @@ def file_of(page: HomePage, taken: Collection[str]) -> str:
 
 
 def key_of(file: str) -> str:
-    """What two files that some system cannot tell apart have alike."""
+    """The key that is equal for files which some system cannot tell apart."""
     return unicodedata.normalize("NFC", file).casefold()
 
 
 def clean_file(file: str, taken: Collection[str]) -> str:
-    """A name for a file whose name had a secret in it, as `redact_path` has left it."""
+    """A free name for a file, from the name that `redact_path` has redacted."""
     room, *parts = PurePosixPath(file.removesuffix(ENDING)).parts
     plain = "/".join([room, *map(_name, parts)])
     number = 1
@@ -71,21 +71,16 @@ def clean_file(file: str, taken: Collection[str]) -> str:
 
 
 def kind_of(file: str) -> PageKind:
-    """What a new file at this place is."""
+    """The kind of a new file at this path."""
     return "note" if file.startswith(f"{NOTES}/") else "memory"
 
 
 def path_of(file: str) -> str | None:
-    """The path of the memory that a new file at this place is the value of."""
-    place = PurePosixPath(file)
-    if place.parts[0] != MEMORIES:
+    """The memory path of a new file."""
+    path = PurePosixPath(file)
+    if path.parts[0] != MEMORIES:
         return None
-    return ".".join([*place.parts[1:-1], place.name.removesuffix(ENDING)])
-
-
-def link_to(file: str) -> str:
-    """How another page links to a file."""
-    return file.removesuffix(ENDING)
+    return ".".join([*path.parts[1:-1], path.name.removesuffix(ENDING)])
 
 
 def _title(text: str) -> str:

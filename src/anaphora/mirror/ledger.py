@@ -1,8 +1,8 @@
-"""What home and folder both had when they were compared last, in a file of the home.
+"""The last common state of home and folder, in a file of the home.
 
-It holds names of files, ids and digests, no words: a file whose name contains a secret is renamed
-before it is noted. `planned` are files that are about to be written. Where it is lost, nothing else
-is: pages that are alike are known by the ids in their files.
+It contains names of files, ids and digests, but no text: a file whose name contains a secret is
+renamed before it is recorded. `planned` are files that are about to be written. Losing the ledger
+loses nothing else: files are matched with pages by their ids.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _KEY: Final = "0" * 24
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A page and its file: the page's present id, the digest of what both said, the file's time of
+    """A page and its file: the page's present id, the digest of both, the file's time of
     change (nanoseconds) and size in bytes when it was read or written last, and the digest of its
-    words alone ("" in ledgers of older versions)."""
+    text alone ("" in ledgers of older versions)."""
 
     file: str
     id: str
@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What is known of a mirror. `version` is the number of changes of the home that it has."""
+    """The state of a mirror. `version` is the number of the last change of the home in it."""
 
     folder: str
     pairs: tuple[Pair, ...] = ()
@@ -50,52 +50,59 @@ class Ledger:
 
 
 class LedgerFile:
-    """The file in which the ledger of one namespace is kept."""
+    """The file of the ledger of one namespace."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def load(self) -> Ledger | None:
-        """What was kept last; None where the namespace is not mirrored. Raises StoreError."""
+        """The saved ledger; None if the namespace is not mirrored. Raises StoreError."""
         try:
             line = json.loads(self._path.read_bytes())
             if line["v"] != _VERSION:
                 raise StoreError("read", self._path, "a newer version wrote it")
-            return _ledger_of(line)
+            return Ledger(
+                str(line["folder"]),
+                tuple(map(_pair_of, line["pairs"])),
+                int(line["version"]),
+                None if line["at"] is None else datetime.fromisoformat(line["at"]),
+                tuple(MirrorProblem(file, reason) for file, reason in line["problems"]),
+                {file: (int(stamp[0]), int(stamp[1])) for file, stamp in line["seen"].items()},
+                line["stopped"],
+                tuple(map(_pair_of, line.get("planned", ()))),
+            )
         except FileNotFoundError:
             return None
         except OSError as error:
             raise translate(error, "read", self._path) from error
         except (ValueError, KeyError, TypeError) as error:
-            reason = "it is damaged: delete it, and run `anaphora mirror init` again"
-            raise StoreError("read", self._path, reason) from error
+            raise StoreError(
+                "read", self._path, "it is damaged: delete it, and run `anaphora mirror init` again"
+            ) from error
 
     def save(self, ledger: Ledger) -> None:
-        """Keep it, whole or not at all. Raises StoreError and its kinds."""
+        """Save it atomically. Raises StoreError and its kinds."""
+        line = {
+            "v": _VERSION,
+            "folder": ledger.folder,
+            "pairs": [_line_of(pair) for pair in ledger.pairs],
+            "version": ledger.version,
+            "at": None if ledger.at is None else ledger.at.isoformat(),
+            "problems": [[problem.file, problem.reason] for problem in ledger.problems],
+            "seen": {file: list(stamp) for file, stamp in ledger.seen.items()},
+            "stopped": ledger.stopped,
+            "planned": [_line_of(pair) for pair in ledger.planned],
+        }
+        payload = json.dumps(line).encode() + b"\n"
         try:
             make_directory(self._path.parent)
-            replace_file(self._path, _KEY, identity_at(self._path), _bytes_of(ledger))
+            replace_file(self._path, _KEY, identity_at(self._path), payload)
         except OSError as error:
             raise translate(error, "write", self._path) from error
 
     def drop(self) -> None:
-        """Forget it."""
+        """Delete it."""
         self._path.unlink(missing_ok=True)
-
-
-def _bytes_of(ledger: Ledger) -> bytes:
-    line = {
-        "v": _VERSION,
-        "folder": ledger.folder,
-        "pairs": [_line_of(pair) for pair in ledger.pairs],
-        "version": ledger.version,
-        "at": None if ledger.at is None else ledger.at.isoformat(),
-        "problems": [[one.file, one.reason] for one in ledger.problems],
-        "seen": {file: list(stamp) for file, stamp in ledger.seen.items()},
-        "stopped": ledger.stopped,
-        "planned": [_line_of(pair) for pair in ledger.planned],
-    }
-    return json.dumps(line).encode() + b"\n"
 
 
 def _line_of(pair: Pair) -> list[Any]:
@@ -104,18 +111,10 @@ def _line_of(pair: Pair) -> list[Any]:
 
 def _pair_of(line: Sequence[Any]) -> Pair:
     file, record_id, digest, changed, size, *words = line
-    stamp = (int(changed), int(size))
-    return Pair(str(file), str(record_id), str(digest), stamp, str(words[0]) if words else "")
-
-
-def _ledger_of(line: Mapping[str, Any]) -> Ledger:
-    return Ledger(
-        str(line["folder"]),
-        tuple(map(_pair_of, line["pairs"])),
-        int(line["version"]),
-        None if line["at"] is None else datetime.fromisoformat(line["at"]),
-        tuple(MirrorProblem(file, reason) for file, reason in line["problems"]),
-        {file: (int(stamp[0]), int(stamp[1])) for file, stamp in line["seen"].items()},
-        line["stopped"],
-        tuple(map(_pair_of, line.get("planned", ()))),
+    return Pair(
+        str(file),
+        str(record_id),
+        str(digest),
+        (int(changed), int(size)),
+        str(words[0]) if words else "",
     )

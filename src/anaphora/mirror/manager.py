@@ -45,22 +45,25 @@ class Mirror:
         the files are not encrypted. Raises InvalidInput for a folder that cannot be, or where
         the namespace is mirrored already.
         """
-        place = Path(folder)
-        if not place.is_absolute():
+        root = Path(folder)
+        if not root.is_absolute():
             raise InvalidInput("folder", folder, "expected an absolute path")
-        if place.resolve().is_relative_to(self._services.container.home.root.resolve()):
+        if root.resolve().is_relative_to(self._services.container.home.root.resolve()):
             raise InvalidInput("folder", folder, "it is inside the home")
         if self._services.sealing.sealed and not plain:
-            reason = "this home is encrypted, and the files would not be; allow it by `plain`"
-            raise InvalidInput("folder", folder, reason)
+            raise InvalidInput(
+                "folder",
+                folder,
+                "this home is encrypted, and the files would not be; allow it by `plain`",
+            )
         with self._lock():
             if self._ledger.load() is not None:
                 raise InvalidInput("folder", folder, "this namespace is mirrored; leave it first")
             try:
-                place.mkdir(mode=0o700, exist_ok=True)
+                root.mkdir(mode=0o700, exist_ok=True)
             except OSError as error:
                 raise InvalidInput("folder", folder, error.strerror or str(error)) from error
-            self._ledger.save(Ledger(str(place)))
+            self._ledger.save(Ledger(str(root)))
         return self.status()
 
     def now(
@@ -82,7 +85,8 @@ class Mirror:
                 report = self._compare(dry_run, accept_deletions, progress or no_progress)
         except MirrorError as error:
             if error.lasting and not dry_run:
-                self._note_stopped(str(error))
+                with self._lock():
+                    self._ledger.save(replace(self._load_ledger(), stopped=str(error)))
                 self._services.container.tell("mirror_stopped", self.status())
             raise
         if report and not dry_run:
@@ -116,11 +120,11 @@ class Mirror:
     def leave(self) -> None:
         """Stop mirroring this namespace. Both sides keep what they have."""
         with self._lock():
-            self._loaded()
+            self._load_ledger()
             self._ledger.drop()
 
     def _compare(self, dry_run: bool, accept_deletions: bool, progress: Progress) -> MirrorReport:
-        ledger = self._loaded()
+        ledger = self._load_ledger()
         comparison = Comparison(
             MirrorFolder(Path(ledger.folder)),
             HomePages(self._services),
@@ -134,20 +138,20 @@ class Mirror:
             return comparison.run(dry_run=dry_run, accept_deletions=accept_deletions)
         finally:
             if comparison.ledger is not ledger:
-                done = replace(comparison.ledger, at=self._services.clock(), stopped=None)
-                self._ledger.save(done)
+                self._ledger.save(
+                    replace(comparison.ledger, at=self._services.clock(), stopped=None)
+                )
 
-    def _loaded(self) -> Ledger:
+    def _load_ledger(self) -> Ledger:
         ledger = self._ledger.load()
         if ledger is None:
-            reason = "this namespace is not mirrored: run `anaphora mirror init FOLDER` first"
-            raise InvalidInput("mirror", None, reason)
+            raise InvalidInput(
+                "mirror",
+                None,
+                "this namespace is not mirrored: run `anaphora mirror init FOLDER` first",
+            )
         return ledger
 
-    def _note_stopped(self, reason: str) -> None:
-        with self._lock():
-            self._ledger.save(replace(self._loaded(), stopped=reason))
-
     def _lock(self) -> AbstractContextManager[None]:
-        """What one process at a time holds while it compares."""
+        """The lock of a comparison, of one process at a time."""
         return hold_namespace(self._services.container, "mirror", self._services.namespace)

@@ -1,7 +1,7 @@
 """A folder that is opened step by step, so that no link on the way to a file is followed.
 
 Where the system can open a name in an open folder (POSIX), a folder that is exchanged for a link
-meanwhile cannot lead elsewhere. Windows cannot: there every name is looked at before it is used,
+meanwhile cannot lead elsewhere. Windows cannot: there every name is checked before it is used,
 and links and junctions (reparse points) are refused.
 """
 
@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -39,7 +39,7 @@ def is_link(status: os.stat_result) -> bool:
 
 
 class OpenedFolder:
-    """A folder whose names are used without following links. Every method raises OSError."""
+    """A folder that follows no links below it. Every method raises OSError."""
 
     def __init__(self, path: Path, handle: int | None) -> None:
         self._path = path
@@ -62,11 +62,11 @@ class OpenedFolder:
         if not names:
             yield self
             return
-        with self._child(names[0], make) as child, child.below(names[1:], make) as last:
+        with self._open_child(names[0], make) as child, child.below(names[1:], make) as last:
             yield last
 
     def status(self, name: str) -> os.stat_result | None:
-        """The status of what has this name, of a link its own; None for nothing."""
+        """The status of this name, of a link its own; None if it does not exist."""
         try:
             return os.stat(self._name(name), dir_fd=self._handle, follow_symlinks=False)
         except FileNotFoundError:
@@ -76,17 +76,17 @@ class OpenedFolder:
         """The names in it with their statuses, in order."""
         listed = self._path if self._handle is None else self._handle
         with os.scandir(listed) as scanned:
-            names = sorted(entry.name for entry in scanned)
-        found = ((name, self.status(name)) for name in names)
-        return [(name, status) for name, status in found if status is not None]
+            names = sorted(child.name for child in scanned)
+        statuses = ((name, self.status(name)) for name in names)
+        return [(name, status) for name, status in statuses if status is not None]
 
     def open_file(self, name: str) -> BinaryIO:
         """A regular file, for reading."""
         self._refuse_link(name)
-        opened = os.open(self._name(name), _READ | _NO_FOLLOW, dir_fd=self._handle)
-        file = os.fdopen(opened, "rb")
+        descriptor = os.open(self._name(name), _READ | _NO_FOLLOW, dir_fd=self._handle)
+        file = os.fdopen(descriptor, "rb")
         try:
-            refuse_irregular(os.fstat(opened))
+            refuse_irregular(os.fstat(descriptor))
         except OSError:
             file.close()
             raise
@@ -94,14 +94,14 @@ class OpenedFolder:
 
     def create(self, name: str, data: bytes, mode: int) -> None:
         """Make a file that is not there yet, with exactly this mode."""
-        opened = os.open(self._name(name), _CREATE | _NO_FOLLOW, 0o600, dir_fd=self._handle)
-        with os.fdopen(opened, "wb") as file:
+        descriptor = os.open(self._name(name), _CREATE | _NO_FOLLOW, 0o600, dir_fd=self._handle)
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             if hasattr(os, "fchmod"):
-                os.fchmod(opened, mode)
+                os.fchmod(descriptor, mode)
 
     def move(self, name: str, new: str, into: OpenedFolder | None = None) -> None:
-        """Give a file another name, here or in another folder; what has that name is replaced."""
+        """Give a file another name, here or in another folder, replacing a file of that name."""
         target = into or self
         os.replace(
             self._name(name), target._name(new),
@@ -117,10 +117,11 @@ class OpenedFolder:
         os.rmdir(self._name(name), dir_fd=self._handle)
 
     @contextmanager
-    def _child(self, name: str, make: int | None) -> Iterator[OpenedFolder]:
+    def _open_child(self, name: str, make: int | None) -> Iterator[OpenedFolder]:
         status = self.status(name)
         if status is None and make is not None:
-            self._make(name, make)
+            with suppress(FileExistsError):
+                os.mkdir(self._name(name), make, dir_fd=self._handle)
         self._refuse_link(name)
         path = self._path / name
         if not _IN_FOLDERS:
@@ -133,12 +134,6 @@ class OpenedFolder:
             yield OpenedFolder(path, handle)
         finally:
             os.close(handle)
-
-    def _make(self, name: str, mode: int) -> None:
-        try:
-            os.mkdir(self._name(name), mode, dir_fd=self._handle)
-        except FileExistsError:
-            return
 
     def _refuse_link(self, name: str) -> None:
         status = self.status(name)

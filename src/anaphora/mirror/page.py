@@ -1,4 +1,4 @@
-"""A page: what one Markdown file says of one memory or note."""
+"""A page: one memory or note as a Markdown file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PageKind = Literal["memory", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a person may change in a page. `type` is that of a memory, or the kind of a note.
+    """The editable parts of a page. `type` is that of a memory, or the kind of a note.
 
     `labels` are those fields of a memory that it is sorted by, without empty ones.
     """
@@ -29,27 +29,30 @@ class Said:
     @property
     def words(self) -> str:
         """The digest of its text alone."""
-        return hashlib.sha256(_plain(self.text).encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(
+            _strip_line_ends(self.text).encode("utf-8", "surrogatepass")
+        ).hexdigest()
 
     @property
     def digest(self) -> str:
-        """What two pages that say the same have alike: 64 hexadecimal digits.
+        """The digest that pages with the same content share: 64 hexadecimal digits.
 
-        Line ends, and blank lines at either end, are nothing that somebody said.
+        Line ends, and blank lines at either end, do not matter.
         """
         labels = {
-            name: sorted(set(value)) if isinstance(value, tuple) else value
-            for name, value in sorted(self.labels.items())
+            name: sorted(set(label)) if isinstance(label, tuple) else label
+            for name, label in sorted(self.labels.items())
         }
-        told = [_plain(self.text), self.type, labels]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([_strip_line_ends(self.text), self.type, labels]).encode()
+        ).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class HomePage:
     """A memory or note of the home as a page. `id` is that of its present version.
 
-    `changed` is when it was said last; `related` are ids of memories that are close to it.
+    `changed` is when it was changed last; `related` are ids of memories that are close to it.
     """
 
     id: str
@@ -65,9 +68,9 @@ class HomePage:
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """What a file says. `id` and `path` are those of its front matter, None where it has none.
+    """The content of a file. `id` and `path` are those of its front matter, None if missing.
 
-    `labels` are as in `Said`; `type` is None where it names none.
+    `labels` are as in `Said`; `type` is None if missing.
     """
 
     text: str
@@ -77,15 +80,15 @@ class FilePage:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def said(self, type_: str) -> Said:
-        """What it says; it is of this type where it names none.
+        """Its editable parts, with this type if it names none.
 
-        A label that it does not have was taken away, or was never there.
+        A missing label was removed, or never set.
         """
         return Said(self.text, self.type or type_, self.labels)
 
 
 class EmptyPage(ValueError):
-    """A file without a word: an editor's half-saved one, or one that a crash has emptied."""
+    """A file without text: half-saved by an editor, or emptied by a crash."""
 
 
 def write_page(page: HomePage, links: tuple[str, ...]) -> str:
@@ -93,7 +96,7 @@ def write_page(page: HomePage, links: tuple[str, ...]) -> str:
 
     The body is the text, verbatim.
     """
-    said = page.said
+    content = page.said
     payload, importance = None, None
     if page.kind == "note":
         importance = str((page.payload or {}).get("importance", ""))
@@ -103,43 +106,51 @@ def write_page(page: HomePage, links: tuple[str, ...]) -> str:
         {
             "id": page.id,
             "path": page.path,
-            "kind" if page.kind == "note" else "type": said.type,
+            "kind" if page.kind == "note" else "type": content.type,
             "importance": importance,
-            **said.labels,
+            **content.labels,
             "created": page.created.isoformat(timespec="seconds"),
             "source": page.source,
             "payload": payload,
             "related": tuple(f"[[{link}]]" for link in links),
         }
     )
-    return f"{head}\n{said.text}\n"
+    return f"{head}\n{content.text}\n"
 
 
 def read_page(text: str) -> FilePage:
-    """What a file says. Raises EmptyPage, ValueError where its front matter does not end."""
+    """The page in a file. Raises EmptyPage, ValueError if its front matter does not end."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
     properties, body, lines, _ = split_front_matter(text)
     if not lines and text.startswith("---\n"):
         raise ValueError("its front matter has no end")
-    body = _plain(body)
+    body = _strip_line_ends(body)
     if not body.strip():
         raise EmptyPage("it is empty")
-    type_ = _text(properties.get("kind", properties.get("type")))
-    labels = {name: found for name in LABELS if (found := _label(name, properties.get(name, "")))}
-    return FilePage(body, _text(properties.get("id")), _text(properties.get("path")), type_, labels)
+    type_ = _text_or_none(properties.get("kind", properties.get("type")))
+    labels = {
+        name: label for name in LABELS if (label := _read_label(name, properties.get(name, "")))
+    }
+    return FilePage(
+        body,
+        _text_or_none(properties.get("id")),
+        _text_or_none(properties.get("path")),
+        type_,
+        labels,
+    )
 
 
-def _label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
+def _read_label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
     """A label as a memory has it: people write lists in several forms."""
     if MEMORY_FIELDS[name].kind != "tags":
         return value if isinstance(value, str) else ", ".join(value)
     listed = value if isinstance(value, list) else value.split(",")
-    return tuple(one for part in listed if (one := part.strip().removeprefix("#")))
+    return tuple(tag for part in listed if (tag := part.strip().removeprefix("#")))
 
 
-def _text(value: str | list[str] | None) -> str | None:
+def _text_or_none(value: str | list[str] | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _plain(text: str) -> str:
+def _strip_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").strip("\n")

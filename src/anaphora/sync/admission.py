@@ -1,12 +1,12 @@
-"""Which entries of which devices count: a function of what all entries say, in whatever order.
+"""Which entries of which devices count: a function of all entries, independent of their order.
 
 Some entries make **statements**: one removes devices, each behind the last of its entries that the
 remover had read, or makes a new key for the devices that it knows, or both. A statement rules out
 what the removed device wrote behind that entry, statements among it, and all of an identity that
 the maker of a key did not know and that announced itself under an older one. No clock is read.
 
-Statements that no standing one rules out stand. Where two rule each other out, that of the
-project's first device stands: its name is bound to the project's. Otherwise both do.
+A statement counts unless a statement that counts rules it out. If two rule each other out, that of
+the project's first device counts, because its name is bound to the project's. Otherwise both do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import permutations
 from typing import Any, Final
 
 TOLD: Final = ""
-"""The author of what a device was told when it joined."""
+"""The author of statements that came with the invitation of a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class Statement:
 
     def line(self) -> list[Any]:
         """Itself as JSON."""
-        has, seen = sorted(self.recipients), dict(self.seen)
-        return [self.author, self.number, dict(self.removed), self.epoch, has, seen]
+        recipients, last_read = sorted(self.recipients), dict(self.seen)
+        return [self.author, self.number, dict(self.removed), self.epoch, recipients, last_read]
 
 
 def statement_of(line: Any) -> Statement:
     """The statement that `Statement.line` wrote. ValueError or TypeError for anything else."""
-    author, number, removed, epoch, recipients, seen = line
+    author, number, removed, epoch, recipients, last_read = line
     return Statement(
         str(author), int(number), _numbers(removed), str(epoch),
-        frozenset(map(str, recipients)), _numbers(seen),
+        frozenset(map(str, recipients)), _numbers(last_read),
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _numbers(line: Mapping[str, Any]) -> dict[str, int]:
 class Admission:
     """The statements of a project, and under which key each device announced itself.
 
-    `founder` is the project's first device, where its name says which that is.
+    `founder` is the project's first device, if the project's name tells which one that is.
     """
 
     statements: tuple[Statement, ...] = ()
@@ -69,7 +69,7 @@ class Admission:
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
         return {
-            "statements": [one.line() for one in self.statements],
+            "statements": [statement.line() for statement in self.statements],
             "announced": dict(self.announced),
             "founder": self.founder,
         }
@@ -77,37 +77,42 @@ class Admission:
     def with_facts(
         self, statements: Iterable[Statement] = (), announced: Mapping[str, str] | None = None
     ) -> Admission:
-        """The same with more; what is known of an entry or a device already stays."""
-        known = {(one.author, one.number) for one in self.statements}
-        fresh = [one for one in statements if (one.author, one.number) not in known]
+        """A copy with more facts; recorded facts about an entry or device stay."""
+        existing = {(statement.author, statement.number) for statement in self.statements}
+        new_statements = [
+            statement
+            for statement in statements
+            if (statement.author, statement.number) not in existing
+        ]
         names = {**(announced or {}), **self.announced}
-        return replace(self, statements=(*self.statements, *fresh), announced=names)
+        return replace(self, statements=(*self.statements, *new_statements), announced=names)
 
     @cached_property
-    def standing(self) -> tuple[Statement, ...]:
+    def accepted(self) -> tuple[Statement, ...]:
         """The statements that count."""
-        standing: list[Statement] = []
-        open_ones = list(self.statements)
-        while open_ones:
-            victors = self._victors(open_ones)
-            standing += victors
-            open_ones = [
-                one
-                for one in open_ones
-                if one not in victors and not any(self._rules_out(by, one) for by in victors)
+        accepted: list[Statement] = []
+        undecided = list(self.statements)
+        while undecided:
+            winners = self._find_winners(undecided)
+            accepted += winners
+            undecided = [
+                statement
+                for statement in undecided
+                if statement not in winners
+                and not any(self._rules_out(rival, statement) for rival in winners)
             ]
-        return tuple(standing)
+        return tuple(accepted)
 
     @cached_property
     def limits(self) -> Mapping[str, int]:
-        """The last entry that counts of each device of which not all do."""
+        """The last entry that counts, for each device with entries that do not."""
         limits: dict[str, int] = {}
-        for one in self.standing:
-            for device, mark in one.removed.items():
+        for statement in self.accepted:
+            for device, mark in statement.removed.items():
                 limits[device] = min(mark, limits.get(device, mark))
         for device in self.announced:
-            if any(self._excludes(one, device) for one in self.standing) or (
-                (maker := self._maker(device)) is not None and maker not in self.standing
+            if any(self._excludes(statement, device) for statement in self.accepted) or (
+                (maker := self._find_maker(device)) is not None and maker not in self.accepted
             ):
                 limits[device] = 0
         return limits
@@ -117,96 +122,98 @@ class Admission:
         limit = self.limits.get(device)
         return limit is None or number <= limit
 
-    def is_named(self, device: str) -> bool:
-        """Whether a device was removed by its name, not for its key alone."""
-        return any(device in one.removed for one in self.standing)
-
     def lost_to_founder(self, device: str) -> bool:
         """Whether a device and the project's first one have removed each other."""
-        both = {device, self.founder}
-        removals = {(one.author, name) for one in self.statements for name in one.removed}
-        return len(both) == 2 and removals >= set(permutations(both))
+        pair = {device, self.founder}
+        removals = {
+            (statement.author, name) for statement in self.statements for name in statement.removed
+        }
+        return len(pair) == 2 and removals >= set(permutations(pair))
 
     def usable_epochs(self, epochs: Iterable[str], members: Iterable[str]) -> list[str]:
-        """Those of some epochs whose keys all present devices have, and no removed one."""
-        standing = {one.epoch: one for one in self.standing if one.epoch}
-        made = {one.epoch for one in self.statements}
+        """The epochs with a key that all present devices have, and no removed one."""
+        by_epoch = {statement.epoch: statement for statement in self.accepted if statement.epoch}
+        rotated = {statement.epoch for statement in self.statements}
         present = [device for device in members if device not in self.limits]
         usable = []
         for epoch in epochs:
-            maker = standing.get(epoch)
+            maker = by_epoch.get(epoch)
             if maker is None:
-                usable += [epoch] if epoch not in made and not self.limits else []
-            elif all(self._has(device, maker) for device in present) and not any(
-                self._has(device, maker) for device in self.limits
+                usable += [epoch] if epoch not in rotated and not self.limits else []
+            elif all(self._has_key(device, maker) for device in present) and not any(
+                self._has_key(device, maker) for device in self.limits
             ):
                 usable.append(epoch)
         return usable
 
     def have_all(self, epoch: str, members: Iterable[str]) -> bool:
         """Whether all of these devices have the key of an epoch."""
-        makers = [one for one in self.statements if one.epoch == epoch]
-        return not makers or all(self._has(device, makers[0]) for device in members)
+        makers = [statement for statement in self.statements if statement.epoch == epoch]
+        return not makers or all(self._has_key(device, makers[0]) for device in members)
 
-    def _victors(self, open_ones: list[Statement]) -> list[Statement]:
-        """Those that nothing open rules out; of those that rule each other out, who wins."""
+    def _find_winners(self, undecided: list[Statement]) -> list[Statement]:
+        """Undecided statements that nothing rules out; in a conflict, those that win it."""
         against = {
-            id(one): [by for by in open_ones if self._rules_out(by, one)] for one in open_ones
+            id(statement): [rival for rival in undecided if self._rules_out(rival, statement)]
+            for statement in undecided
         }
         return (
-            [one for one in open_ones if not against[id(one)]]
-            or [one for one in open_ones if one.author == self.founder]
+            [statement for statement in undecided if not against[id(statement)]]
+            or [statement for statement in undecided if statement.author == self.founder]
             or [
-                one for one in open_ones if all(self._rules_out(one, by) for by in against[id(one)])
+                statement
+                for statement in undecided
+                if all(self._rules_out(statement, rival) for rival in against[id(statement)])
             ]
-            or open_ones
+            or undecided
         )
 
-    def _rules_out(self, one: Statement, other: Statement) -> bool:
-        if one is other or other.author == TOLD:
+    def _rules_out(self, statement: Statement, target: Statement) -> bool:
+        if statement is target or target.author == TOLD:
             return False
-        mark = one.removed.get(other.author)
-        return (mark is not None and other.number > mark) or self._bars(one, other.author)
+        mark = statement.removed.get(target.author)
+        return (mark is not None and target.number > mark) or self._bars(statement, target.author)
 
-    def _bars(self, one: Statement, device: str, seen: frozenset[str] = frozenset()) -> bool:
+    def _bars(self, statement: Statement, device: str, seen: frozenset[str] = frozenset()) -> bool:
         """Whether a statement keeps out an identity, or the key under which that came."""
-        if self._excludes(one, device):
+        if self._excludes(statement, device):
             return True
-        maker = self._maker(device)
-        if maker is None or maker is one or maker.author in seen | {device, TOLD}:
+        maker = self._find_maker(device)
+        if maker is None or maker is statement or maker.author in seen | {device, TOLD}:
             return False
-        mark = one.removed.get(maker.author)
+        mark = statement.removed.get(maker.author)
         behind = mark is not None and maker.number > mark
-        return behind or self._bars(one, maker.author, seen | {device})
+        return behind or self._bars(statement, maker.author, seen | {device})
 
-    def _excludes(self, one: Statement, device: str) -> bool:
+    def _excludes(self, statement: Statement, device: str) -> bool:
         """Whether the maker of a key did not know a device, which came under an older one."""
-        if not one.epoch or device == one.author or device not in self.announced:
+        if not statement.epoch or device == statement.author or device not in self.announced:
             return False
-        return device not in one.seen and not self._has(device, one)
+        return device not in statement.seen and not self._has_key(device, statement)
 
-    def _has(self, device: str, one: Statement) -> bool:
+    def _has_key(self, device: str, statement: Statement) -> bool:
         """Whether a device has the key that a statement made: it was sent it, or joined with it."""
-        if device == one.author or device in one.recipients:
+        if device == statement.author or device in statement.recipients:
             return True
-        if self.announced.get(device) == one.epoch:
+        if self.announced.get(device) == statement.epoch:
             return True
-        maker = self._maker(device)
-        if maker is None or maker is one:
+        maker = self._find_maker(device)
+        if maker is None or maker is statement:
             return False
-        return (maker.author == one.author and maker.number >= one.number) or (
-            maker.seen.get(one.author, -1) >= one.number
+        return (maker.author == statement.author and maker.number >= statement.number) or (
+            maker.seen.get(statement.author, -1) >= statement.number
         )
 
-    def _maker(self, device: str) -> Statement | None:
+    def _find_maker(self, device: str) -> Statement | None:
         """The statement that made the key under which a device announced itself."""
         epoch = self.announced.get(device)
-        makers = [one for one in self.statements if epoch and one.epoch == epoch]
-        return min(makers, key=lambda one: (one.author, one.number), default=None)
+        makers = [statement for statement in self.statements if epoch and statement.epoch == epoch]
+        return min(makers, key=lambda statement: (statement.author, statement.number), default=None)
 
 
 def admission_of(line: Mapping[str, Any]) -> Admission:
     """The admission that `Admission.line` wrote. ValueError, KeyError, TypeError, or others."""
     announced = {str(device): str(epoch) for device, epoch in line["announced"].items()}
-    statements = tuple(map(statement_of, line["statements"]))
-    return Admission(statements, announced, str(line.get("founder", "")))
+    return Admission(
+        tuple(map(statement_of, line["statements"])), announced, str(line.get("founder", ""))
+    )

@@ -1,15 +1,15 @@
-"""What devices exchange: changes of fields of items, which merge alike in whatever order they come.
+"""What devices exchange: changes of fields of items, which merge to the same state in any order.
 
 An **item** is a memory, a conversation, a link between memories or a question without an answer,
 named by its kind and id. A **change** sets a field of one, adds an element to it, or drops it. Of
-two changes of one field `join` keeps one, and it does not matter in which order, how often or where
-it is asked: so every device that has seen the same changes has the same state (a state-based CRDT;
-Shapiro et al., 2011, "Conflict-free Replicated Data Types").
+two changes of one field `join` keeps one; order, repetition and device do not matter: so every
+device that has seen the same changes has the same state (a state-based CRDT; Shapiro et al., 2011,
+"Conflict-free Replicated Data Types").
 
 - A **set** field has the value with the latest stamp.
-- An **added** element never changes: what is added twice is there once.
-- A **drop** wins over everything. It keeps nothing, or what is left of the element: a turn that
-  lost some of its words. Two that each took out other words leave none of them.
+- An **added** element never changes: adding it twice adds it once.
+- A **drop** wins over everything. It keeps nothing, or the rest of the element: a turn
+  with redactions. Two drops that redacted different parts leave neither part.
 """
 
 from __future__ import annotations
@@ -59,23 +59,25 @@ class Patch:
 
     def changes(self) -> Iterator[Change]:
         """Each change in it."""
-        for name, value in self.set.items():
-            yield Change(self.item, name, "set", self.stamp, value)
-        for name, value in self.add.items():
-            yield Change(self.item, name, "add", self.stamp, value)
-        for name, value in self.drop.items():
-            yield Change(self.item, name, "drop", self.stamp, value)
+        for name, content in self.set.items():
+            yield Change(self.item, name, "set", self.stamp, content)
+        for name, content in self.add.items():
+            yield Change(self.item, name, "add", self.stamp, content)
+        for name, content in self.drop.items():
+            yield Change(self.item, name, "drop", self.stamp, content)
 
     def pruned(self, state: ItemState) -> Patch:
-        """What of it still counts in the state of its item."""
-        left = [change for change in self.changes() if _counts(change, state.get(change.field))]
+        """The part of it that still counts in the state of its item."""
+        counting = [
+            change for change in self.changes() if _still_counts(change, state.get(change.field))
+        ]
         parts: dict[str, dict[str, Any]] = {"set": {}, "add": {}, "drop": {}}
-        for change in left:
+        for change in counting:
             parts[change.action][change.field] = change.value
         return Patch(self.item, self.stamp, **parts, via=self.via)
 
     def united(self, other: Patch) -> Patch:
-        """This and what another version of the same patch has beside it."""
+        """This, completed by another version of the same patch."""
         return replace(
             other,
             set={**other.set, **self.set},
@@ -88,16 +90,16 @@ class Patch:
         parts = {"set": self.set, "add": self.add, "drop": self.drop}
         filled: dict[str, Any] = {name: dict(part) for name, part in parts.items() if part}
         if self.via:
-            filled["via"] = [list(entry) for entry in self.via]
+            filled["via"] = [list(carrier) for carrier in self.via]
         return {"item": self.item, "stamp": list(self.stamp), **filled}
 
 
-def _counts(change: Change, kept: Change | None) -> bool:
-    """Whether a change is a part of what is kept of its field."""
-    if kept is None or kept == change or change.action != "drop" or kept.action != "drop":
-        return kept == change
-    # Two that took out other words are both a part of what neither of them says.
-    return kept.value is not None and set(kept.value["by"]) > set(change.value["by"])
+def _still_counts(change: Change, current: Change | None) -> bool:
+    """Whether a change is part of the current state of its field."""
+    if current is None or current == change or change.action != "drop" or current.action != "drop":
+        return current == change
+    # Two drops that redacted different parts are both part of the joined drop.
+    return current.value is not None and set(current.value["by"]) > set(change.value["by"])
 
 
 def patch_of(line: Any) -> Patch:
@@ -119,45 +121,49 @@ ItemState: TypeAlias = dict[str, Change]
 """The changes of one item that count, by their fields."""
 
 
-def join(one: Change, other: Change) -> Change:
+def join(first: Change, second: Change) -> Change:
     """Which of two changes of one field counts. A field is either set or added to, never both."""
-    if one.action != other.action:
-        return one if one.action == "drop" else other
-    if one.action == "set":
-        return max(one, other, key=lambda change: (change.stamp, canonical(change.value)))
-    if one.action == "drop":
-        return _join_drops(one, other)
-    return min(one, other, key=lambda change: (canonical(change.value), change.stamp))
+    if first.action != second.action:
+        return first if first.action == "drop" else second
+    if first.action == "set":
+        return max(first, second, key=lambda change: (change.stamp, canonical(change.value)))
+    if first.action == "drop":
+        return _join_drops(first, second)
+    return min(first, second, key=lambda change: (canonical(change.value), change.stamp))
 
 
-def _join_drops(one: Change, other: Change) -> Change:
-    """What two drops leave together. `by` in what one keeps names all that was taken out."""
-    if one.value is None or other.value is None:
-        return min(one, other, key=lambda c: (c.value is not None, c.stamp))
-    mine, theirs = set(one.value["by"]), set(other.value["by"])
-    if mine == theirs:
-        # Both lack all of it; one without a text was made here of two.
-        return max(one, other, key=lambda c: ("text" in c.value, canonical(c.value), c.stamp))
-    if mine < theirs or theirs < mine:
-        return max(one, other, key=lambda c: len(c.value["by"]))
-    left = {name: kept for name, kept in one.value.items() if name != "text"}
-    left["place"] = min(one.value["place"], other.value["place"])
-    left["by"] = sorted(mine | theirs)
-    return replace(max(one, other, key=lambda c: c.stamp), value=left)
+def _join_drops(first: Change, second: Change) -> Change:
+    """The union of two drops. `by` in the value of a drop names all redactions."""
+    if first.value is None or second.value is None:
+        return min(first, second, key=lambda change: (change.value is not None, change.stamp))
+    first_cuts, second_cuts = set(first.value["by"]), set(second.value["by"])
+    if first_cuts == second_cuts:
+        # Both have every redaction; one without a text is the union of two drops.
+        return max(
+            first,
+            second,
+            key=lambda change: ("text" in change.value, canonical(change.value), change.stamp),
+        )
+    if first_cuts < second_cuts or second_cuts < first_cuts:
+        return max(first, second, key=lambda change: len(change.value["by"]))
+    merged = {name: part for name, part in first.value.items() if name != "text"}
+    merged["place"] = min(first.value["place"], second.value["place"])
+    merged["by"] = sorted(first_cuts | second_cuts)
+    return replace(max(first, second, key=lambda change: change.stamp), value=merged)
 
 
-def take(state: ItemState, changes: Iterable[Change]) -> bool:
+def apply_changes(state: ItemState, changes: Iterable[Change]) -> bool:
     """Join changes of one item into its state; whether any of them counted."""
     counted = False
     for change in changes:
         if is_dropped(state) and change.field != WHOLE:
             continue
-        here = state.get(change.field)
-        kept = change if here is None else join(here, change)
-        if kept != here:
-            if kept.field == WHOLE and kept.action == "drop":
+        current = state.get(change.field)
+        joined = change if current is None else join(current, change)
+        if joined != current:
+            if joined.field == WHOLE and joined.action == "drop":
                 state.clear()
-            state[kept.field] = kept
+            state[joined.field] = joined
             counted = True
     return counted
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of sync."""
+"""The checks of `doctor` for sync."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 _LONG: Final = 7 * 86_400.0
-"""Seconds without an exchange after which it is told."""
+"""Seconds without an exchange after which the check fails."""
 
 
 def sync_checks(services: NamespaceServices) -> Iterator[Check]:
     """How this namespace is synced, if it is; no remote is asked. Nothing raises."""
     try:
-        found = Sync(services).status()
+        status = Sync(services).status()
     except AnaphoraError as error:
         yield Check("sync", ok=False, detail=str(error))
         return
-    if not found.project:
+    if not status.project:
         return
-    last = found.last_synced
-    if found.stopped is not None:
-        yield Check("sync", ok=False, detail=f"stopped: {found.stopped}")
+    last = status.last_synced
+    if status.stopped is not None:
+        yield Check("sync", ok=False, detail=f"stopped: {status.stopped}")
     elif last is None or (services.clock() - last).total_seconds() > _LONG:
         when = "no exchange yet" if last is None else f"no exchange since {shown_day(last)}"
-        yield Check("sync", ok=False, detail=f"{when}; {found.backlog}: `sync now`")
+        yield Check("sync", ok=False, detail=f"{when}; {status.backlog}: `sync now`")
     else:
-        detail = f"{len(found.devices)} devices, {found.backlog}, last {shown_day(last)}"
+        detail = f"{len(status.devices)} devices, {status.backlog}, last {shown_day(last)}"
         yield Check("sync", ok=True, detail=detail)

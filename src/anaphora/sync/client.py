@@ -1,7 +1,7 @@
-"""A device: what it has noticed goes to the remote, what others did comes from there.
+"""A device: sends its own changes to the remote, and reads those of others from it.
 
-What is to be sent is in the database first, sealed, so that an interrupted push sends the same
-bytes again.
+An entry is written to the database first, sealed, so that an interrupted push sends the same bytes
+again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from anaphora.sync.items import THREAD, kind_and_key
 from anaphora.sync.log import EntryLog, State
 from anaphora.sync.membership import Membership
 from anaphora.sync.project import Project
-from anaphora.sync.reader import EntryReader, Named, Progress
+from anaphora.sync.reader import EntryReader, Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
 from anaphora.sync.store import AGAIN, CONFLICTS
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 _BLOCK: Final = 64 * 1024
 """Characters of patches in one entry, unless a single one is longer."""
 _REPLACED: Final = 50
-"""Entries whose content goes at once."""
+"""Entries that are emptied in one step."""
 _COMPACT: Final = 1000
 """Entries with content after which a device says all of it again in few."""
 _COMPACTED: Final = "compacted"
-"""How many there were after that."""
+"""The name of the number of such entries after the last compaction."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -69,7 +69,10 @@ class SyncClient:
         self._remote = remote
         self._lock = lock
         self._local_lock = local_lock
-        self.replica = Replica(services, member.device, member.identities)
+        # The key of digests that must never change: it encrypts nothing.
+        self.replica = Replica(
+            services, member.device, member.key_for("sync_identities", member.first_epoch)
+        )
         self._project = Project(self.replica.store, member, random)
         self._log = EntryLog(services.truth, services.namespace, services.sealing.rows)
         self._reader = EntryReader(remote, self._project, self._log, self.replica)
@@ -87,22 +90,21 @@ class SyncClient:
         tell = progress or no_progress
         with self._exchanging():
             before = self._exchange(tell)
-            sent = self._compact(tell)
-            return SyncReport(before.sent + sent, before.received, self.waiting())
+            return SyncReport(before.sent + self._compact(tell), before.received, self.waiting())
 
     def remove(self, device: str, progress: Progress | None = None) -> None:
         """Remove a device: what is written from now on is under a key that it does not get.
 
-        Raises InvalidInput for this device, and for one that is none.
+        Raises InvalidInput for this device, and for an unknown one.
         """
         tell = progress or no_progress
         with self._exchanging():
             self._exchange(tell)
             if device == self._project.own:
                 raise InvalidInput("device", device, "it is this one: `sync leave`")
-            if device not in {one.device for one in self._project.others()}:
+            if device not in {member.device for member in self._project.other_members()}:
                 raise InvalidInput("device", device, "not a device of this project")
-            self._state({device: self._log.last_of(device).number})
+            self._announce_removal({device: self._log.last_of(device).number})
             self._reader.reconcile()
             self.replica.apply()
             self._push(tell)
@@ -112,34 +114,34 @@ class SyncClient:
         with self._exchanging():
             heads = self._remote.heads(self._project.name)
             self._refuse_rollback(heads)
-            read, gone = self._reader.verify(heads, progress or no_progress)
-            return SyncVerification(read, gone, len(heads))
+            read, emptied = self._reader.verify(heads, progress or no_progress)
+            return SyncVerification(read, emptied, len(heads))
 
     def note_removal(self) -> None:
-        """Let what was forgotten leave what is kept here, also while another process syncs."""
-        with self._changing_here():
+        """Remove forgotten content from the outbox, even while another process syncs."""
+        with self._changing_locally():
             self.replica.capture_removals()
             self._spoil_outbox()
         self._services.truth.scrub()
 
     def waiting(self) -> int:
         """How many entries with changes are still to be sent, made or not."""
-        made = sum(bool(row["size"]) for row in self._log.find("ready"))
-        return made + sum(1 for _ in _blocks(self.replica.pending()))
+        packed = sum(bool(row["size"]) for row in self._log.find("ready"))
+        return packed + sum(1 for _ in _split_blocks(self.replica.pending()))
 
     def devices(self) -> list[SyncDevice]:
-        """The devices of which anything is known."""
-        heads, known = self._log.heads(), self._project.devices
-        own = self._project.membership.public
-        members = {own.device: own, **known.members}
+        """All known devices."""
+        heads, devices = self._log.heads(), self._project.devices
+        public = self._project.membership.public
+        members = {public.device: public, **devices.members}
         return [
             SyncDevice(
                 name,
                 members[name].name if name in members else "",
                 heads[name].number if name in heads else 0,
                 _time_of(heads[name].at) if name in heads else None,
-                this=name == own.device,
-                removed=name in known.removed,
+                this=name == public.device,
+                removed=name in devices.removed,
             )
             for name in sorted(members.keys() | heads.keys())
         ]
@@ -150,8 +152,8 @@ class SyncClient:
         return hmac.new(key, name.encode(), "sha256").hexdigest()[:32]
 
     def time_of(self, snapshot: str) -> datetime:
-        """When the entry of this id was made. NotFound for one that is not known."""
-        for row in self._log.called(snapshot):
+        """When the entry of this id was made. NotFound for an unknown one."""
+        for row in self._log.find_by_id(snapshot):
             at = _time_of(int(row["made"]))
             if at is not None:
                 return at
@@ -161,22 +163,22 @@ class SyncClient:
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
-        """While it lasts nobody else syncs this namespace; what is known is read again."""
+        """Hold the sync lock of this namespace, with the state read again."""
         with self._lock(), syncing():
             self._log.reload()
             self._project.load()
             yield
 
     @contextmanager
-    def _changing_here(self) -> Iterator[None]:
-        """While it lasts no other process changes what sync keeps here."""
+    def _changing_locally(self) -> Iterator[None]:
+        """Hold the lock of the local sync state."""
         with self._local_lock(), syncing():
             self.replica.follow_clock()
             yield
 
     def _exchange(self, tell: Progress) -> SyncReport:
         tell("looking for changes", 0, 0)
-        with self._changing_here():
+        with self._changing_locally():
             self.replica.capture()
             self.replica.apply()
             self._spoil_outbox()
@@ -185,35 +187,36 @@ class SyncClient:
         self._refuse_rollback(heads)
         received = self._reader.read(heads, tell)
         self._note_clashes()
-        with self._changing_here():
+        with self._changing_locally():
             self.replica.apply()
             self._project.refuse_removed(self._remote.name)
             self._reader.refuse_withheld()
             self._spoil_outbox()
             self._repack()
             if self._project.must_rotate:
-                self._state({})
+                self._announce_removal({})
             if keys := self._project.keys_to_tell():
                 self._make_entry(Content(keys=keys))
             self._pack()
         sent = self._push(tell) + self._drop_forgotten(tell)
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
             sent += self._compact(tell)
-        with self._changing_here():
+        with self._changing_locally():
             noted = self.replica.capture()
         if noted:
             self._services.truth.scrub()
         return SyncReport(sent, received, self.waiting())
 
     def _note_clashes(self) -> None:
-        """Store the conflicts of what was just read with what this device said meanwhile."""
-        read, own = self._reader.fresh, self._project.own
+        """Store conflicts between the entries just read and this device's own changes."""
+        read, own_device = self._reader.clashing, self._project.own
         if not read:
             return
-        first = min(entry.known for entry in read) + 1
-        last = self._log.last_of(own).number
+        first = min(peer_entry.known for peer_entry in read) + 1
+        last = self._log.last_of(own_device).number
         carried = {
-            number: self.replica.store.carried_by(own, number) for number in range(first, last + 1)
+            number: self.replica.store.carried_by(own_device, number)
+            for number in range(first, last + 1)
         }
         clashes = find_clashes(carried, read)
         self.clashes = len(clashes)
@@ -226,67 +229,72 @@ class SyncClient:
     # Sending.
 
     def _spoil_outbox(self) -> None:
-        """Drop the bytes of entries that are still to be sent and carry what was forgotten."""
-        own = self._project.own
-        wanted = [self._log.row(of, n) for of, n in self.replica.store.to_drop(own) if of == own]
-        rows = [row for row in wanted if row is not None and row["state"] == "ready"]
+        """Drop the bytes of unsent entries that carry forgotten content."""
+        own_device = self._project.own
+        forgotten_rows = [
+            self._log.row(name, number)
+            for name, number in self.replica.store.to_drop(own_device)
+            if name == own_device
+        ]
+        rows = [row for row in forgotten_rows if row is not None and row["state"] == "ready"]
         if any(row["body"] is not None for row in rows):
             with self._log.change() as log:
                 for row in rows:
-                    log.spoil(row)
+                    # Drops the bytes only: the entry is packed again.
+                    log.move(row, "ready")
 
     def _repack(self) -> bool:
-        """Make entries anew from the first on whose bytes were dropped; whether there was one.
+        """Rebuild unsent entries from the first without bytes on; whether there was any.
 
-        The remote has none of them: `_note_sent` has looked.
+        None of them is in the remote: `_note_sent` has checked.
         """
         rows = self._log.find("ready")
-        first = next((at for at, row in enumerate(rows) if row["body"] is None), None)
-        if first is None:
+        first_stale = next((at for at, row in enumerate(rows) if row["body"] is None), None)
+        if first_stale is None:
             return False
-        again = rows[first:]
-        told = [(row, self._content_of(row)) for row in again]
+        stale = rows[first_stale:]
+        contents = [(row, self._read_unsent(row)) for row in stale]
         carried = {
             int(row["number"]): self.replica.store.carried_by(self._project.own, int(row["number"]))
-            for row in again
+            for row in stale
         }
         with self._log.change() as log:
-            log.unpack(again)
+            log.unpack(stale)
             self.replica.store.within(log.work.write).unpack(self._project.own, list(carried))
-        for row, (epoch, content) in told:
-            said = replace(content, patches=tuple(carried[int(row["number"])]))
-            if said.first_line() or said.patches:
-                self._make_entry(said, epoch=epoch)
+        for row, (epoch, content) in contents:
+            repacked = replace(content, patches=tuple(carried[int(row["number"])]))
+            if repacked.first_line() or repacked.patches:
+                self._make_entry(repacked, epoch=epoch)
         return True
 
-    def _content_of(self, row: Mapping[str, Any]) -> tuple[str, Content]:
-        """What an entry that is still to be sent says beside patches, and under which key."""
+    def _read_unsent(self, row: Mapping[str, Any]) -> tuple[str, Content]:
+        """The epoch of an unsent entry, and its content without patches."""
         if row["body"] is None:
             return self._project.membership.epoch, Content()
         device, number = str(row["device"]), int(row["number"])
-        entry = entry_of(row["body"], self._remote.name, device, number)
-        cipher = self._project.cipher(entry.header.epoch)
+        log_entry = entry_of(row["body"], self._remote.name, device, number)
+        cipher = self._project.cipher(log_entry.header.epoch)
         assert cipher is not None
-        said = unseal(entry, cipher, self._remote.name)
-        kept = Content(
-            dropped=said.dropped,
-            member=said.member,
-            removed=said.removed,
-            rotation=said.rotation,
-            checkpoint=said.checkpoint,
+        content = unseal(log_entry, cipher, self._remote.name)
+        without_patches = Content(
+            dropped=content.dropped,
+            member=content.member,
+            removed=content.removed,
+            rotation=content.rotation,
+            checkpoint=content.checkpoint,
         )
-        return entry.header.epoch, kept
+        return log_entry.header.epoch, without_patches
 
     def _pack(self) -> None:
-        """Make entries of what was noticed; their bytes are kept until they are sent."""
+        """Make entries of captured changes; their bytes are stored until they are sent."""
         if not self._log.last_of(self._project.own).number:
             self._make_entry(Content(member=self._project.membership.public))
-        for block in _blocks(self.replica.pending()):
+        for block in _split_blocks(self.replica.pending()):
             self._make_entry(Content(tuple(block)))
 
     def _make_entry(
         self,
-        said: Content,
+        draft: Content,
         *,
         epoch: str | None = None,
     ) -> None:
@@ -296,134 +304,142 @@ class SyncClient:
         epoch = epoch or project.epoch
         last = self._log.last_of(project.own)
         number = last.number + 1
-        hashes = tuple(sorted(set(self._hashes(said.patches, epoch))))
+        hashes = tuple(sorted(set(self._hash_names(draft.patches, epoch))))
         header = Header(project.name, project.own, number, epoch, last.id, hashes)
         at = (self._services.clock() - _EPOCH) // _MICROSECOND
         heads = self._log.heads()
         content = Content(
-            said.patches,
+            draft.patches,
             {name: (head.number, head.id) for name, head in heads.items() if name != project.own},
-            said.dropped,
+            draft.dropped,
             at,
-            said.member,
-            said.removed,
-            said.rotation,
-            said.checkpoint,
+            draft.member,
+            draft.removed,
+            draft.rotation,
+            draft.checkpoint,
             project.devices.begin,
-            said.keys,
+            draft.keys,
         )
         cipher = project.cipher(epoch)
         assert cipher is not None
-        entry = seal(header, content, cipher, member.sign)
+        log_entry = seal(header, content, cipher, member.sign)
         project.note(header, content)
-        project.wrote(epoch, said.keys)
+        project.note_written(epoch, draft.keys)
         with self._log.change() as log:
-            log.keep(entry, "ready", at, len(said.patches), entry.data())
+            log.keep(log_entry, "ready", at, len(draft.patches), log_entry.data())
             rows = self.replica.store.within(log.work.write)
-            rows.carried(said.patches, project.own, number)
+            rows.note_carried(draft.patches, project.own, number)
             project.save(rows)
 
-    def _state(self, removed: Mapping[str, int]) -> None:
-        """Tell the others which devices are none any more, and the new key."""
+    def _announce_removal(self, removed: Mapping[str, int]) -> None:
+        """Announce removed devices and a new key to the others."""
         rotation = self._project.rotate(removed)
-        # Under the key that each device has, whichever others it lacks.
-        first = self._project.membership.first_epoch
-        self._make_entry(Content(removed=removed, rotation=rotation), epoch=first)
+        # Under the first key: the only one that every device is sure to have.
+        self._make_entry(
+            Content(removed=removed, rotation=rotation), epoch=self._project.membership.first_epoch
+        )
 
     def _drop_forgotten(self, tell: Progress) -> int:
-        """Take what was forgotten out of the entries that carried it."""
-        wanted = self.replica.store.to_drop(self._project.own)
-        sent = self._replace(wanted, tell)
-        again = self.replica.store.to_drop(AGAIN + self._project.own)
-        sent += self._replace(again, tell, also=("gone",))
+        """Empty the entries that carry forgotten content."""
+        forgotten = self.replica.store.to_drop(self._project.own)
+        sent = self._empty_entries(forgotten, tell)
+        restated = self.replica.store.to_drop(AGAIN + self._project.own)
+        sent += self._empty_entries(restated, tell, also=("gone",))
         with self.replica.store.change() as work:
-            # Those that had lost it before, and those that this has just named.
-            work.dropped([*wanted, *again])
+            # Including entries that had been emptied before.
+            work.note_dropped([*forgotten, *restated])
         for row in self._log.find("void"):
-            self._drop(row)
+            self._drop_content(row)
         return sent
 
     def _compact(self, tell: Progress) -> int:
-        """Say everything that counts again, let the rest go, and tell where new devices begin."""
+        """Repeat all current patches in few entries, empty the old ones, set a checkpoint."""
         devices = self._project.devices
         heads = {name: (head.number, head.id) for name, head in self._log.heads().items()}
-        sent = self._replace(self._compactable(), tell)
+        sent = self._empty_entries(self._compactable(), tell)
         members = tuple(devices.members.values())
-        checkpoint = Checkpoint(heads, members, devices.removed, devices.admission)
-        self._make_entry(Content(checkpoint=checkpoint))
+        self._make_entry(
+            Content(checkpoint=Checkpoint(heads, members, devices.removed, devices.admission))
+        )
         sent += self._push(tell)
         for row in self._log.find("void"):
-            self._drop(row)
+            self._drop_content(row)
         with self.replica.store.change() as work:
             work.put(_COMPACTED, len(self._compactable()))
         return sent
 
     def _compactable(self) -> list[tuple[str, int]]:
-        """The entries that have patches in the remote."""
+        """The entries in the remote that have patches."""
         rows = [*self._log.find("sent"), *self._log.find("received")]
         return [(str(row["device"]), int(row["number"])) for row in rows if row["size"]]
 
-    def _replace(
+    def _empty_entries(
         self, entries: Sequence[tuple[str, int]], tell: Progress, also: Sequence[State] = ()
     ) -> int:
-        """Name entries that are to go, and say again what of them still counts.
+        """Empty entries, and repeat those of their patches that still count.
 
-        An entry is emptied only when all that counts of it was said again by the device that
-        empties it, whoever else says it, too: so nothing gets lost where several do so at once.
-        What names them has no patches itself, and stays: who was away for long reads it.
+        A device empties an entry only after repeating all of its current patches itself, so that
+        nothing is lost if several devices do so at once. The entry that names them has no patches
+        and stays, for devices that were offline for long.
         """
         sent = 0
-        known = [self._log.row(device, number) for device, number in entries]
-        going = [
-            row for row in known if row is not None and row["state"] in ("sent", "received", *also)
+        rows_by_entry = [self._log.row(device, number) for device, number in entries]
+        replaceable = [
+            row
+            for row in rows_by_entry
+            if row is not None and row["state"] in ("sent", "received", *also)
         ]
-        for start in range(0, len(going), _REPLACED):
-            some = going[start : start + _REPLACED]
-            left = {
+        for start in range(0, len(replaceable), _REPLACED):
+            batch = replaceable[start : start + _REPLACED]
+            remaining = {
                 (patch.item, patch.stamp): patch
-                for row in some
+                for row in batch
                 for patch in self.replica.store.carried_by(str(row["device"]), int(row["number"]))
             }
-            named = tuple(map(_named, some))
-            self._make_entry(Content(dropped=named))
-            for block in _blocks(list(left.values())):
+            dropped = tuple(
+                (str(row["device"]), int(row["number"]), str(row["snapshot_id"])) for row in batch
+            )
+            self._make_entry(Content(dropped=dropped))
+            for block in _split_blocks(list(remaining.values())):
                 self._make_entry(Content(tuple(block)))
             with self._log.change() as log:
                 rows = self.replica.store.within(log.work.write)
-                for row in some:
+                for row in batch:
                     log.move(row, "void")
-                    rows.emptied(str(row["device"]), int(row["number"]))
+                    rows.note_emptied(str(row["device"]), int(row["number"]))
             sent += self._push(tell)
         return sent
 
-    def _drop(self, row: Mapping[str, Any]) -> None:
+    def _drop_content(self, row: Mapping[str, Any]) -> None:
         device, number = str(row["device"]), int(row["number"])
-        for data in self._remote.read(self._project.name, device, number, 1):
-            entry = entry_of(data, self._remote.name, device, number)
-            if entry.id != row["snapshot_id"]:
-                reason = "it is another one than was read before"
-                raise RemoteTampered(self._remote.name, device, number, reason)
-            if entry.dropped is None:
-                gone = without_content(entry).data()
-                self._remote.drop(self._project.name, device, number, gone)
+        for payload in self._remote.read(self._project.name, device, number, 1):
+            log_entry = entry_of(payload, self._remote.name, device, number)
+            if log_entry.id != row["snapshot_id"]:
+                raise RemoteTampered(
+                    self._remote.name, device, number, "it is another one than was read before"
+                )
+            if log_entry.dropped is None:
+                self._remote.drop(
+                    self._project.name, device, number, without_content(log_entry).data()
+                )
         with self._log.change() as log:
             log.move(row, "gone")
 
-    def _hashes(self, block: Sequence[Patch], epoch: str) -> Iterator[str]:
+    def _hash_names(self, block: Sequence[Patch], epoch: str) -> Iterator[str]:
         key = self._project.membership.key_for("sync_hashes", epoch)
         for patch in block:
-            kind, name = kind_and_key(patch.item)
-            told = name if kind == THREAD else patch.set.get("path")
-            if told is not None:
-                yield hmac.new(key, told.encode(), "sha256").hexdigest()[:32]
+            kind, key_text = kind_and_key(patch.item)
+            thread_or_path = key_text if kind == THREAD else patch.set.get("path")
+            if thread_or_path is not None:
+                yield hmac.new(key, thread_or_path.encode(), "sha256").hexdigest()[:32]
 
     def _push(self, tell: Progress) -> int:
         rows = self._log.find("ready")
         for done, row in enumerate(rows):
-            now = self._log.row(str(row["device"]), int(row["number"]))
-            if now is None or now["body"] is None:
-                # What it carries was forgotten a moment ago.
-                with self._changing_here():
+            current = self._log.row(str(row["device"]), int(row["number"]))
+            if current is None or current["body"] is None:
+                # Its content was forgotten a moment ago.
+                with self._changing_locally():
                     self._repack()
                 return done + self._push(tell)
             self._remote.write(
@@ -435,56 +451,58 @@ class SyncClient:
         return len(rows)
 
     def _refuse_rollback(self, heads: Mapping[str, int]) -> None:
-        """Refuse a remote that has less than was read from it, or sent to it, before."""
-        own = self._project.own
-        sent = self._note_sent(heads.get(own, 0))
-        known = {device: head.number for device, head in self._log.heads().items()}
-        for device, last in (known | {own: sent}).items():
-            # What a removed device wrote behind its end may go.
-            limit = self._project.devices.removed.get(device, last) if device != own else last
+        """Refuse a remote that has lost entries which were read or sent before."""
+        own_device = self._project.own
+        sent = self._note_sent(heads.get(own_device, 0))
+        known_heads = {device: head.number for device, head in self._log.heads().items()}
+        for device, last in (known_heads | {own_device: sent}).items():
+            # Entries of a removed device beyond its limit may disappear.
+            limit = (
+                self._project.devices.removed.get(device, last) if device != own_device else last
+            )
             number = min(last, limit)
             if heads.get(device, 0) < number:
-                reason = f"the remote has {heads.get(device, 0)} of the {number} that it had before"
-                raise RemoteTampered(self._remote.name, device, number, reason)
+                raise RemoteTampered(
+                    self._remote.name,
+                    device,
+                    number,
+                    f"the remote has {heads.get(device, 0)} of the {number} that it had before",
+                )
 
     def _note_sent(self, head: int) -> int:
-        """Note what a push that was interrupted has sent; the number of the last that was.
+        """Mark entries that an interrupted push has sent; the number of the last one.
 
-        `Diverged` where the remote has an entry under this device's name that it has not written.
+        `Diverged` if the remote has an entry of this device that this device has not written.
         """
-        rows = self._log.of(self._project.own)
+        own_device = self._project.own
+        rows = self._log.rows_of(own_device)
         sent = max((n for n, row in rows.items() if row["state"] != "ready"), default=0)
         for number in range(sent + 1, head + 1):
             row = rows.get(number)
-            if row is None or not self._is_there(row):
-                reason = (
-                    f"entry {number} of this device is not one that it wrote: this home was "
-                    "copied, or restored from a backup; `sync fork` makes it a device of its own"
+            if row is None or not any(
+                entry_of(payload, self._remote.name, own_device, number).id
+                == str(row["snapshot_id"])
+                for payload in self._remote.read(self._project.name, own_device, number, 1)
+            ):
+                raise Diverged(
+                    self._remote.name,
+                    (
+                        f"entry {number} of this device is not one that it wrote: this home was "
+                        "copied, or restored from a backup; `sync fork` makes it a device of its "
+                        "own"
+                    ),
                 )
-                raise Diverged(self._remote.name, reason)
             with self._log.change() as log:
                 log.move(row, "sent")
         return max(sent, head)
-
-    def _is_there(self, row: Mapping[str, Any]) -> bool:
-        """Whether the remote has this very entry."""
-        device, number = str(row["device"]), int(row["number"])
-        return any(
-            entry_of(data, self._remote.name, device, number).id == str(row["snapshot_id"])
-            for data in self._remote.read(self._project.name, device, number, 1)
-        )
-
-
-def _named(row: Mapping[str, Any]) -> Named:
-    return str(row["device"]), int(row["number"]), str(row["snapshot_id"])
 
 
 def _time_of(at: int) -> datetime | None:
     return _EPOCH + at * _MICROSECOND if at else None
 
 
-def _blocks(patches: Sequence[Patch]) -> Iterator[list[Patch]]:
-    """Patches in blocks of a bounded size, one of which may hold a single larger one."""
+def _split_blocks(patches: Sequence[Patch]) -> Iterator[list[Patch]]:
+    """Patches in blocks of a bounded size, one of which may contain a single larger one."""
     block: list[Patch] = []
     size = 0
     for patch in patches:

@@ -1,8 +1,9 @@
-"""A hybrid logical clock: times of devices that agree with what each of them has seen.
+"""A hybrid logical clock: times of devices that respect causality.
 
 After Kulkarni et al., 2014, "Logical Physical Clocks": a stamp is the wall clock's time unless that
-is behind what was seen already, and then a count beyond it. Stamps of one device rise, and a change
-made after another one was seen is later than it, however far the clocks of the two are apart.
+is behind a stamp seen before, and then that stamp plus a count. Stamps of one device rise, and a
+change made after another one was seen is later than it, however far the clocks of the two are
+apart.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ class HybridClock:
     number: int = 0
 
     def next(self) -> Stamp:
-        """A stamp later than every one that was given or seen."""
+        """A stamp later than every stamp issued or seen before."""
         now = (self.wall() - _EPOCH) // _MICROSECOND
         self.time, self.number = (now, 0) if now > self.time else (self.time, self.number + 1)
         return Stamp(self.time, self.number, self.device)
 
     def state(self) -> list[int]:
-        """How far it has come, to be begun with again."""
+        """Its state as JSON, to continue from."""
         return [self.time, self.number]
 
     def see(self, stamp: Stamp) -> None:
-        """Let what comes next be later than this one."""
+        """Make later stamps greater than this one."""
         self.time, self.number = max((self.time, self.number), (stamp.time, stamp.number))

@@ -1,11 +1,10 @@
-"""What two devices said of one thing while neither had read the other.
+"""Values that two devices set for one thing before either had read the other's.
 
 An entry names the entries that its device had read. A value in one of them, and a value of this
-device in an entry behind those, were therefore said without knowledge of each other. Sync lets the
-later one be current; the user should know.
+device in a later entry, were therefore set independently. Sync makes the later one current; the
+user should know.
 
-Only ids are stored: words are read where the memories are, so that a forgotten one is in no
-conflict.
+Only ids are stored: texts are read from the memories, so that a forgotten memory is in no conflict.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from anaphora.values.memories import MemoryRecord
 from anaphora.values.sync import SyncConflict, SyncSide
 
 MOST: Final = 100
-"""Conflicts that a device keeps, the last ones."""
+"""The number of conflicts that a device stores, the latest ones."""
 CONFLICT_AGE: Final = timedelta(days=30)
 _SHOWN: Final = 120
-"""Characters of a memory in a sentence."""
+"""The longest quotation of a memory in a sentence, in characters."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Key = tuple[str, str]
-"""What two values are of: ("path", a path), or ("version", the id that both replace)."""
+"""What two values have in common: ("path", a path), or ("version", the id that both replace)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value as a device said it: the memory's id, its words, and when which device said it."""
+    """A value that a device set: the memory's id, its text, and the stamp of the change."""
 
     id: str
     text: str
@@ -50,9 +49,10 @@ class Clash:
     later: Value
 
     def line(self) -> list[Any]:
-        """Itself as JSON, without words."""
-        sides = (self.earlier, self.later)
-        return [[side.id, side.stamp.device, side.stamp.time] for side in sides]
+        """Itself as JSON, without texts."""
+        return [
+            [side.id, side.stamp.device, side.stamp.time] for side in (self.earlier, self.later)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +68,42 @@ def find_clashes(own: Mapping[int, Sequence[Patch]], read: Iterable[ReadEntry]) 
 
     Of each thing the last value of each device counts.
     """
-    found: dict[tuple[str, str], Clash] = {}
-    for entry in read:
-        mine = _last_values(
-            patch for number, patches in own.items() if number > entry.known for patch in patches
+    clashes: dict[tuple[str, str], Clash] = {}
+    for peer_entry in read:
+        own_values = _last_values(
+            patch
+            for number, patches in own.items()
+            if number > peer_entry.known
+            for patch in patches
         )
-        for key, theirs in _last_values(entry.patches).items():
-            ours = mine.get(key)
-            if ours is None or ours.text == theirs.text or ours.id == theirs.id:
+        for key, peer_value in _last_values(peer_entry.patches).items():
+            own_value = own_values.get(key)
+            if (
+                own_value is None
+                or own_value.text == peer_value.text
+                or own_value.id == peer_value.id
+            ):
                 continue
-            if ours.stamp.device != theirs.stamp.device:
-                clash = Clash(*sorted((ours, theirs), key=lambda value: value.stamp))
-                found[key[1], theirs.stamp.device] = clash
-    return list(dict.fromkeys(found.values()))
+            if own_value.stamp.device != peer_value.stamp.device:
+                clash = Clash(*sorted((own_value, peer_value), key=lambda value: value.stamp))
+                clashes[key[1], peer_value.stamp.device] = clash
+    return list(dict.fromkeys(clashes.values()))
 
 
 def has_values(patches: Iterable[Patch]) -> bool:
     """Whether a patch among these can clash with another."""
-    return any(True for patch in patches for _ in _keys(patch))
+    return any(True for patch in patches for _ in _find_keys(patch))
 
 
 def _last_values(patches: Iterable[Patch]) -> dict[Key, Value]:
     last: dict[Key, Value] = {}
     for patch in sorted(patches, key=lambda patch: patch.stamp):
-        for key in _keys(patch):
+        for key in _find_keys(patch):
             last[key] = Value(kind_and_key(patch.item)[1], str(patch.set["text"]), patch.stamp)
     return last
 
 
-def _keys(patch: Patch) -> Iterator[Key]:
+def _find_keys(patch: Patch) -> Iterator[Key]:
     if kind_and_key(patch.item)[0] != MEMORY or "text" not in patch.set:
         return
     if path := patch.set.get("path"):
@@ -111,7 +118,7 @@ def conflict_of(
     names: Mapping[str, str],
     since: datetime,
 ) -> SyncConflict | None:
-    """A stored conflict in words; None where it is older, settled, or a side was forgotten."""
+    """A stored conflict with texts; None if it is older, settled, or a side was forgotten."""
     sides: list[SyncSide] = []
     paths: list[str] = []
     for memory, device, time in line:
@@ -121,38 +128,37 @@ def conflict_of(
             return None
         current = record.superseded_by is None and record.valid_to is None
         if current and record.last_reinforced > at:
-            # Said again since: the user has seen it and agrees.
+            # Reinforced since: the user has seen it and agrees.
             return None
-        name = names.get(device, device)
-        # When it was said: a device that was offline notices it for sync long after.
-        sides.append(SyncSide(memory, record.text, name, record.created_at, current))
+        # Not the time of the stamp: a device that was offline captures a change long after it.
+        sides.append(
+            SyncSide(memory, record.text, names.get(device, device), record.created_at, current)
+        )
         paths.append(record.path or "")
-    # The order of stamps is that of exchanges: they were not said in it.
+    # Stamps follow the order of exchanges, not that of the changes themselves.
     earlier, later = sorted(sides, key=lambda side: side.at)
     # Of two versions without a path one that is replaced was settled; a path has one value.
     if not (earlier.current or later.current if paths[0] else earlier.current and later.current):
         return None
-    return SyncConflict(paths[0], earlier, later, _summary(paths[0], earlier, later))
+    return SyncConflict(paths[0], earlier, later, _summarise(paths[0], earlier, later))
 
 
-def _summary(path: str, earlier: SyncSide, later: SyncSide) -> str:
-    first, second = (f'{side.device} said "{_cut(side.text)}"' for side in (earlier, later))
-    days = [_day(side.at) for side in (earlier, later)]
+def _summarise(path: str, earlier: SyncSide, later: SyncSide) -> str:
+    first, second = (f'{side.device} said "{_shorten(side.text)}"' for side in (earlier, later))
+    times = [in_shown_zone(side.at) for side in (earlier, later)]
+    days = [f"{at.day} {at:%B %Y}" for at in times]
     if days[0] == days[1]:
-        said = f"On {days[0]} {first}, and {second}."
+        sentence = f"On {days[0]} {first}, and {second}."
     else:
-        said = f"On {days[0]} {first}; on {days[1]} {second}."
+        sentence = f"On {days[0]} {first}; on {days[1]} {second}."
     if earlier.current and later.current:
-        return f"{said} Both are current."
-    named = f"{path}: " if path else ""
-    return f"{named}{said} Current is what {(later if later.current else earlier).device} said."
+        return f"{sentence} Both are current."
+    prefix = f"{path}: " if path else ""
+    return (
+        f"{prefix}{sentence} Current is what {(later if later.current else earlier).device} said."
+    )
 
 
-def _day(at: datetime) -> str:
-    local = in_shown_zone(at)
-    return f"{local.day} {local:%B %Y}"
-
-
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

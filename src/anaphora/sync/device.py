@@ -1,4 +1,4 @@
-"""What every part of a device works with."""
+"""The objects that all parts of a device share."""
 
 from __future__ import annotations
 

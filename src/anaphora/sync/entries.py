@@ -1,23 +1,23 @@
 """An entry of a device's log: patches, compressed, padded and encrypted, in a chain.
 
 A device's entries are numbered from 1, and each names the one before it (`parent`). An entry's id
-is the SHA-256 of its header and its parent and ciphertext: who knows one id knows everything before
+is the SHA-256 of its header and its parent and ciphertext: one id therefore fixes everything before
 it. The header is bound to the ciphertext. What a remote sees of an entry is its header, its size
 class and when it came:
 
     {"v": 1, "project": …, "device": …, "number": …, "epoch": …, "parent": …, "hashes": [...],
      "sealed": base64 of nonce (12), ciphertext, tag (16), "signature": base64 of 64 bytes}
 
-Where all that an entry said was forgotten, or said again in a later one, a remote keeps its header
-without digests, its signature, and its id (`"dropped": id` instead of `sealed`). An entry of some
-device says so (`dropped` inside): what a remote drops by itself is found out.
+If the whole content of an entry was forgotten, or repeated in a later one, a remote stores its
+header without digests, its signature, and its id (`"dropped": id` instead of `sealed`). An entry of
+some device says so (`dropped` inside): an entry that a remote empties by itself is detected.
 
 `hashes` are HMACs of the paths and conversations that it is about, to look entries up by; `epoch`
 names the key; the device's signature is that of the id. Inside is JSON: the patches, and up to
-which entry of each other device this one had read (`seen`): so that a remote which keeps entries
-back is found out. A device's first entry announces it (`member`) and says nothing else; others tell
-of devices that were `removed`, of a new key (`rotation`), of `keys` that some devices may lack, and
-where a new device can begin (`checkpoint`).
+which entry of each other device this one had read (`seen`), so that a remote which withholds
+entries is detected. A device's first entry announces it (`member`) and says nothing else; others
+tell of devices that were `removed`, of a new key (`rotation`), of `keys` that some devices may
+lack, and where a new device can begin (`checkpoint`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNREADABLE: Final = (
     RecursionError,
     MemoryError,
 )
-"""What reading raises of bytes that no device wrote."""
+"""The exceptions of parsing bytes that no device wrote."""
 
 Seen = Mapping[str, Sequence[Any]]
 """By device, the number and the id of the last entry of it that was read."""
@@ -82,7 +82,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry as it is sent: its header, and what only devices can read."""
+    """An entry as it is sent: its header, and the content that only devices can read."""
 
     header: Header
     sealed: bytes
@@ -94,25 +94,25 @@ class Entry:
         """The snapshot id: 64 hexadecimal digits."""
         if self.dropped is not None:
             return self.dropped
-        bound = canonical(self.header.line()).encode()
-        return hashlib.sha256(bound + b"\n" + self.sealed).hexdigest()
+        return hashlib.sha256(
+            canonical(self.header.line()).encode() + b"\n" + self.sealed
+        ).hexdigest()
 
     def data(self) -> bytes:
         """The bytes to send: one line of JSON."""
-        told = {"signature": _base64(self.signature)}
-        told |= (
-            {"sealed": _base64(self.sealed)} if self.dropped is None else {"dropped": self.dropped}
+        members = {"signature": _encode(self.signature)}
+        members |= (
+            {"sealed": _encode(self.sealed)} if self.dropped is None else {"dropped": self.dropped}
         )
-        return canonical(self.header.line() | told).encode() + b"\n"
+        return canonical(self.header.line() | members).encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a new device begins: what came before it was said again since, by the device it is of.
+    """Where a new device begins: its author has repeated all that came before it.
 
-    `covers` are the entries before it, as in `Seen`; `members` all devices that were known;
-    `removed` those that are none any more, and the last entry of each that counts; `admission` what
-    that follows from.
+    `covers` are the entries before it, as in `Seen`; `members` all known devices; `removed` the
+    removed ones, with the last entry of each that counts; `admission` the facts behind that.
     """
 
     covers: Seen
@@ -123,7 +123,7 @@ class Checkpoint:
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
         return {
-            "covers": {name: list(one) for name, one in self.covers.items()},
+            "covers": {name: list(head) for name, head in self.covers.items()},
             "members": [member.line() for member in self.members],
             "removed": dict(self.removed),
             "admission": None if self.admission is None else self.admission.line(),
@@ -132,7 +132,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is in an entry. `dropped` names entries whose content is gone: device, number, id.
+    """The content of an entry. `dropped` names emptied entries: device, number, id.
 
     `at` is when it was made, in microseconds since 1970; `begin` the device and number of the entry
     with the newest checkpoint that its device knows, and when that was made.
@@ -150,86 +150,88 @@ class Content:
     keys: Mapping[str, str] = field(default_factory=dict)
 
     def first_line(self) -> dict[str, Any]:
-        """What it says beside patches, as JSON."""
-        told: dict[str, Any] = {
-            "seen": {name: list(one) for name, one in self.seen.items()},
-            "dropped": [list(one) for one in self.dropped],
+        """All of it but patches, as JSON."""
+        members: dict[str, Any] = {
+            "seen": {name: list(head) for name, head in self.seen.items()},
+            "dropped": [list(reference) for reference in self.dropped],
             "at": self.at,
             "removed": dict(self.removed),
             "keys": dict(self.keys),
             "begin": None if self.begin is None else list(self.begin),
         }
         for name in ("member", "rotation", "checkpoint"):
-            one = getattr(self, name)
-            told[name] = None if one is None else one.line()
-        return {name: one for name, one in told.items() if one}
+            part = getattr(self, name)
+            members[name] = None if part is None else part.line()
+        return {name: fact for name, fact in members.items() if fact}
 
 
-def _content_of(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
+def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
     """The content that `Content.first_line` wrote. ValueError, KeyError, TypeError, or others."""
     member, rotation, begin = line.get("member"), line.get("rotation"), line.get("begin")
     checkpoint = line.get("checkpoint")
     return Content(
         patches,
-        {str(name): (int(at), str(of)) for name, (at, of) in line.get("seen", {}).items()},
-        tuple((str(of), int(at), str(name)) for of, at, name in line.get("dropped", ())),
+        {
+            str(name): (int(number), str(entry_id))
+            for name, (number, entry_id) in line.get("seen", {}).items()
+        },
+        tuple(
+            (str(device), int(number), str(entry_id))
+            for device, number, entry_id in line.get("dropped", ())
+        ),
         int(line.get("at", 0)),
         None if member is None else member_of(member),
         {str(name): int(last) for name, last in line.get("removed", {}).items()},
         None if rotation is None else rotation_of(rotation),
-        None if checkpoint is None else _checkpoint_of(checkpoint),
+        None if checkpoint is None else _parse_checkpoint(checkpoint),
         None if begin is None else (str(begin[0]), int(begin[1]), int(begin[2])),
         {str(epoch): bytes.fromhex(key).hex() for epoch, key in line.get("keys", {}).items()},
     )
 
 
-def _checkpoint_of(line: Mapping[str, Any]) -> Checkpoint:
+def _parse_checkpoint(line: Mapping[str, Any]) -> Checkpoint:
     return Checkpoint(
-        {str(name): (int(at), str(of)) for name, (at, of) in line["covers"].items()},
+        {
+            str(name): (int(number), str(entry_id))
+            for name, (number, entry_id) in line["covers"].items()
+        },
         tuple(map(member_of, line["members"])),
         {str(name): int(last) for name, last in line["removed"].items()},
         admission_of(line["admission"]) if line.get("admission") else None,
     )
 
 
-def _base64(data: bytes) -> str:
+def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("a text is missing")
     return value
 
 
-def _number(value: Any) -> int:
+def read_number(value: Any) -> int:
+    """A number from JSON: an integer that is not negative. TypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
         raise TypeError("a number is missing")
     return value
 
 
-def _hashes(value: Any) -> tuple[str, ...]:
+def _read_hashes(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise TypeError("the hashes are missing")
-    return tuple(map(_text, value))
+    return tuple(map(_read_text, value))
 
 
 _HEADER: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "project": _text,
-    "device": _text,
-    "number": _number,
-    "epoch": _text,
-    "parent": _text,
-    "hashes": _hashes,
+    "project": _read_text,
+    "device": _read_text,
+    "number": read_number,
+    "epoch": _read_text,
+    "parent": _read_text,
+    "hashes": _read_hashes,
 }
-
-
-def size_class(length: int) -> int:
-    """How long the padded form of so many bytes is: a power of two, from 1 KiB on."""
-    size = _SMALLEST
-    while size < length + _LENGTH:
-        size *= 2
-    return size
 
 
 def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str], bytes]) -> Entry:
@@ -238,37 +240,38 @@ def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str],
     lines += [to_line(patch.line()) for patch in content.patches]
     packed = zlib.compress(b"".join(lines), 6)
     padded = len(packed).to_bytes(_LENGTH, "big") + packed
-    padded += bytes(size_class(len(packed)) - len(padded))
-    entry = Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
-    return replace(entry, signature=sign(entry.id))
+    # Padded to a power of two, so that the length tells little.
+    size = _SMALLEST
+    while size < len(padded):
+        size *= 2
+    padded += bytes(size - len(padded))
+    unsigned = Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
+    return replace(unsigned, signature=sign(unsigned.id))
 
 
 def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
-    """What is in an entry. `RemoteTampered` for one that no device with the key wrote."""
+    """The content of an entry. `RemoteTampered` if no device with the key wrote it."""
     header = entry.header
     try:
-        bound = canonical(header.line()).encode()
-        padded = cipher.open(entry.sealed, bound, f"entry {header.number}")
+        padded = cipher.open(
+            entry.sealed, canonical(header.line()).encode(), f"entry {header.number}"
+        )
         length = int.from_bytes(padded[:_LENGTH], "big")
-        lines = _unpacked(padded[_LENGTH : _LENGTH + length]).splitlines()
-        patches = tuple(patch_of(_object(line)) for line in lines[1:])
-        return _content_of(_object(lines[0]), patches)
+        decompressor = zlib.decompressobj()
+        unpacked = decompressor.decompress(padded[_LENGTH : _LENGTH + length], MOST_BYTES)
+        if decompressor.unconsumed_tail or unpacked.count(b"\n") > _MOST_LINES:
+            raise ValueError("it is too large")
+        lines = unpacked.splitlines()
+        patches = tuple(patch_of(_read_object(line)) for line in lines[1:])
+        return _parse_content(_read_object(lines[0]), patches)
     except Tampered as error:
-        raise _tampered(remote, header, error.reason) from None
+        raise _tampered_error(remote, header, error.reason) from None
     except (*_UNREADABLE, zlib.error) as error:
-        raise _tampered(remote, header, f"it cannot be read ({error})") from None
+        raise _tampered_error(remote, header, f"it cannot be read ({error})") from None
 
 
-def _unpacked(packed: bytes) -> bytes:
-    made = zlib.decompressobj()
-    data = made.decompress(packed, MOST_BYTES)
-    if made.unconsumed_tail or data.count(b"\n") > _MOST_LINES:
-        raise ValueError("it is too large")
-    return data
-
-
-def _object(line: bytes) -> dict[str, Any]:
-    """The object of a line. ValueError for what no device writes, such as a number without end."""
+def _read_object(line: bytes) -> dict[str, Any]:
+    """The object of a line. ValueError for JSON that no device writes."""
     read_json(line)
     return from_line(line)
 
@@ -276,12 +279,12 @@ def _object(line: bytes) -> dict[str, Any]:
 def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: int) -> Entry:
     """The entry in these bytes, or this JSON.
 
-    `RemoteTampered` where it is none of that device and number.
+    `RemoteTampered` if it is not the entry of that device and number.
     """
     try:
         line = read_json(data) if isinstance(data, bytes) else data
         header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
-        dropped = _text(line["dropped"]) if "dropped" in line else None
+        dropped = _read_text(line["dropped"]) if "dropped" in line else None
         sealed = b"" if dropped else base64.b64decode(line["sealed"], validate=True)
         signature = base64.b64decode(line["signature"], validate=True)
         if line["v"] != VERSION:
@@ -289,16 +292,16 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     except _UNREADABLE as error:
         raise RemoteTampered(remote, device, number, f"it is not an entry ({error})") from None
     if (header.device, header.number) != (device, number):
-        reason = f"it is entry {header.number} of device {header.device}"
-        raise RemoteTampered(remote, device, number, reason)
+        raise RemoteTampered(
+            remote, device, number, f"it is entry {header.number} of device {header.device}"
+        )
     return Entry(header, sealed, signature, dropped)
 
 
 def without_content(entry: Entry) -> Entry:
-    """The entry as a remote keeps it once what it said is gone. It shows no digests either."""
-    header = replace(entry.header, hashes=())
-    return replace(entry, header=header, sealed=b"", dropped=entry.id)
+    """The entry as a remote stores it once it was emptied: without digests, too."""
+    return replace(entry, header=replace(entry.header, hashes=()), sealed=b"", dropped=entry.id)
 
 
-def _tampered(remote: str, header: Header, reason: str) -> RemoteTampered:
+def _tampered_error(remote: str, header: Header, reason: str) -> RemoteTampered:
     return RemoteTampered(remote, header.device, header.number, reason)

@@ -1,4 +1,4 @@
-"""The logs that a server keeps for others' devices. It can check their order, and read no word."""
+"""The logs that a server stores for devices. It can check their order, but not read them."""
 
 from __future__ import annotations
 
@@ -38,131 +38,140 @@ class HostedLogs:
         self._rows = TableRows(services.truth, services.namespace, services.sealing.rows)
 
     def heads(self, project: str) -> dict[str, Head]:
-        """The last entry of each device of a project; none for one that is not there."""
-        _check("project_id", project)
-        found: dict[str, Head] = {}
+        """The last entry of each device of a project; empty for an unknown project."""
+        _check_name("project_id", project)
+        heads: dict[str, Head] = {}
         for row in self._rows.find(_HOSTED, {"project": project}, only=_HEADS):
-            head = found.get(row["device"])
+            head = heads.get(row["device"])
             if head is None or head.number < row["number"]:
-                found[row["device"]] = Head(int(row["number"]), row["snapshot_id"])
-        return dict(sorted(found.items()))
+                heads[row["device"]] = Head(int(row["number"]), row["snapshot_id"])
+        return dict(sorted(heads.items()))
 
     def read(
         self, project: str, device: str, after: int = 0, limit: int = 1
     ) -> list[dict[str, Any]]:
         """The entries of a device behind a number, in order."""
-        _check("project_id", project)
-        _check("device", device)
+        _check_name("project_id", project)
+        _check_name("device", device)
         numbers = range(after + 1, after + 1 + limit)
-        found = []
+        payloads = []
         for number in numbers:
             rows = self._rows.find(
                 _HOSTED, {"project": project, "device": device, "number": number}
             )
             if not rows:
                 break
-            found.append(json.loads(rows[0]["body"]))
-        return found
+            payloads.append(json.loads(rows[0]["body"]))
+        return payloads
 
     def write(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
         """Keep entries, all or none; how many are new.
 
-        Raises InvalidInput for what is none, Diverged where one does not follow the last one of its
-        device, or is another one than the one that is here.
+        Raises InvalidInput for anything that is not an entry, Diverged for an entry that does not
+        follow the last one of its device, or differs from the stored one of its number.
         """
-        _check("project_id", project)
-        parsed = [_entry(project, line, at) for at, line in enumerate(entries)]
+        _check_name("project_id", project)
+        parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
         new = 0
         with self._rows.change() as work:
             heads: dict[str, Head] = {}
-            for entry, body in parsed:
-                device, number = entry.header.device, entry.header.number
-                place: Row = {"project": project, "device": device, "number": number}
-                known = work.find(_HOSTED, place)
-                if known and known[0]["snapshot_id"] != entry.id:
+            for log_entry, body in parsed:
+                device, number = log_entry.header.device, log_entry.header.number
+                key: Row = {"project": project, "device": device, "number": number}
+                stored = work.find(_HOSTED, key)
+                if stored and stored[0]["snapshot_id"] != log_entry.id:
                     raise Diverged(project, f"entry {number} of device {device} is another one")
-                if known:
+                if stored:
                     continue
-                before = work.find(_HOSTED, place | {"number": number - 1})
+                before = work.find(_HOSTED, key | {"number": number - 1})
                 head = heads.get(device) or (
                     Head(number - 1, before[0]["snapshot_id"]) if before else Head(0, "")
                 )
-                if entry.dropped is not None:
+                if log_entry.dropped is not None:
                     raise Diverged(project, f"entry {number} of device {device} has no content")
-                if (head.number + 1, head.snapshot_id) != (number, entry.header.parent):
-                    reason = f"entry {number} of device {device} does not follow the last one here"
-                    raise Diverged(project, reason)
-                work.replace(_HOSTED, [place | {"snapshot_id": entry.id, "body": body}])
-                work.replace(_HASH, [place | {"hash": one} for one in set(entry.header.hashes)])
-                heads[device] = Head(number, entry.id)
+                if (head.number + 1, head.snapshot_id) != (number, log_entry.header.parent):
+                    raise Diverged(
+                        project,
+                        f"entry {number} of device {device} does not follow the last one here",
+                    )
+                work.replace(_HOSTED, [key | {"snapshot_id": log_entry.id, "body": body}])
+                work.replace(
+                    _HASH, [key | {"hash": digest} for digest in set(log_entry.header.hashes)]
+                )
+                heads[device] = Head(number, log_entry.id)
                 new += 1
         return new
 
     def drop(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
-        """Keep entries without their content from now on, all or none; how many had any.
+        """Empty entries, all or none; how many had content.
 
-        Raises InvalidInput for what is none, Diverged where another one is here.
+        Raises InvalidInput for anything that is not an entry, Diverged if the stored one differs.
         """
-        _check("project_id", project)
-        parsed = [_entry(project, line, at) for at, line in enumerate(entries)]
+        _check_name("project_id", project)
+        parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
         count = 0
         with self._rows.change() as work:
-            for entry, body in parsed:
-                header = entry.header
-                place: Row = {"project": project, "device": header.device, "number": header.number}
-                known = work.find(_HOSTED, place)
-                if entry.dropped is None or not known or known[0]["snapshot_id"] != entry.id:
-                    reason = f"entry {header.number} of device {header.device} is another one"
-                    raise Diverged(project, reason)
-                if known[0]["body"] != body:
-                    work.replace(_HOSTED, [place | {"snapshot_id": entry.id, "body": body}])
-                    work.drop(_HASH, place)
+            for log_entry, body in parsed:
+                header = log_entry.header
+                key: Row = {"project": project, "device": header.device, "number": header.number}
+                stored = work.find(_HOSTED, key)
+                if (
+                    log_entry.dropped is None
+                    or not stored
+                    or stored[0]["snapshot_id"] != log_entry.id
+                ):
+                    raise Diverged(
+                        project, f"entry {header.number} of device {header.device} is another one"
+                    )
+                if stored[0]["body"] != body:
+                    work.replace(_HOSTED, [key | {"snapshot_id": log_entry.id, "body": body}])
+                    work.drop(_HASH, key)
                     count += 1
         if count:
             self._rows.truth.scrub()
         return count
 
     def latest(self, project: str, query_hash: str | None) -> dict[str, Any] | None:
-        """The newest entry of a project that has this digest, or of all; None where none has."""
-        _check("project_id", project)
+        """The newest entry of a project that has this digest, or of all; None if there is none."""
+        _check_name("project_id", project)
         if query_hash is None:
             rows = self._rows.find(_HOSTED, {"project": project}, newest=True, limit=1)
-            return _shown(rows[0]) if rows else None
-        _check("query_hash", query_hash)
-        named = self._rows.find(_HASH, {"project": project, "hash": query_hash})
-        found = [
+            return _read_body(rows[0]) if rows else None
+        _check_name("query_hash", query_hash)
+        matches = self._rows.find(_HASH, {"project": project, "hash": query_hash})
+        candidates = [
             row
-            for one in named
+            for match in matches
             for row in self._rows.find(
-                _HOSTED, {"project": project, "device": one["device"], "number": one["number"]}
+                _HOSTED, {"project": project, "device": match["device"], "number": match["number"]}
             )
         ]
-        return _shown(max(found, key=lambda row: int(row["seq"]))) if found else None
+        return _read_body(max(candidates, key=lambda row: int(row["seq"]))) if candidates else None
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    entry: dict[str, Any] = json.loads(row["body"])
-    return entry
+def _read_body(row: Mapping[str, Any]) -> dict[str, Any]:
+    payload: dict[str, Any] = json.loads(row["body"])
+    return payload
 
 
-def _check(what: str, name: str) -> None:
+def _check_name(field: str, name: str) -> None:
     if not NAME.fullmatch(name):
-        raise InvalidInput(what, name, "expected 1 to 80 letters, digits, - or _")
+        raise InvalidInput(field, name, "expected 1 to 80 letters, digits, - or _")
 
 
-def _entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes]:
+def _parse_entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes]:
     device, number = line.get("device"), line.get("number")
-    what = f"entries[{at}]"
+    field = f"entries[{at}]"
     if not isinstance(device, str) or not isinstance(number, int) or isinstance(number, bool):
-        raise InvalidInput(what, None, "it has no device or no number")
+        raise InvalidInput(field, None, "it has no device or no number")
     if not NAME.fullmatch(device) or not 0 < number < 2**53:
-        raise InvalidInput(what, None, "its device or its number is none")
+        raise InvalidInput(field, None, "its device or its number is none")
     try:
-        entry = entry_of(line, what, device, number)
+        log_entry = entry_of(line, field, device, number)
     except RemoteTampered as error:
-        raise InvalidInput(what, None, error.reason) from None
-    if entry.dropped is not None and not _ID.fullmatch(entry.dropped):
-        raise InvalidInput(what, None, "its id is none")
-    if entry.header.project != project:
-        raise InvalidInput(what, entry.header.project, "it is another project's")
-    return entry, entry.data()
+        raise InvalidInput(field, None, error.reason) from None
+    if log_entry.dropped is not None and not _ID.fullmatch(log_entry.dropped):
+        raise InvalidInput(field, None, "its id is none")
+    if log_entry.header.project != project:
+        raise InvalidInput(field, log_entry.header.project, "it is another project's")
+    return log_entry, log_entry.data()

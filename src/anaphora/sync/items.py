@@ -1,4 +1,4 @@
-"""The names of items: what kind of thing each is, and its id."""
+"""The names of items: a kind and an id."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RECORD_KINDS: Final = (MEMORY, OBSERVATION, DIARY, TOOL_CALL)
 THREAD: Final = "thread"
 LINK: Final = "link"
 KILLED: Final = "killed"
-"""An identity that was forgotten for good: when that was, and nothing of what it was."""
+"""An identity that was forgotten for good: only the time of it."""
 
 
 def item_name(kind: str, key: str) -> str:
@@ -20,6 +20,6 @@ def item_name(kind: str, key: str) -> str:
 
 
 def kind_and_key(item: str) -> tuple[str, str]:
-    """What an item is, and its id."""
+    """The kind of an item, and its id."""
     kind, _, key = item.partition(":")
     return kind, key

@@ -21,7 +21,7 @@ from anaphora.sync.items import item_name, kind_and_key
 _SEPARATOR: Final = " "
 _STATE: Final = "state"
 RowOf = Callable[[str], str | None]
-"""The id of the row that a memory of this id is a part of, None where there is none."""
+"""The id of the row that contains the memory of this id, None if there is no such row."""
 
 
 class _Links(NamespaceReader):
@@ -29,8 +29,8 @@ class _Links(NamespaceReader):
 
     def changed_since(self, seq: int) -> list[RecordLink]:
         """Those that were written after a number."""
-        found = self._found(LINK, LINK.select() + "AND seq > :seq", seq=seq)
-        return [link for link in map(LINK_MAPPING.value, found) if link.kind in CONTRADICTION]
+        rows = self._found(LINK, LINK.select() + "AND seq > :seq", seq=seq)
+        return [link for link in map(LINK_MAPPING.value, rows) if link.kind in CONTRADICTION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,72 +41,68 @@ class LinkSync:
     _row_of: RowOf
 
     def capture(self, since: int) -> Iterator[Patch]:
-        """What changed in links after the number `since`."""
+        """The changes of links after the number `since`."""
         services = self._device.services
         links = _Links(services.truth, services.namespace, services.sealing.rows)
         for link in links.changed_since(since):
-            item = _item(link)
-            state = self._device.store.states([item], applied=True)[item]
-            told = [link.kind, link.strength]
-            if (state[_STATE].value if _STATE in state else None) != told:
-                yield Patch(item, self._device.clock.next(), {_STATE: told})
+            item_id = item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id)))
+            state = self._device.store.states([item_id], applied=True)[item_id]
+            current = [link.kind, link.strength]
+            if (state[_STATE].value if _STATE in state else None) != current:
+                yield Patch(item_id, self._device.clock.next(), {_STATE: current})
 
     def apply(self, items: Iterable[str]) -> None:
         """Bring links in line with all changes."""
-        some = list(items)
-        if not some:
+        item_ids = list(items)
+        if not item_ids:
             return
         rows: dict[str, str | None] = {}
-        wanted = {ends for item in some if (ends := self._ends(item, rows)) is not None}
+        changed_ends = {
+            ends for item_id in item_ids if (ends := self._find_rows(item_id, rows)) is not None
+        }
         latest: dict[tuple[str, str], tuple[Stamp, list[object]]] = {}
-        for item in self._device.store.names(LINK_ITEM):
-            ends = self._ends(item, rows)
-            if ends in wanted and ends is not None:
-                state = self._device.store.states([item])[item]
+        for item_id in self._device.store.names(LINK_ITEM):
+            ends = self._find_rows(item_id, rows)
+            if ends in changed_ends and ends is not None:
+                state = self._device.store.states([item_id])[item_id]
                 if _STATE not in state:
                     continue
-                told = (state[_STATE].stamp, state[_STATE].value)
-                latest[ends] = max(latest.get(ends, told), told, key=lambda one: one[0])
-        ids = {end for one, other in latest for end in (one, other)}
+                candidate = (state[_STATE].stamp, state[_STATE].value)
+                latest[ends] = max(latest.get(ends, candidate), candidate, key=lambda pair: pair[0])
+        ids = {end for ends in latest for end in ends}
         with self._device.services.records.change() as work:
             work.load(ids=ids)
-            here = {_key(link): link for link in work.linked(ids, CONTRADICTION)}
+            stored = {
+                (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)
+            }
             for ends, (_, (kind, strength)) in latest.items():
                 link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
                     continue
-                if ends not in here:
+                if ends not in stored:
                     work.join([link])
-                elif here[ends].kind != link.kind:
-                    work.turn(here[ends], link.kind)
+                elif stored[ends].kind != link.kind:
+                    work.turn(stored[ends], link.kind)
             work.flush()
-            self._device.store.within(work.write).clean(some)
+            self._device.store.within(work.write).clean(item_ids)
 
-    def around(self, ids: Iterable[str]) -> list[str]:
+    def find_around(self, ids: Iterable[str]) -> list[str]:
         """The links that have one of these ids at an end."""
-        wanted = set(ids)
-        names = self._device.store.names(LINK_ITEM) if wanted else []
-        return [item for item in names if wanted & set(_parts(item))]
+        changed = set(ids)
+        names = self._device.store.names(LINK_ITEM) if changed else []
+        return [item_id for item_id in names if changed & set(_split_ends(item_id))]
 
-    def _ends(self, item: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
-        """The rows that a link is between; `rows` are those that were looked up already."""
-        for end in _parts(item):
+    def _find_rows(self, item_id: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
+        """The rows that a link connects; `rows` caches the ids that were looked up before."""
+        for end in _split_ends(item_id):
             if end not in rows:
                 rows[end] = self._row_of(end)
-        one, other = (rows[end] for end in _parts(item))
-        if one is None or other is None or one == other:
+        first, second = (rows[end] for end in _split_ends(item_id))
+        if first is None or second is None or first == second:
             return None
-        return (one, other) if one < other else (other, one)
+        return (first, second) if first < second else (second, first)
 
 
-def _item(link: RecordLink) -> str:
-    return item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id)))
-
-
-def _parts(item: str) -> tuple[str, str]:
-    one, other = kind_and_key(item)[1].split(_SEPARATOR)
-    return one, other
-
-
-def _key(link: RecordLink) -> tuple[str, str]:
-    return link.record_id, link.other_id
+def _split_ends(item_id: str) -> tuple[str, str]:
+    first, second = kind_and_key(item_id)[1].split(_SEPARATOR)
+    return first, second

@@ -1,9 +1,9 @@
-"""The entries of all devices of a project as one device knows them: which, and what became of them.
+"""The entries of all devices of a project as one device knows them, with their states.
 
 An entry of this device is `ready` until the remote has it, then `sent`; one of another device is
-`received`. `void` ones are to lose their content in the remote, `gone` ones have, and of `unnamed`
-ones the content was gone before any device has said so. `covered` ones were never read: a
-checkpoint stands for them. `refused` ones do not count, as their devices were removed.
+`received`. `void` ones are to be emptied in the remote, `gone` ones were, and `unnamed` ones were
+empty before any device announced that. `covered` ones were never read: a checkpoint replaces them.
+`refused` ones do not count, as their devices were removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 class Head(NamedTuple):
-    """The last entry that is known of a device, and when it was made (microseconds since 1970)."""
+    """The last known entry of a device, and when it was made (microseconds since 1970)."""
 
     number: int = 0
     id: str = ""
@@ -47,30 +47,32 @@ class EntryLog:
         self._heads = None
 
     def heads(self) -> Mapping[str, Head]:
-        """The last entry that is known of each device."""
+        """The last known entry of each device."""
         if self._heads is None:
-            found: dict[str, Head] = {}
+            heads: dict[str, Head] = {}
             for row in self._rows.find(ENTRY, only=("device", "number", "snapshot_id", "made")):
                 head = Head(int(row["number"]), str(row["snapshot_id"]), int(row["made"]))
                 device = str(row["device"])
-                found[device] = max(found.get(device, head), head)
-            self._heads = dict(sorted(found.items()))
+                heads[device] = max(heads.get(device, head), head)
+            self._heads = dict(sorted(heads.items()))
         return self._heads
 
     def last_of(self, device: str) -> Head:
-        """The last entry that is known of a device; number 0 and id "" for none."""
+        """The last known entry of a device; number 0 and id "" if there is none."""
         return self.heads().get(device, Head())
 
     def find(self, state: State) -> list[Row]:
         """The entries in a state, in order of devices and numbers."""
-        found = self._rows.find(ENTRY, {"state": state})
-        return sorted(found, key=lambda row: (str(row["device"]), int(row["number"])))
+        return sorted(
+            self._rows.find(ENTRY, {"state": state}),
+            key=lambda row: (str(row["device"]), int(row["number"])),
+        )
 
-    def of(self, device: str) -> dict[int, Row]:
+    def rows_of(self, device: str) -> dict[int, Row]:
         """The entries of a device by their numbers."""
         return {int(row["number"]): row for row in self._rows.find(ENTRY, {"device": device})}
 
-    def called(self, snapshot: str) -> list[Row]:
+    def find_by_id(self, snapshot: str) -> list[Row]:
         """The entry of this id, if it is known."""
         return self._rows.find(ENTRY, {"snapshot_id": snapshot})
 
@@ -80,7 +82,7 @@ class EntryLog:
 
     @contextmanager
     def change(self) -> Iterator[LogTransaction]:
-        """One write transaction, kept whole or not."""
+        """One write transaction, committed as a whole or not at all."""
         try:
             with self._rows.change() as work:
                 yield LogTransaction(work, self)
@@ -89,7 +91,7 @@ class EntryLog:
             raise
 
     def note(self, entry: Entry, at: int) -> None:
-        """Let an entry be the last of its device; `change` asks it."""
+        """Make an entry the last of its device; called within `change`."""
         if self._heads is not None:
             header = entry.header
             self._heads = {**self._heads, header.device: Head(header.number, entry.id, at)}
@@ -105,7 +107,7 @@ class LogTransaction:
     def keep(
         self, entry: Entry, state: State, at: int, size: int, body: bytes | None = None
     ) -> None:
-        """Note an entry that is new here, which has so many patches."""
+        """Add a new entry, with its number of patches."""
         header = entry.header
         row = {
             "device": header.device,
@@ -120,7 +122,7 @@ class LogTransaction:
         self._log.note(entry, at)
 
     def cover(self, heads: Mapping[str, Sequence[Any]]) -> None:
-        """Note that all entries up to these are known by a checkpoint."""
+        """Record all entries up to these as covered by a checkpoint."""
         rows = [
             {
                 "device": device, "number": number, "snapshot_id": snapshot,
@@ -133,15 +135,11 @@ class LogTransaction:
         self._log.reload()
 
     def move(self, row: Mapping[str, Any], state: State) -> None:
-        """Put an entry in another state; its bytes are no longer needed."""
+        """Change the state of an entry; its bytes are no longer needed."""
         self.work.replace(ENTRY, [{**row, "state": state, "body": None}])
 
-    def spoil(self, row: Mapping[str, Any]) -> None:
-        """Drop the bytes of an entry that is still to be sent: it is packed once more."""
-        self.work.replace(ENTRY, [{**row, "body": None}])
-
     def unpack(self, rows: Sequence[Row]) -> None:
-        """Let these last entries of a device be none: they were never sent."""
+        """Delete the last entries of a device, which were never sent."""
         for row in rows:
             self.work.drop(ENTRY, {"device": row["device"], "number": row["number"]})
         self._log.reload()

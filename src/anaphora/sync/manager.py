@@ -84,27 +84,32 @@ class Sync:
         there. What both have becomes one. Nothing is sent before `now`. Raises InvalidInput for a
         bad address, code or key, or where it is synced already, PairingFailed for a wrong code.
         """
-        known = self._store.get(MEMBER)
-        if known is not None:
+        if self._store.get(MEMBER) is not None:
             raise InvalidInput("remote", remote, "this namespace is synced already; leave it first")
         if code is not None and key is not None:
             raise InvalidInput("code", "…", "give a code or a key, not both")
         random = self._random
         typed = None if code is None else read_code(code)
-        told: dict[str, Any] = {}
+        invitation: dict[str, Any] = {}
         try:
-            with closing(open_remote(remote, token)) as there:
-                there.check()
+            with closing(open_remote(remote, token)) as target:
+                target.check()
                 if typed is not None:
-                    told = Meeting(there, typed, random, self._wait).take(PATIENCE)
+                    invitation = Meeting(target, typed, random, self._wait).join(PATIENCE)
         except RemoteError as error:
             raise InvalidInput("remote", remote, error.reason) from error
         if key is not None:
-            told = _read_key(key)
+            invitation = _read_key(key)
         with self._store.change() as work:
             work.put(_REMOTE, [remote, token])
-            if told:
-                self._join(told, name).save(work)
+            if invitation:
+                keys = {
+                    epoch: bytes.fromhex(digits) for epoch, digits in invitation["keys"].items()
+                }
+                member = join_project(invitation["project"], keys, name, random)
+                project = Project(self._store, member, random)
+                project.devices = Devices(admission=admission_of(invitation["admission"]))
+                project.save(work)
             else:
                 work.put(MEMBER, new_membership(name, random).line())
         return self.status()
@@ -118,31 +123,31 @@ class Sync:
         try:
             with called_from(CallOrigin("sync")), self._client() as client:
                 report = client.now(progress)
-                found = client.clashes
+                clashes = client.clashes
         except SyncError as error:
             lasting = not isinstance(error, RemoteError) or error.lasting
-            self._note(_STOPPED, str(error) if lasting else None)
+            self._put_state(_STOPPED, str(error) if lasting else None)
             if lasting:
                 self._services.container.tell("sync_stopped", self.status())
             raise
         except (RecursionError, ArithmeticError, MemoryError) as error:
             reason = f"what it gave cannot be read ({type(error).__name__})"
             failed = RemoteError(str(self._store.get(_REMOTE)[0]), reason, lasting=True)
-            self._note(_STOPPED, str(failed))
+            self._put_state(_STOPPED, str(failed))
             self._services.container.tell("sync_stopped", self.status())
             raise failed from error
         except AnaphoraError:
             raise
         except Exception as error:
-            # Whoever looks why background sync has ended finds nothing else.
+            # Background sync ends here, and this state is all that tells why.
             reason = f"an unexpected error ({type(error).__name__}); `doctor` tells more"
-            self._note(_STOPPED, reason)
+            self._put_state(_STOPPED, reason)
             raise
         with self._store.change() as work:
             work.put(_LAST, self._services.clock().isoformat())
             work.put(_STOPPED, None)
-        if found:
-            report = replace(report, conflicts=self._read_conflicts(found))
+        if clashes:
+            report = replace(report, conflicts=self._read_conflicts(clashes))
         if report.sent or report.received:
             self._services.container.tell("sync", report)
         return report
@@ -173,7 +178,7 @@ class Sync:
         # no entries.
         uncounted = self._services.sidecar.version() > self._store.get(CAPTURED, 0)
         with self._client() as client:
-            devices = {one.device: one.entries for one in client.devices()}
+            devices = {device.device: device.entries for device in client.devices()}
             waiting = client.waiting()
         return SyncStatus(
             member.project,
@@ -195,7 +200,7 @@ class Sync:
         return self._read_conflicts(None)
 
     def _read_conflicts(self, last: int | None) -> tuple[SyncConflict, ...]:
-        """The last so many, or all."""
+        """The last `last` conflicts, or all."""
         lines = self._store.get(CONFLICTS, [])
         with self._client() as client:
             names = {device.device: device.name or device.device for device in client.devices()}
@@ -208,17 +213,19 @@ class Sync:
 
     def export_key(self) -> str:
         """The key of the project, for another device. Whoever has it can read everything."""
-        return _PREFIX + base64.urlsafe_b64encode(json.dumps(self._told()).encode()).decode("ascii")
+        return _PREFIX + base64.urlsafe_b64encode(json.dumps(self._invitation()).encode()).decode(
+            "ascii"
+        )
 
     def pair(self) -> Pairing:
         """Let one device join by a short code: show its `code`, then `wait` until it was typed."""
-        member = self._member()
+        member = self._load_membership()
         for _ in range(_TRIES):
             code = new_code(self._random)
             remote = self._open_remote()
             meeting = Meeting(remote, code, self._random, self._wait)
             if meeting.is_free():
-                return Pairing(code, remote, meeting, self._told)
+                return Pairing(code, remote, meeting, self._invitation)
             remote.close()
         raise SyncError(member.project, "no meeting place is free")
 
@@ -233,11 +240,15 @@ class Sync:
         What it has, it has: it reads nothing that is written from now on, and what it writes does
         not count. Raises InvalidInput for none or this one, SyncError and its kinds.
         """
-        found = [one.device for one in self.devices() if device in (one.device, one.name)]
-        if len(found) > 1:
-            raise InvalidInput("device", device, f"several are called so: {', '.join(found)}")
+        matches = [
+            candidate.device
+            for candidate in self.devices()
+            if device in (candidate.device, candidate.name)
+        ]
+        if len(matches) > 1:
+            raise InvalidInput("device", device, f"several are called so: {', '.join(matches)}")
         with self._client() as client:
-            client.remove(found[0] if found else device, progress)
+            client.remove(matches[0] if matches else device, progress)
         return self.devices()
 
     def verify(self, *, progress: Progress | None = None) -> SyncVerification:
@@ -264,7 +275,7 @@ class Sync:
         change. What was forgotten for good is gone, and turns stay. Raises InvalidInput for a time
         to come, NotFound for an entry that is not known.
         """
-        self._member()
+        self._load_membership()
         with self._client() as client:
             at = client.time_of(to) if isinstance(to, str) else to
         if at.tzinfo is None or at > self._services.clock():
@@ -283,24 +294,24 @@ class Sync:
         WrongKey for one of another project or of a key that this device does not have,
         RemoteTampered for one that was altered or cut.
         """
-        return open_entry(Project(self._store, self._member(), self._random), payload)
+        return open_entry(Project(self._store, self._load_membership(), self._random), payload)
 
     def fork(self) -> SyncStatus:
         """Go on as a device of its own: a home that was copied, or restored from a backup.
 
         What the old name has sent is read as another device's.
         """
-        old = self._member()
-        fresh = join_project(old.project, old.keys, old.name, self._random)
+        old = self._load_membership()
+        forked = join_project(old.project, old.keys, old.name, self._random)
         with self._lock(), self._store.change() as work:
-            work.put(MEMBER, fresh.line())
+            work.put(MEMBER, forked.line())
             work.put(_STOPPED, None)
             work.adopt(old.device)
         return self.status()
 
     def leave(self) -> None:
         """Stop syncing this namespace. What is here stays; the remote keeps what it has."""
-        self._member()
+        self._load_membership()
         with self._lock(), self._local_lock():
             with self._store.change() as work:
                 work.forget_all()
@@ -312,7 +323,7 @@ class Sync:
         with self._client() as client:
             client.note_removal()
 
-    def _member(self) -> Membership:
+    def _load_membership(self) -> Membership:
         line = self._store.get(MEMBER)
         if line is None:
             raise InvalidInput(
@@ -322,7 +333,7 @@ class Sync:
 
     @contextmanager
     def _client(self) -> Iterator[SyncClient]:
-        member = self._member()
+        member = self._load_membership()
         with closing(self._open_remote()) as remote:
             yield SyncClient(
                 self._services, member, remote, self._random, self._lock, self._local_lock
@@ -331,9 +342,9 @@ class Sync:
     def _open_remote(self) -> Remote:
         return open_remote(*self._store.get(_REMOTE))
 
-    def _told(self) -> dict[str, Any]:
-        """What a device needs to join."""
-        project = Project(self._store, self._member(), self._random)
+    def _invitation(self) -> dict[str, Any]:
+        """The invitation of a device: the keys of the project, and which devices count."""
+        project = Project(self._store, self._load_membership(), self._random)
         admission = project.devices.admission
         return {
             "project": project.name,
@@ -342,37 +353,29 @@ class Sync:
             "removed": dict(admission.limits),
         }
 
-    def _join(self, told: Mapping[str, Any], name: str) -> Project:
-        """The project that another device has told of."""
-        keys = {epoch: bytes.fromhex(key) for epoch, key in told["keys"].items()}
-        member = join_project(told["project"], keys, name, self._random)
-        project = Project(self._store, member, self._random)
-        project.devices = Devices(admission=admission_of(told["admission"]))
-        return project
-
     @property
     def _random(self) -> Random:
         return self._services.container.home.random
 
     def _wait(self, seconds: float) -> None:
-        """Let time pass, unless the memory is closed."""
+        """Wait for some seconds."""
         Event().wait(seconds)
 
     def _lock(self) -> AbstractContextManager[None]:
-        """What one process at a time holds while it syncs this namespace."""
-        return self._held("sync")
+        """The lock of syncing this namespace, of one process at a time."""
+        return self._hold_lock("sync")
 
     def _local_lock(self) -> AbstractContextManager[None]:
-        """What a process holds while it changes what sync keeps here; never while it waits for a
+        """The lock of the local sync state.
 
-        remote, so that forgetting waits for no exchange.
+        It is never held while waiting for a remote, so that forgetting waits for no exchange.
         """
-        return self._held("sync here")
+        return self._hold_lock("sync here")
 
-    def _held(self, purpose: str) -> AbstractContextManager[None]:
+    def _hold_lock(self, purpose: str) -> AbstractContextManager[None]:
         return hold_namespace(self._services.container, purpose, self._services.namespace)
 
-    def _note(self, name: str, value: Any) -> None:
+    def _put_state(self, name: str, value: Any) -> None:
         with self._store.change() as work:
             work.put(name, value)
 
@@ -381,18 +384,22 @@ class Pairing:
     """A code that lets one device join, as long as somebody waits for it."""
 
     def __init__(
-        self, code: str, remote: Remote, meeting: Meeting, told: Callable[[], Mapping[str, Any]]
+        self,
+        code: str,
+        remote: Remote,
+        meeting: Meeting,
+        invitation: Callable[[], Mapping[str, Any]],
     ) -> None:
         self.code = code
         self._remote = remote
         self._meeting = meeting
-        self._told = told
+        self._invitation = invitation
         self._offer = meeting.offer()
 
     def wait(self, patience: float = PATIENCE) -> None:
         """Until it was typed; so many seconds for each step. PairingFailed, or RemoteError."""
         with closing(self._remote):
-            self._meeting.give(self._offer, self._told(), patience)
+            self._meeting.hand_over(self._offer, self._invitation(), patience)
 
 
 def _read_key(key: str) -> dict[str, Any]:
@@ -400,11 +407,13 @@ def _read_key(key: str) -> dict[str, Any]:
     try:
         if not text.startswith(_PREFIX):
             raise ValueError("it does not begin so")
-        found = json.loads(base64.urlsafe_b64decode(text.removeprefix(_PREFIX)))
-        keys = {str(epoch): bytes.fromhex(one).hex() for epoch, one in found["keys"].items()}
+        invitation = json.loads(base64.urlsafe_b64decode(text.removeprefix(_PREFIX)))
+        keys = {
+            str(epoch): bytes.fromhex(digits).hex() for epoch, digits in invitation["keys"].items()
+        }
         if not keys:
             raise ValueError("it has no key")
-        admission_of(found["admission"])
-        return {**found, "project": str(found["project"]), "keys": keys}
+        admission_of(invitation["admission"])
+        return {**invitation, "project": str(invitation["project"]), "keys": keys}
     except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise InvalidInput("key", "…", "not what `sync key` gave on another device") from error

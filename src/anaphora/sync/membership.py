@@ -1,9 +1,9 @@
-"""Who the devices of a project are: their public keys, and the keys that they share.
+"""The devices of a project: their public keys, and the keys that they share.
 
 The entries of a project are sealed under a key that all its devices have; keys are numbered by
 **epochs**. Each device signs its entries (Ed25519, RFC 8032) and announces its public keys in its
 first one. When a device is removed, another makes the key of a new epoch and sends it to each of
-the others alone, sealed by a key agreed on with X25519 (RFC 7748): what the removed one knows opens
+the others alone, sealed by a key agreed on with X25519 (RFC 7748): the keys of the removed one open
 nothing that is written from then on, and it cannot write in another one's name.
 """
 
@@ -20,7 +20,7 @@ from anaphora.errors import MissingExtra, Tampered
 from anaphora.store.crypto.cipher import KEY_BYTES, Cipher, Random, binding, derive
 
 MEMBER: Final = "member"
-"""The name under which a device keeps its own membership."""
+"""The name under which a device stores its own membership."""
 _PUBLIC_BYTES: Final = 32
 
 
@@ -48,7 +48,7 @@ class Member:
 
         try:
             key = _ed25519().Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signing))
-            key.verify(signature, _bound(text))
+            key.verify(signature, _signed_bytes(text))
         except (InvalidSignature, ValueError):
             return False
         return True
@@ -95,8 +95,8 @@ class Membership:
         return Member(
             self.device,
             self.name,
-            _raw(self._signing().public_key()).hex(),
-            _raw(self._exchange().public_key()).hex(),
+            _public_bytes(self._derive_signing_key().public_key()).hex(),
+            _public_bytes(self._derive_exchange_key().public_key()).hex(),
         )
 
     def line(self) -> dict[str, Any]:
@@ -113,14 +113,9 @@ class Membership:
         """The key of an epoch, by default the present one, for a purpose. KeyError: unknown."""
         return derive(self.keys[epoch or self.epoch], purpose)
 
-    @property
-    def identities(self) -> bytes:
-        """The key of digests that must be the same for ever: it is not what keeps words secret."""
-        return self.key_for("sync_identities", self.first_epoch)
-
     def sign(self, text: str) -> bytes:
         """The signature of a text: 64 bytes."""
-        signature: bytes = self._signing().sign(_bound(text))
+        signature: bytes = self._derive_signing_key().sign(_signed_bytes(text))
         return signature
 
     def with_key(self, epoch: str, key: bytes) -> Membership:
@@ -132,56 +127,56 @@ class Membership:
         number = int(self.epoch.partition("-")[0]) + 1
         epoch = f"{new_epoch(number, random)}-{self.device}"
         key = random(KEY_BYTES)
-        keys = {one.device: self._wrapped(key, epoch, one, random) for one in others}
+        keys = {member.device: self._wrap_key(key, epoch, member, random) for member in others}
         return Rotation(epoch, keys), self.with_key(epoch, key)
 
     def unwrap(self, rotation: Rotation, random: Random) -> Membership | None:
-        """The same with the key of a rotation; None where it has none for this device."""
+        """The same with the key of a rotation; None if it has none for this device."""
         wrapped = rotation.keys.get(self.device)
         if wrapped is None:
             return None
         try:
-            data = base64.b64decode(wrapped, validate=True)
-            public, sealed = data[:_PUBLIC_BYTES], data[_PUBLIC_BYTES:]
-            shared = self._exchange().exchange(_x25519().X25519PublicKey.from_public_bytes(public))
+            packed = base64.b64decode(wrapped, validate=True)
+            public, sealed = packed[:_PUBLIC_BYTES], packed[_PUBLIC_BYTES:]
+            shared = self._derive_exchange_key().exchange(
+                _x25519().X25519PublicKey.from_public_bytes(public)
+            )
             cipher = Cipher(derive(shared, "sync_wrap"), random)
-            bound = self._wrapping(rotation.epoch, self.public, public)
+            bound = self._bind_wrapping(rotation.epoch, self.public, public)
             return self.with_key(rotation.epoch, cipher.open(sealed, bound, "key"))
         except (ValueError, binascii.Error, Tampered):
             return None
 
-    def _wrapped(self, key: bytes, epoch: str, to: Member, random: Random) -> str:
-        once = _x25519().X25519PrivateKey.from_private_bytes(random(KEY_BYTES))
-        theirs = _x25519().X25519PublicKey.from_public_bytes(bytes.fromhex(to.exchange))
-        public = _raw(once.public_key())
-        cipher = Cipher(derive(once.exchange(theirs), "sync_wrap"), random)
-        sealed = cipher.seal(key, self._wrapping(epoch, to, public))
+    def _wrap_key(self, key: bytes, epoch: str, to: Member, random: Random) -> str:
+        ephemeral = _x25519().X25519PrivateKey.from_private_bytes(random(KEY_BYTES))
+        peer_key = _x25519().X25519PublicKey.from_public_bytes(bytes.fromhex(to.exchange))
+        public = _public_bytes(ephemeral.public_key())
+        cipher = Cipher(derive(ephemeral.exchange(peer_key), "sync_wrap"), random)
+        sealed = cipher.seal(key, self._bind_wrapping(epoch, to, public))
         return base64.b64encode(public + sealed).decode("ascii")
 
-    def _wrapping(self, epoch: str, to: Member, public: bytes) -> bytes:
+    def _bind_wrapping(self, epoch: str, to: Member, public: bytes) -> bytes:
         return binding(self.project, epoch, to.device, to.exchange, public.hex())
 
-    def _signing(self) -> Any:
-        own = derive(self.secret, "sync_signing")
-        return _ed25519().Ed25519PrivateKey.from_private_bytes(own)
+    def _derive_signing_key(self) -> Any:
+        return _ed25519().Ed25519PrivateKey.from_private_bytes(derive(self.secret, "sync_signing"))
 
-    def _exchange(self) -> Any:
-        own = derive(self.secret, "sync_exchange")
-        return _x25519().X25519PrivateKey.from_private_bytes(own)
+    def _derive_exchange_key(self) -> Any:
+        return _x25519().X25519PrivateKey.from_private_bytes(derive(self.secret, "sync_exchange"))
 
 
 def membership_of(line: Mapping[str, Any]) -> Membership:
     """The membership that `Membership.line` wrote."""
     keys = {epoch: bytes.fromhex(key) for epoch, key in line["keys"].items()}
-    secret = bytes.fromhex(line["secret"])
-    return Membership(line["project"], line["device"], line["name"], secret, keys)
+    return Membership(
+        line["project"], line["device"], line["name"], bytes.fromhex(line["secret"]), keys
+    )
 
 
 def new_membership(name: str, random: Random) -> Membership:
     """The membership of a project's first device."""
-    keys = {new_epoch(1, random): random(KEY_BYTES)}
-    member = join_project("", keys, name, random)
-    return replace(member, project=_project_of(member.public.signing))
+    member = join_project("", {new_epoch(1, random): random(KEY_BYTES)}, name, random)
+    return replace(member, project=project_of(member.public.signing))
 
 
 def join_project(project: str, keys: Mapping[str, bytes], name: str, random: Random) -> Membership:
@@ -189,12 +184,8 @@ def join_project(project: str, keys: Mapping[str, bytes], name: str, random: Ran
     return Membership(project, random(8).hex(), name, random(KEY_BYTES), dict(keys))
 
 
-def founds(member: Member, project: str) -> bool:
-    """Whether a member is the first one of a project, which is named by its signing key."""
-    return _project_of(member.signing) == project
-
-
-def _project_of(signing: str) -> str:
+def project_of(signing: str) -> str:
+    """The name of the project of which the first device has this signing key."""
     return f"ana_proj_{hashlib.sha256(bytes.fromhex(signing)).hexdigest()[:32]}"
 
 
@@ -205,10 +196,10 @@ def new_epoch(number: int, random: Random) -> str:
 
 def member_of(line: Any) -> Member:
     """The member that `Member.line` wrote. ValueError, KeyError or TypeError for anything else."""
-    found = Member(*(str(line[name]) for name in ("device", "name", "signing", "exchange")))
-    if {len(bytes.fromhex(key)) for key in (found.signing, found.exchange)} != {_PUBLIC_BYTES}:
+    member = Member(*(str(line[name]) for name in ("device", "name", "signing", "exchange")))
+    if {len(bytes.fromhex(key)) for key in (member.signing, member.exchange)} != {_PUBLIC_BYTES}:
         raise ValueError("its keys are none")
-    return found
+    return member
 
 
 def is_made_by(rotation: Rotation, device: str) -> bool:
@@ -222,13 +213,13 @@ def rotation_of(line: Any) -> Rotation:
     return Rotation(str(line["epoch"]), {str(to): str(key) for to, key in line["keys"].items()})
 
 
-def _bound(text: str) -> bytes:
+def _signed_bytes(text: str) -> bytes:
     return b"anaphora sync entry\n" + text.encode()
 
 
-def _raw(public: Any) -> bytes:
-    data: bytes = public.public_bytes_raw()
-    return data
+def _public_bytes(public: Any) -> bytes:
+    raw: bytes = public.public_bytes_raw()
+    return raw
 
 
 def _ed25519() -> Any:

@@ -1,7 +1,6 @@
 """Opens one entry that a server gave, such as the payload of `GET /v2/agent-state`.
 
-Nothing is taken in and no remote is asked: the keys of the project that this device has are all
-that is needed.
+Nothing is applied and no remote is asked: the project keys of this device are enough.
 """
 
 from __future__ import annotations
@@ -24,34 +23,37 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> SyncEntry:
-    """What is in an entry, given as its JSON or the whole answer that holds it as `payload`.
+    """The content of an entry, given as its JSON or as the whole answer with it as `payload`.
 
     Raises InvalidInput for what is no entry, WrongKey for one of another project or of a key that
     this device does not have, RemoteTampered for one that was altered or cut.
     """
-    entry = _read(payload)
-    header = entry.header
+    log_entry = _parse_payload(payload)
+    header = log_entry.header
     if header.project != project.name:
-        reason = f"it is of project {header.project}, and this device has the key of {project.name}"
-        raise WrongKey(_SOURCE, reason)
-    if entry.dropped is not None:
-        return SyncEntry(entry.id, header.device, header.number, without_content=True)
+        raise WrongKey(
+            _SOURCE,
+            f"it is of project {header.project}, and this device has the key of {project.name}",
+        )
+    if log_entry.dropped is not None:
+        return SyncEntry(log_entry.id, header.device, header.number, without_content=True)
     cipher = project.cipher(header.epoch)
     if cipher is None:
-        reason = f"this device does not have the key {header.epoch}: `sync now` may bring it"
-        raise WrongKey(_SOURCE, reason)
-    content = unseal(entry, cipher, _SOURCE)
+        raise WrongKey(
+            _SOURCE, f"this device does not have the key {header.epoch}: `sync now` may bring it"
+        )
+    content = unseal(log_entry, cipher, _SOURCE)
     return SyncEntry(
-        entry.id,
+        log_entry.id,
         header.device,
         header.number,
-        _time(content.at),
-        tuple(map(_item, content.patches)),
-        signed=_is_signed(project, entry, content),
+        _to_time(content.at),
+        tuple(map(_build_item, content.patches)),
+        signed=_is_signed(project, log_entry, content),
     )
 
 
-def _read(payload: Mapping[str, Any] | str | bytes) -> Entry:
+def _parse_payload(payload: Mapping[str, Any] | str | bytes) -> Entry:
     line: Any = payload
     if isinstance(payload, str | bytes):
         try:
@@ -71,29 +73,25 @@ def _read(payload: Mapping[str, Any] | str | bytes) -> Entry:
 
 
 def _is_signed(project: Project, entry: Entry, content: Content) -> bool:
-    """Whether a device that is known has signed it. RemoteTampered where it has not."""
+    """Whether its author is known and has signed it. RemoteTampered for a wrong signature."""
     header = entry.header
-    member = _member(project, header.device) or content.member
+    if header.device == project.own:
+        member: Member | None = project.membership.public
+    else:
+        member = project.devices.members.get(header.device) or content.member
     if member is None or member.device != header.device:
         return False
     if not member.has_signed(entry.id, entry.signature):
-        reason = "its device has not signed it"
-        raise RemoteTampered(_SOURCE, header.device, header.number, reason)
+        raise RemoteTampered(_SOURCE, header.device, header.number, "its device has not signed it")
     return True
 
 
-def _member(project: Project, device: str) -> Member | None:
-    if device == project.own:
-        return project.membership.public
-    return project.devices.members.get(device)
-
-
-def _item(patch: Patch) -> SyncItem:
+def _build_item(patch: Patch) -> SyncItem:
     kind, key = kind_and_key(patch.item)
     return SyncItem(
         kind,
         key,
-        _time(patch.stamp.time),
+        _to_time(patch.stamp.time),
         dict(patch.set),
         dict(patch.add),
         tuple(name for name in patch.drop if name != WHOLE),
@@ -101,5 +99,5 @@ def _item(patch: Patch) -> SyncItem:
     )
 
 
-def _time(micros: int) -> datetime:
+def _to_time(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)

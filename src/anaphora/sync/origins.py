@@ -1,7 +1,6 @@
-"""What facts were taken from, here and on other devices: where that goes, so does the fact.
+"""The origins of facts, here and on other devices: a fact moves and goes with its origin.
 
-On one device a fact is bound to the places of turns, and to their texts; on all of them to what the
-turns are called.
+On one device a fact is bound to the positions and texts of turns; across devices to their ids.
 """
 
 from __future__ import annotations
@@ -21,56 +20,65 @@ if TYPE_CHECKING:
 
 _TABLE: Final = "fact_turn"
 Turns = Callable[[str], Sequence[MergedTurn]]
-"""The turns of a conversation as they stand here."""
+"""The turns of a conversation on this device."""
 Origin = list[Any]
-"""A conversation and the name of a turn, or a memory ("memory:" and its id) and None; as JSON."""
+"""A conversation and the id of a turn, or a memory ("memory:" and its id) and None; as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """What the facts of one namespace were taken from."""
+    """The origins of the facts of one namespace."""
 
     _rows: TableRows
     _turns: Turns
 
-    def of(self, record_id: str) -> list[Origin]:
-        """What a fact was taken from, as all devices call it."""
-        found: list[Origin] = []
+    def list_for(self, record_id: str) -> list[Origin]:
+        """The origins of a fact, by ids that are the same on all devices."""
+        origins: list[Origin] = []
         for row in self._rows.find(_TABLE, {"record_id": record_id}):
             source, at = str(row["conversation_id"]), int(row["position"])
             if at == OF_MEMORY:
-                found.append([source, None])
+                origins.append([source, None])
             elif at < len(turns := self._turns(source)):
-                found.append([source, turns[at].id])
-        return sorted(found, key=str)
+                origins.append([source, turns[at].id])
+        return sorted(origins, key=str)
 
     def write(self, work: RecordTransaction, record_id: str, origins: Sequence[Origin]) -> None:
-        """Bind a fact to these, and to nothing else that is here."""
-        wanted = {}
+        """Bind a fact to these origins, and to no others."""
+        targets = {}
         for source, turn in origins:
-            place = self._place(work, source, turn)
-            if place is not None:
-                wanted[source, place[0]] = place[1]
+            binding = self._locate(work, source, turn)
+            if binding is not None:
+                targets[source, binding[0]] = binding[1]
         deep = self._rows.within(work.write)
-        known = {
+        bound = {
             (str(row["conversation_id"]), int(row["position"])): str(row["turn_hash"])
             for row in deep.find(_TABLE, {"record_id": record_id})
         }
-        if known == wanted:
+        if bound == targets:
             return
-        # What is bound refers to the row of the fact.
+        # Bindings refer to the row of the fact, which must exist first.
         work.flush()
-        for source, at in known.keys() - wanted.keys():
+        for source, at in bound.keys() - targets.keys():
             deep.drop(_TABLE, {"record_id": record_id, "conversation_id": source, "position": at})
-        for (source, at), digest in wanted.items():
-            if known.get((source, at)) != digest:
-                key = {"record_id": record_id, "conversation_id": source, "position": at}
-                deep.put(_TABLE, [key | {"turn_hash": digest}])
+        for (source, at), digest in targets.items():
+            if bound.get((source, at)) != digest:
+                deep.put(
+                    _TABLE,
+                    [
+                        {
+                            "record_id": record_id,
+                            "conversation_id": source,
+                            "position": at,
+                            "turn_hash": digest,
+                        }
+                    ],
+                )
 
     def follow(self, conversation_id: str, moves: Mapping[int, tuple[int, str]]) -> None:
-        """Bind facts to where their turns stand now: from old places to new ones, with the text.
+        """Move the bindings of facts from old positions of turns to new ones, with the text.
 
-        What is there already stays: it can be asked again.
+        Bindings that are right already stay, so that it can be repeated.
         """
         with self._rows.change() as work:
             moving = []
@@ -79,19 +87,21 @@ class Origins:
                 if at not in (None, row["position"]) and row["turn_hash"] == hash_text(text):
                     moving.append((row, at))
             for row, _ in moving:
-                key = ("record_id", "conversation_id", "position")
-                work.drop(_TABLE, {name: row[name] for name in key})
+                work.drop(
+                    _TABLE,
+                    {name: row[name] for name in ("record_id", "conversation_id", "position")},
+                )
             for row, at in moving:
                 work.put(_TABLE, [row | {"position": at}])
 
-    def _place(
+    def _locate(
         self, work: RecordTransaction, source: str, turn: str | None
     ) -> tuple[int, str] | None:
-        """Where a source stands here, and the digest of what it says; None where it is not here."""
+        """The position of a source and the digest of its text; None if it is not on this device."""
         if turn is None:
             record = work.find(source.removeprefix(MEMORY))
             return None if record is None else (OF_MEMORY, hash_text(record.text))
-        for at, one in enumerate(self._turns(source)):
-            if one.id == turn:
-                return at, hash_text(one.text)
+        for at, candidate in enumerate(self._turns(source)):
+            if candidate.id == turn:
+                return at, hash_text(candidate.text)
         return None

@@ -1,4 +1,4 @@
-"""What a device knows of its project: its own keys, the other devices, and who was removed."""
+"""What a device knows of its project: its own keys, the other devices, and the removed ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from anaphora.sync.membership import (
     Member,
     Membership,
     Rotation,
-    founds,
     is_made_by,
     member_of,
     membership_of,
+    project_of,
 )
 from anaphora.sync.store import SyncStore, SyncTransaction
 
@@ -32,7 +32,7 @@ class Devices:
     """The devices of a project, and which of their entries count.
 
     `written` are the epochs under which this device has written, `told` those whose keys it has
-    told again.
+    announced again.
     """
 
     members: Mapping[str, Member] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Devices:
 
     @property
     def removed(self) -> Mapping[str, int]:
-        """Those that are none any more, and the last entry of each that counts."""
+        """The removed devices, and the last entry of each that counts."""
         return self.admission.limits
 
     def line(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Devices:
         }
 
 
-def _devices_of(line: Mapping[str, Any]) -> Devices:
+def _parse_devices(line: Mapping[str, Any]) -> Devices:
     begin = line["begin"]
     members = {member.device: member for member in map(member_of, line["members"])}
     return Devices(
@@ -83,11 +83,11 @@ class Project:
         """Read it again: another process may have changed it."""
         line, member = self._store.get(_DEVICES), self._store.get(MEMBER)
         self.membership = self.membership if member is None else membership_of(member)
-        self.devices = Devices() if line is None else _devices_of(line)
+        self.devices = Devices() if line is None else _parse_devices(line)
         self._find_founder()
 
     def save(self, work: SyncTransaction) -> None:
-        """Keep it with what else a transaction does."""
+        """Save it within a transaction."""
         work.put(_DEVICES, self.devices.line())
         work.put(MEMBER, self.membership.line())
 
@@ -102,105 +102,110 @@ class Project:
         return self.membership.device
 
     def cipher(self, epoch: str) -> Cipher | None:
-        """The cipher for entries of an epoch; None where its key is not known."""
+        """The cipher for entries of an epoch; None if its key is not known."""
         if epoch not in self.membership.keys:
             return None
         return Cipher(self.membership.key_for("sync_entries", epoch), self._random)
 
     @property
     def epoch(self) -> str:
-        """The epoch under whose key it writes: one that all present devices have, and no other."""
-        return max(self._usable() or [self.membership.first_epoch])
+        """The epoch to write under: its key is known to all present devices, and to no other."""
+        return max(self._find_usable_epochs() or [self.membership.first_epoch])
 
     @property
     def must_rotate(self) -> bool:
         """Whether there is no such key."""
-        return not self._usable()
+        return not self._find_usable_epochs()
 
-    def others(self) -> list[Member]:
+    def other_members(self) -> list[Member]:
         """The other devices that were not removed."""
         members, removed = self.devices.members.values(), self.devices.removed
-        return [one for one in members if one.device != self.own and one.device not in removed]
+        return [
+            member
+            for member in members
+            if member.device != self.own and member.device not in removed
+        ]
 
     def rotate(self, removed: Collection[str] = ()) -> Rotation:
-        """Go on under a new key, without these; what tells it to the others."""
-        others = [one for one in self.others() if one.device not in removed]
-        rotation, self.membership = self.membership.rotate(others, self._random)
+        """Make a new key, without these devices; the message that gives it to the others."""
+        rotation, self.membership = self.membership.rotate(
+            [member for member in self.other_members() if member.device not in removed],
+            self._random,
+        )
         return rotation
 
     def keys_to_tell(self) -> dict[str, str]:
         """The keys under which this device has written, and which another one may lack."""
         devices, admission = self.devices, self.devices.admission
-        present = [self.own, *(one.device for one in self.others())]
+        present = [self.own, *(member.device for member in self.other_members())]
         return {
             epoch: self.membership.keys[epoch].hex()
             for epoch in sorted(devices.written - devices.told)
             if not admission.have_all(epoch, present)
         }
 
-    def admit(self, member: Member) -> None:
-        """Know a device; what it announced first counts."""
-        members = {member.device: member, **self.devices.members}
-        self.devices = replace(self.devices, members=members)
-        self._find_founder()
-
     def begin_with(self, checkpoint: Checkpoint, begin: Begin) -> None:
-        """Know what the devices knew that made a checkpoint."""
+        """Take over the knowledge of the device that made a checkpoint."""
         members = {member.device: member for member in checkpoint.members}
         members |= self.devices.members
         admission = self.devices.admission
         if checkpoint.admission is not None:
-            said = checkpoint.admission
-            admission = admission.with_facts(said.statements, said.announced)
+            facts = checkpoint.admission
+            admission = admission.with_facts(facts.statements, facts.announced)
         elif checkpoint.removed:
-            seen = dict.fromkeys(members, 0)
-            admission = admission.with_facts([Statement(TOLD, 0, checkpoint.removed, seen=seen)])
+            admission = admission.with_facts(
+                [Statement(TOLD, 0, checkpoint.removed, seen=dict.fromkeys(members, 0))]
+            )
         self.devices = replace(self.devices, members=members, admission=admission, begin=begin)
         self._find_founder()
 
     def note(self, entry: Header, content: Content) -> None:
-        """Note what an entry states of devices and keys, whether or not it counts."""
-        by, number = entry.device, entry.number
-        if content.member is not None and content.member.device == by:
-            self.admit(content.member)
+        """Record the statements of an entry about devices and keys, whether or not it counts."""
+        author, number = entry.device, entry.number
+        if content.member is not None and content.member.device == author:
+            # The first announcement of a device counts.
+            members = {author: content.member, **self.devices.members}
+            self.devices = replace(self.devices, members=members)
+            self._find_founder()
         rotation = content.rotation
-        if rotation is not None and not self._is_sound(rotation, by):
+        # The name of a new epoch must be one that its maker may give.
+        if rotation is not None and not (
+            is_made_by(rotation, author) and rotation.epoch > self.membership.first_epoch
+        ):
             rotation = None
         statements = []
         if content.removed or rotation is not None:
-            seen = {device: int(last[0]) for device, last in content.seen.items()}
+            last_read = {device: int(last[0]) for device, last in content.seen.items()}
             epoch, recipients = "", frozenset[str]()
             if rotation is not None:
-                epoch, recipients = rotation.epoch, frozenset({by, *rotation.keys})
-            removed = {device: at for device, at in content.removed.items() if device != by}
-            statements.append(Statement(by, number, removed, epoch, recipients, seen))
-        announced = {by: entry.epoch} if number == 1 else {}
+                epoch, recipients = rotation.epoch, frozenset({author, *rotation.keys})
+            removed = {device: at for device, at in content.removed.items() if device != author}
+            statements.append(Statement(author, number, removed, epoch, recipients, last_read))
+        announced = {author: entry.epoch} if number == 1 else {}
         admission = self.devices.admission.with_facts(statements, announced)
         self.devices = replace(self.devices, admission=admission)
-        self._take_keys(rotation, content.keys)
+        self._learn_keys(rotation, content.keys)
 
-    def begins(self, entry: Header, content: Content) -> None:
-        """Note where a new device can begin, as an entry says that counts."""
+    def note_begin(self, entry: Header, content: Content) -> None:
+        """Record where a new device can begin, from an entry that counts."""
         begin = content.begin
         if content.checkpoint is not None:
             begin = (entry.device, entry.number, content.at)
         if begin is not None:
-            newest = max(begin, self.devices.begin or begin, key=lambda one: one[2])
-            self.devices = replace(self.devices, begin=newest)
+            self.devices = replace(
+                self.devices,
+                begin=max(begin, self.devices.begin or begin, key=lambda candidate: candidate[2]),
+            )
 
-    def forget_begin(self) -> None:
-        """Forget where a new device can begin: a removed device may have said so."""
-        self.devices = replace(self.devices, begin=None)
-
-    def wrote(self, epoch: str, keys: Iterable[str]) -> None:
-        """Note under which key this device has written, and which it has told."""
+    def note_written(self, epoch: str, keys: Iterable[str]) -> None:
+        """Record under which key this device has written, and which keys it has announced."""
         devices = self.devices
         self.devices = replace(
             devices, written=devices.written | {epoch}, told=devices.told | set(keys)
         )
 
     def refuse_removed(self, remote: str) -> None:
-        """Raise DeviceRemoved where this device is none any more."""
+        """Raise DeviceRemoved if this device was removed."""
         admission = self.devices.admission
         if self.own not in admission.limits:
             return
@@ -211,7 +216,8 @@ class Project:
         )
         if admission.lost_to_founder(self.own):
             reason += "; it removed the project's first device, which removed it, too, and wins"
-        if not admission.is_named(self.own):
+        if not any(self.own in statement.removed for statement in admission.accepted):
+            # No statement names it: it only lacks the new key.
             reason = (
                 "a device was removed while this one joined, and the project has a new key, which "
                 "was not made for this device: join it again (`sync leave`, then `sync init` with "
@@ -219,17 +225,13 @@ class Project:
             )
         raise DeviceRemoved(remote, reason)
 
-    def _usable(self) -> list[str]:
-        # Before it has announced itself a device has the keys that it was told.
+    def _find_usable_epochs(self) -> list[str]:
+        # Before it has announced itself, a device has the keys of its invitation.
         return self.devices.admission.usable_epochs(self.membership.keys, self.devices.members)
 
-    def _is_sound(self, rotation: Rotation, by: str) -> bool:
-        """Whether the name of a new epoch is one that its maker may give."""
-        return is_made_by(rotation, by) and rotation.epoch > self.membership.first_epoch
-
-    def _take_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
+    def _learn_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
         if rotation is not None:
-            # Its name is its maker's: it goes over what another device told of that epoch.
+            # The name of an epoch names its maker: its key replaces an announced one.
             self.membership = self.membership.unwrap(rotation, self._random) or self.membership
         for epoch, key in keys.items():
             if epoch not in self.membership.keys and epoch > self.membership.first_epoch:
@@ -238,7 +240,7 @@ class Project:
     def _find_founder(self) -> None:
         members = self.devices.members.items()
         admission = self.devices.admission
-        # A device that joins is told, before it has read who the others are.
-        founders = (name for name, one in members if founds(one, self.name))
+        # A joining device has the founder from its invitation until it has read the members.
+        founders = (name for name, member in members if project_of(member.signing) == self.name)
         admission = replace(admission, founder=next(founders, admission.founder))
         self.devices = replace(self.devices, admission=admission)

@@ -1,7 +1,7 @@
-"""Entries of other devices: read from the remote, verified, taken in.
+"""Entries of other devices: read from the remote, verified, applied.
 
-Nothing of an entry is taken in before it is verified: its place in its device's chain, its seal,
-its device's signature, and that the remote keeps back nothing that some device has seen.
+An entry is verified before any of it is used: its position in its device's chain, its seal, its
+device's signature, and that the remote withholds nothing that some device has seen.
 """
 
 from __future__ import annotations
@@ -36,152 +36,171 @@ class EntryReader:
         self._project = project
         self._log = log
         self._replica = replica
-        self._troubles: dict[str, RemoteTampered] = {}
-        self._promised: list[tuple[str, Named]] = []
+        self._errors: dict[str, RemoteTampered] = {}
+        self._read_claims: list[tuple[str, Named]] = []
         self._heads: Mapping[str, int] = {}
-        self.fresh: list[ReadEntry] = []
-        """What the last `read` took in and can contradict this device."""
+        self.clashing: list[ReadEntry] = []
+        """The entries of the last `read` that can contradict this device."""
 
     def read(self, heads: Mapping[str, int], tell: Progress) -> int:
         """Take in what is new up to these entries; how many there were."""
-        others = {device: head for device, head in heads.items() if device != self._project.own}
+        peer_heads = {device: head for device, head in heads.items() if device != self._project.own}
         if not any(device != self._project.own for device in self._log.heads()):
-            self._begin(others)
-        total = sum(max(0, n - self._log.last_of(device).number) for device, n in others.items())
-        self._promised, self._heads, self.fresh = [], others, []
+            self._start_at_checkpoint(peer_heads)
+        total = sum(
+            max(0, n - self._log.last_of(device).number) for device, n in peer_heads.items()
+        )
+        self._read_claims, self._heads, self.clashing = [], peer_heads, []
         done, state = 0, (-1, frozenset[str]())
-        # An entry may need a key that another device's tells.
+        # An entry may need a key that an entry of another device gives.
         while (done, frozenset(self._project.membership.keys)) != state:
             state = (done, frozenset(self._project.membership.keys))
-            self._troubles = {}
-            for device, head in others.items():
+            self._errors = {}
+            for device, head in peer_heads.items():
                 try:
-                    for content in self._new_of(device, head):
+                    for content in self._read_new(device, head):
                         done += 1
                         tell("receiving", done, max(done, total))
                         if has_values(content.patches):
-                            known = content.seen.get(self._project.own, (0,))[0]
-                            self.fresh.append(ReadEntry(content.patches, int(known)))
-                        self._promised += [
-                            (other, (device, last, snapshot))
-                            for other, (last, snapshot) in content.seen.items()
+                            last_known = content.seen.get(self._project.own, (0,))[0]
+                            self.clashing.append(ReadEntry(content.patches, int(last_known)))
+                        self._read_claims += [
+                            (peer, (device, last, snapshot))
+                            for peer, (last, snapshot) in content.seen.items()
                         ]
                 except RemoteTampered as error:
-                    # It keeps no other device's entries from being read: one may say that this
-                    # device was removed.
-                    self._troubles[device] = error
+                    # The other devices are read all the same: one may have removed this one.
+                    self._errors[device] = error
         self.reconcile()
         return done
 
     def reconcile(self) -> None:
-        """Take back what no longer counts, and take in what counts again."""
-        reconcile(self._remote, self._project, self._log, self._replica, self._entries)
+        """Revert entries that no longer count, and apply those that count again."""
+        reconcile(self._remote, self._project, self._log, self._replica, self._fetch)
 
     def refuse_withheld(self) -> None:
-        """Refuse what must not be of what was read last, unless its device no longer counts."""
-        for device, error in self._troubles.items():
+        """Raise the errors of the last `read`, unless the device no longer counts."""
+        for device, error in self._errors.items():
             if self._project.devices.admission.admits(device, error.number):
                 raise error
         self._refuse_forks()
         self._refuse_unknown_keys(self._heads)
         if self._remote.in_order:
-            self._refuse_gaps()
-            self._refuse_unnamed()
+            # The remote keeps back an entry that another device has read.
+            for device, (reader, number, _) in self._trusted_reads():
+                if self._log.last_of(device).number < number:
+                    raise RemoteTampered(
+                        self._remote.name,
+                        device,
+                        number,
+                        f"device {reader} has read it, and the remote does not give it",
+                    )
+            # The remote has taken the content out of an entry by itself.
+            for row in self._log.find("unnamed"):
+                reason = "its content is gone, and no device has said so"
+                device, number = str(row["device"]), int(row["number"])
+                raise RemoteTampered(self._remote.name, device, number, reason)
 
     def verify(self, heads: Mapping[str, int], tell: Progress) -> tuple[int, int]:
-        """Read all that was read or sent before once more; how many, and how many without content.
+        """Read all known entries again; how many there are, and how many without content.
 
-        Raises RemoteTampered for the first that is not what it was.
+        Raises RemoteTampered for the first that has changed.
         """
-        known = {
+        rows_by_device = {
             device: {
-                n: row
-                for n, row in self._log.of(device).items()
+                number: row
+                for number, row in self._log.rows_of(device).items()
                 if row["state"] not in ("ready", "refused")
             }
             for device in self._log.heads()
         }
-        total, done, gone = sum(map(len, known.values())), 0, 0
-        for device, rows in known.items():
+        total, done, emptied = sum(map(len, rows_by_device.values())), 0, 0
+        for device, rows in rows_by_device.items():
             numbers = sorted(number for number, row in rows.items() if row["state"] != "covered")
-            for entry in self._entries(device, numbers):
-                row = rows[entry.header.number]
-                if entry.id != row["snapshot_id"]:
-                    self._refuse(entry, "it is another one than was read or sent before")
-                self._refuse_forged(entry)
-                if entry.dropped is not None and row["state"] not in ("gone", "void"):
-                    self._refuse(entry, "its content is gone, and no device has said so")
-                gone += entry.dropped is not None
+            for log_entry in self._fetch(device, numbers):
+                row = rows[log_entry.header.number]
+                if log_entry.id != row["snapshot_id"]:
+                    self._refuse(log_entry, "it is another one than was read or sent before")
+                self._refuse_forged(log_entry)
+                if log_entry.dropped is not None and row["state"] not in ("gone", "void"):
+                    self._refuse(log_entry, "its content is gone, and no device has said so")
+                emptied += log_entry.dropped is not None
                 done += 1
                 tell("entries", done, total)
-        return done, gone
+        return done, emptied
 
     # Where a new device begins.
 
-    def _begin(self, heads: Mapping[str, int]) -> None:
+    def _start_at_checkpoint(self, heads: Mapping[str, int]) -> None:
         """Begin with the newest checkpoint, if there is one."""
-        found = []
+        candidates = []
         for device, head in heads.items():
-            content = self._under_newest_key(device, head)
+            content = self._read_newest(device, head)
             if content is not None and content.checkpoint is not None:
-                found.append((device, head, content.at))
+                candidates.append((device, head, content.at))
             elif content is not None and content.begin is not None:
-                found.append(content.begin)
-        if not found:
+                candidates.append(content.begin)
+        if not candidates:
             return
-        begin = max(found, key=lambda one: one[2])
-        content = self._under_newest_key(begin[0], begin[1])
+        begin = max(candidates, key=lambda candidate: candidate[2])
+        content = self._read_newest(begin[0], begin[1])
         if content is None or content.checkpoint is None:
             return
         checkpoint = content.checkpoint
-        covers = {of: head for of, head in checkpoint.covers.items() if of != self._project.own}
+        covers = {
+            name: head for name, head in checkpoint.covers.items() if name != self._project.own
+        }
         for device, (number, _) in covers.items():
             if heads.get(device, 0) < number:
-                reason = f"device {begin[0]} has read it, and the remote does not give it"
-                raise RemoteTampered(self._remote.name, device, number, reason)
+                raise RemoteTampered(
+                    self._remote.name,
+                    device,
+                    number,
+                    f"device {begin[0]} has read it, and the remote does not give it",
+                )
         self._project.begin_with(checkpoint, begin)
         with self._log.change() as log:
             log.cover(covers)
             self._project.save(self._replica.store.within(log.work.write))
 
-    def _under_newest_key(self, device: str, number: int) -> Content | None:
-        """What an entry says that only a present device can have written; None for others."""
+    def _read_newest(self, device: str, number: int) -> Content | None:
+        """The content of an entry under the newest key, so of a present device; None for others."""
         epoch = self._project.epoch
         cipher = self._project.cipher(epoch)
-        for entry in self._entries(device, [number]):
-            is_newest = entry.header.epoch == epoch
-            if is_newest and entry.dropped is None and cipher is not None:
-                return unseal(entry, cipher, self._remote.name)
+        for log_entry in self._fetch(device, [number]):
+            is_newest = log_entry.header.epoch == epoch
+            if is_newest and log_entry.dropped is None and cipher is not None:
+                return unseal(log_entry, cipher, self._remote.name)
         return None
 
     # One after the other.
 
-    def _new_of(self, device: str, head: int) -> Iterator[Content]:
+    def _read_new(self, device: str, head: int) -> Iterator[Content]:
         """Take in the new entries of a device, as far as their keys are known.
 
-        What a removed device wrote is read, too, for what it states; nothing else of it is taken.
+        Entries of removed devices are read for their statements, and for nothing else.
         """
         numbers = range(self._log.last_of(device).number + 1, head + 1)
-        entries = self._entries(device, numbers)
-        for entry in entries:
-            content = self._opened(entry)
+        entries = self._fetch(device, numbers)
+        for log_entry in entries:
+            content = self._open_entry(log_entry)
             if content is None:
                 self._look_ahead(entries)
                 return
-            self._take(entry, content)
+            self._store_entry(log_entry, content)
             yield content
 
     def _look_ahead(self, entries: Iterator[Entry]) -> None:
-        """Learn keys from what follows an entry that cannot be opened: it is read again then."""
-        for entry in entries:
-            cipher = self._project.cipher(entry.header.epoch)
-            if entry.dropped is None and cipher is not None and entry.header.number > 1:
-                content = unseal(entry, cipher, self._remote.name)
-                self._refuse_forged(entry)
-                self._project.note(entry.header, content)
+        """Learn keys from the entries behind one that cannot be opened: it is tried again."""
+        for log_entry in entries:
+            cipher = self._project.cipher(log_entry.header.epoch)
+            if log_entry.dropped is None and cipher is not None and log_entry.header.number > 1:
+                content = unseal(log_entry, cipher, self._remote.name)
+                self._refuse_forged(log_entry)
+                self._project.note(log_entry.header, content)
 
-    def _entries(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
-        """Entries with numbers that rise, several at once where they follow one another."""
+    def _fetch(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
+        """Entries with rising numbers, in batches of consecutive ones."""
         at = 0
         while at < len(numbers):
             first = numbers[at]
@@ -192,19 +211,23 @@ class EntryReader:
                 and numbers[at + count] == first + count
             ):
                 count += 1
-            some = self._remote.read(self._project.name, device, first, count)
-            if not some:
-                reason = "it is missing, and was there or later ones are"
-                raise RemoteTampered(self._remote.name, device, first, reason)
-            for number, data in enumerate(some, first):
-                entry = entry_of(data, self._remote.name, device, number)
-                if entry.header.project != self._project.name:
-                    self._refuse(entry, "it is another project's")
-                yield entry
-            at += len(some)
+            batch = self._remote.read(self._project.name, device, first, count)
+            if not batch:
+                raise RemoteTampered(
+                    self._remote.name,
+                    device,
+                    first,
+                    "it is missing, and was there or later ones are",
+                )
+            for number, payload in enumerate(batch, first):
+                log_entry = entry_of(payload, self._remote.name, device, number)
+                if log_entry.header.project != self._project.name:
+                    self._refuse(log_entry, "it is another project's")
+                yield log_entry
+            at += len(batch)
 
-    def _opened(self, entry: Entry) -> Content | None:
-        """What it says; None where its key is not known yet."""
+    def _open_entry(self, entry: Entry) -> Content | None:
+        """The verified content; None if its key is not known yet."""
         last = self._log.last_of(entry.header.device)
         if entry.header.parent != last.id:
             self._refuse(entry, f"it does not follow entry {last.number}, which was read before")
@@ -221,7 +244,7 @@ class EntryReader:
         return content
 
     def _refuse_forged(self, entry: Entry, announced: Member | None = None) -> None:
-        """Refuse what its device has not signed."""
+        """Refuse an entry that its device has not signed."""
         device = entry.header.device
         member = announced or self._project.devices.members.get(device)
         if member is None or member.device != device:
@@ -229,7 +252,7 @@ class EntryReader:
         elif not member.has_signed(entry.id, entry.signature):
             self._refuse(entry, "its device has not signed it")
 
-    def _take(self, entry: Entry, content: Content) -> None:
+    def _store_entry(self, entry: Entry, content: Content) -> None:
         device, number = entry.header.device, entry.header.number
         store = self._replica.store
         try:
@@ -240,91 +263,80 @@ class EntryReader:
                 state: State = "received" if entry.dropped is None else "unnamed"
                 if not admission.admits(device, number):
                     state = "refused"
-                # What was named may be there yet; what it says is said again elsewhere.
-                elif self._was_named(sync, [device, number, entry.id]):
+                # It was named as emptied and still has content, which is repeated elsewhere.
+                elif self._withdraw_named(sync, [device, number, entry.id]):
                     state = "gone"
                 log.keep(entry, state, content.at, len(content.patches))
                 if state == "refused":
                     say_again(log, sync, content.dropped, self._project.own)
                 else:
-                    self._take_names(log, sync, content.dropped)
-                    patches = [one for one in content.patches if comes_by(one, admission.admits)]
-                    void = [one for one in content.patches if one not in patches]
+                    self._note_emptied(log, sync, content.dropped)
+                    patches = [
+                        patch for patch in content.patches if comes_by(patch, admission.admits)
+                    ]
+                    void = [patch for patch in content.patches if patch not in patches]
                     self._replica.receive(sync, patches, device, number)
                     sync.set_again(void, self._project.own)
-                    self._project.begins(entry.header, content)
+                    self._project.note_begin(entry.header, content)
                 self._project.save(sync)
         except BaseException:
             self._project.load()
             raise
 
     @staticmethod
-    def _was_named(sync: SyncTransaction, named: list[str | int]) -> bool:
-        """Whether a device has said before that this entry goes."""
+    def _withdraw_named(sync: SyncTransaction, named: list[str | int]) -> bool:
+        """Whether a device has named this entry as emptied; then it is named no longer."""
         to_come = sync.get(_TO_COME, [])
         if named in to_come:
-            sync.put(_TO_COME, [one for one in to_come if one != named])
+            sync.put(_TO_COME, [waiting for waiting in to_come if waiting != named])
         return named in to_come
 
-    def _take_names(
+    def _note_emptied(
         self, log: LogTransaction, sync: SyncTransaction, dropped: Sequence[Named]
     ) -> None:
-        """Note which entries a device has named as without content: read already, or to come."""
+        """Record the entries that a device has named as emptied, read already or not."""
         to_come = sync.get(_TO_COME, []) if dropped else []
         for device, number, snapshot in dropped:
             row = log.row(device, number)
             if row is not None and row["snapshot_id"] == snapshot and row["state"] != "ready":
                 log.move(row, "gone")
-                sync.emptied(device, number)
+                sync.note_emptied(device, number)
             elif row is None and number > self._log.last_of(device).number:
                 to_come.append([device, number, snapshot])
         if dropped:
             sync.put(_TO_COME, to_come)
 
-    # What must not be.
+    # Refusals.
 
     def _refuse(self, entry: Entry, reason: str) -> None:
         header = entry.header
         raise RemoteTampered(self._remote.name, header.device, header.number, reason)
 
-    def _refuse_unnamed(self) -> None:
-        """Refuse a remote that has taken the content out of an entry by itself."""
-        for row in self._log.find("unnamed"):
-            reason = "its content is gone, and no device has said so"
-            device, number = str(row["device"]), int(row["number"])
-            raise RemoteTampered(self._remote.name, device, number, reason)
-
     def _refuse_unknown_keys(self, heads: Mapping[str, int]) -> None:
-        """Refuse a remote that keeps back the key to an entry; in a folder it may be on its way."""
+        """Refuse a remote that withholds a key; in a folder it may be on its way."""
         name, devices = self._remote.name, self._project.devices
         for device, head in heads.items():
             number = self._log.last_of(device).number + 1
             # An identity that never announced itself under a known key was not let in.
-            known = device in devices.members or len(self._project.membership.keys) == 1
-            if number > head or not known or not devices.admission.admits(device, number):
+            announced = device in devices.members or len(self._project.membership.keys) == 1
+            if number > head or not announced or not devices.admission.admits(device, number):
                 continue
             if self._remote.in_order:
                 raise RemoteTampered(name, device, number, "no device has told its key")
             raise RemoteError(name, f"the key of entry {number} of device {device} is not here yet")
 
-    def _believed(self) -> Iterator[tuple[str, Named]]:
-        """What present devices have read of present devices."""
+    def _trusted_reads(self) -> Iterator[tuple[str, Named]]:
+        """What present devices have read of each other."""
         devices = self._project.devices
-        for device, named in self._promised:
+        for device, named in self._read_claims:
             if not {device, named[0]} & devices.removed.keys() and device in devices.members:
                 yield device, named
 
     def _refuse_forks(self) -> None:
         """Refuse two versions of one entry, each read by another device."""
-        for device, (by, number, snapshot) in set(self._believed()):
+        for device, (by, number, snapshot) in set(self._trusted_reads()):
             row = self._log.row(device, number)
             if row is not None and row["snapshot_id"] != snapshot:
-                reason = f"device {by} has read another one"
-                raise RemoteTampered(self._remote.name, device, number, reason)
-
-    def _refuse_gaps(self) -> None:
-        """Refuse a remote that keeps back what another device has read."""
-        for device, (by, number, _) in self._believed():
-            if self._log.last_of(device).number < number:
-                reason = f"device {by} has read it, and the remote does not give it"
-                raise RemoteTampered(self._remote.name, device, number, reason)
+                raise RemoteTampered(
+                    self._remote.name, device, number, f"device {by} has read another one"
+                )

@@ -1,13 +1,14 @@
-"""What was taken in of devices that were removed meanwhile is taken back, and the other way round.
+"""Reverts the entries of devices that were removed since, and applies those that count again.
 
-Which entries count follows from what all of them state (`admission`). Whenever that has changed,
-the changes of those that no longer count are marked, and what they had made void is read from the
-remote once more; `Replica.apply` then brings the home in line, as with any change.
+Which entries count follows from the statements of all (`admission`). Whenever that has changed,
+the patches of entries that no longer count are marked, and those that they had replaced are read
+from the remote again; `Replica.apply` then updates the home, as with any change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from anaphora.errors import RemoteTampered
@@ -20,21 +21,21 @@ from anaphora.sync.replica import Replica
 from anaphora.sync.store import AGAIN, TO_DROP, Counts, SyncTransaction
 
 _JUDGED: Final = "judged"
-"""The last entries of removed devices that counted when this was asked last."""
+"""The limits of removed devices at the last reconciliation."""
 Way = Literal["restore", "admit", "refuse"]
 Entries = Callable[[str, Sequence[int]], Iterator[Entry]]
 """Entries of a device in the remote, by their numbers."""
 
 
 def comes_by(patch: Patch, counts: Counts) -> bool:
-    """Whether all entries by which a patch came to the device that says it again count."""
+    """Whether all entries count that brought a patch to the device which repeats it."""
     return all(counts(device, number) for device, number in patch.via)
 
 
 def say_again(
     log: LogTransaction, sync: SyncTransaction, named: Sequence[tuple[str, int, str]], own: str
 ) -> None:
-    """Say again what is in entries that a removed device has named as without content."""
+    """Queue the content of entries that a removed device has emptied, to repeat it."""
     waiting = sync.get(TO_DROP, [])
     for device, number, snapshot in named:
         row = log.row(device, number)
@@ -51,39 +52,43 @@ def say_again(
 def reconcile(
     remote: Remote, project: Project, log: EntryLog, replica: Replica, entries: Entries
 ) -> None:
-    """Bring what was taken in in line with which entries count now. RemoteError, RemoteTampered."""
+    """Revert and apply entries by whether they count now. RemoteError, RemoteTampered."""
     store, limits = replica.store, dict(project.devices.removed)
     if store.get(_JUDGED, {}) == limits:
         return
     counts = project.devices.admission.admits
-    items = store.taken_by(counts)
-    changes = list(_changes(remote, project, log, entries, needed=bool(items)))
+    items = store.find_discounted(counts)
+    changes = list(_find_changes(remote, project, log, entries, needed=bool(items)))
     with log.change() as work:
         sync = store.within(work.work.write)
-        void = sync.void(counts)
+        void = sync.find_void(counts)
         sync.take_back(counts)
         for way, row, content in changes:
             device, number = str(row["device"]), int(row["number"])
-            patches = [one for one in content.patches if comes_by(one, counts)]
+            patches = [patch for patch in content.patches if comes_by(patch, counts)]
             if way == "restore":
-                sync.restore((p for p in patches if p.item in items), device, number)
+                sync.restore((patch for patch in patches if patch.item in items), device, number)
             elif way == "admit":
                 work.move(row, "received")
                 replica.receive(sync, patches, device, number)
             else:
                 work.move(row, "refused")
-                project.forget_begin()
+                # The removed device may have set the checkpoint to begin with.
+                project.devices = replace(project.devices, begin=None)
                 say_again(work, sync, content.dropped, project.own)
         sync.set_again(void, project.own)
         project.save(sync)
         sync.put(_JUDGED, limits)
 
 
-def _changes(
+def _find_changes(
     remote: Remote, project: Project, log: EntryLog, entries: Entries, *, needed: bool
 ) -> Iterator[tuple[Way, Row, Content]]:
-    """What is to be done with which entry; `needed`: what others said before is, too."""
-    for row in _rows(log):
+    """What to do with which entry; with `needed`, also the entries to restore."""
+    rows = (row for name in log.heads() for _, row in sorted(log.rows_of(name).items()))
+    for row in rows:
+        if row["state"] == "covered":
+            continue
         device = str(row["device"])
         counts = device == project.own or project.devices.admission.admits(
             device, int(row["number"])
@@ -93,38 +98,28 @@ def _changes(
         else:
             way = "refuse" if not counts else "restore" if needed else None
         if way is not None:
-            yield way, row, _said(row, remote, project, entries, lenient=not counts)
+            yield way, row, _read_again(row, remote, project, entries, lenient=not counts)
 
 
-def _rows(log: EntryLog) -> Iterator[Row]:
-    for device in log.heads():
-        for _, row in sorted(log.of(device).items()):
-            if row["state"] != "covered":
-                yield row
-
-
-def _said(
+def _read_again(
     row: Row, remote: Remote, project: Project, entries: Entries, *, lenient: bool
 ) -> Content:
-    """What an entry that was read or written before says, if the remote still has that."""
+    """The content of a known entry, if the remote still has it."""
     device, number = str(row["device"]), int(row["number"])
     try:
-        entry = _entry(row, remote, entries)
-        if entry.id != row["snapshot_id"]:
-            reason = "it is another one than was read before"
-            raise RemoteTampered(remote.name, device, number, reason)
-        cipher = project.cipher(entry.header.epoch)
-        if entry.dropped is None and cipher is not None:
-            return unseal(entry, cipher, remote.name)
+        if row["state"] == "ready" and row["body"] is not None:
+            log_entry = entry_of(row["body"], remote.name, device, number)
+        else:
+            log_entry = next(entries(device, [number]))
+        if log_entry.id != row["snapshot_id"]:
+            raise RemoteTampered(
+                remote.name, device, number, "it is another one than was read before"
+            )
+        cipher = project.cipher(log_entry.header.epoch)
+        if log_entry.dropped is None and cipher is not None:
+            return unseal(log_entry, cipher, remote.name)
     except RemoteTampered:
-        # A removed device may have taken away what it wrote.
+        # A removed device may have deleted its entries.
         if not lenient:
             raise
     return Content()
-
-
-def _entry(row: Row, remote: Remote, entries: Entries) -> Entry:
-    device, number, body = str(row["device"]), int(row["number"]), row["body"]
-    if row["state"] == "ready" and body is not None:
-        return entry_of(body, remote.name, device, number)
-    return next(entries(device, [number]))

@@ -1,8 +1,8 @@
 """Memories, notes and tool calls between the database and the changes that devices exchange.
 
-`capture` compares rows with what the known changes add up to, and makes a patch of what differs;
-`apply` does it the other way round. Both can be interrupted and asked again: nothing is noted that
-a comparison would not find once more.
+`capture` compares rows with the merged state of the known changes, and makes a patch of each
+difference; `apply` does it the other way round. Both can be interrupted and repeated: they store
+nothing that a comparison would not find again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from anaphora.sync.merge.records import (
     LONGEST_START,
     ORIGINS,
     MergedRecord,
-    RecordItem,
     item_of,
     merge,
     tail_id,
@@ -69,7 +68,7 @@ _FORGOTTEN: Final = "forgotten"
 _GROUP: Final = "group"
 _AT_ONCE: Final = 256
 _GROUPS: Final = 100
-"""Groups that are brought in line in one transaction."""
+"""Groups that are applied in one transaction."""
 
 _TOLD: Final = """
 SELECT told.record_id FROM (
@@ -83,13 +82,13 @@ SELECT told.record_id FROM (
 """
 
 TurnNames = Callable[[str, int], str | None]
-"""What the turn at a place of a conversation is called on all devices."""
+"""The id of the turn at a position of a conversation, the same on all devices."""
 TurnPlaces = Callable[[str, str], int | None]
-"""Where the turn of this name stands here."""
+"""The position of the turn with this id on this device."""
 
 
 def group_of(item: str, state: ItemState, secret: bytes) -> str:
-    """What an item is merged with: for a record its path, or what says the same; else nothing.
+    """The group that an item is merged in: of its path, or its identity; else its own.
 
     As a digest under `secret`: a mark that something was forgotten names its group, too.
     """
@@ -99,11 +98,11 @@ def group_of(item: str, state: ItemState, secret: bytes) -> str:
     if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
         return item
     path = _value(state, "path")
-    same = _same_of(kind, state)
+    same = _find_same_key(kind, state)
     if path is None and not same:
         return item
-    said = f"same {same}" if path is None else f"path {composed(path)}"
-    return _digest(secret, f"{kind} {said}")
+    identity = f"same {same}" if path is None else f"path {composed(path)}"
+    return _digest(secret, f"{kind} {identity}")
 
 
 def _digest(secret: bytes, text: str) -> str:
@@ -114,21 +113,23 @@ def _value(state: ItemState, name: str) -> Any:
     return state[name].value if name in state and state[name].action == "set" else None
 
 
-def _same_of(kind: str, state: ItemState) -> str:
-    """The identity of the record that a state says."""
+def _find_same_key(kind: str, state: ItemState) -> str:
+    """The identity of the record that a state describes."""
     if _value(state, _ALONE):
         return STANDS_ALONE
-    given = {name: _value(state, name) for name in ("path", "payload")}
+    path_and_payload = {name: _value(state, name) for name in ("path", "payload")}
     at = datetime.min.replace(tzinfo=UTC)
-    record = MemoryRecord("", _value(state, "text"), _value(state, "type"), at, at, at, 0, **given)
+    record = MemoryRecord(
+        "", _value(state, "text"), _value(state, "type"), at, at, at, 0, **path_and_payload
+    )
     return same_key_of(record)
 
 
 class _Events(NamespaceReader):
     """The events of one namespace."""
 
-    def told_of(self, kind: str, since: int) -> list[str]:
-        """The records that changed by events or origins alone after a number: a verdict is one."""
+    def list_changed_by_events(self, kind: str, since: int) -> list[str]:
+        """The records of which only events or origins changed after a number, as by a verdict."""
         return [str(row[0]) for row in self._rows(_TOLD, kind=kind, since=since)]
 
 
@@ -149,197 +150,220 @@ class RecordSync:
     # From the rows.
 
     def capture(self, since: int) -> Iterator[Patch]:
-        """What changed in records after the number `since`."""
+        """The changes of records after the number `since`."""
         services = self._device.services
         events = _Events(services.truth, services.namespace, services.sealing.rows)
         for kind in RECORD_KINDS:
             records, after = self._records(kind), since
-            for ids in portions(events.told_of(kind, since), _AT_ONCE):
-                yield from self._changed(kind, records, ids)
-            while found := records.changed_since(after, _AT_ONCE):
-                yield from self._changed(kind, records, [record.id for record in found])
-                after = found[-1].seq
+            for ids in portions(events.list_changed_by_events(kind, since), _AT_ONCE):
+                yield from self._capture_records(kind, records, ids)
+            while batch := records.changed_since(after, _AT_ONCE):
+                yield from self._capture_records(kind, records, [record.id for record in batch])
+                after = batch[-1].seq
         yield from self.removals(since)
 
     def removals(self, since: int) -> Iterator[Patch]:
-        """What was deleted for good after the number `since`."""
+        """The permanent deletions after the number `since`."""
         for kind in RECORD_KINDS:
-            gone = [record_id for _, record_id in self._records(kind).tombstones_since(since)]
-            yield from self._gone(kind, gone)
+            yield from self._find_drops(
+                kind, [record_id for _, record_id in self._records(kind).tombstones_since(since)]
+            )
 
-    def _changed(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
+    def _capture_records(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
         with records.change() as work:
             work.load(ids=ids)
             for record_id in ids:
                 record = work.find(record_id)
                 if record is not None:
                     alone = kind == MEMORY and work.same_key(record_id) == STANDS_ALONE
-                    yield from self._compared(kind, record, work.events(record_id), alone=alone)
+                    yield from self._compare(kind, record, work.events(record_id), alone=alone)
 
-    def _compared(
+    def _compare(
         self, kind: str, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
     ) -> Iterator[Patch]:
-        """What a record has that the known changes do not say."""
-        told = dict(self._told(events))
-        fields = self._fields(record, events, alone=alone)
-        known = self._expected(kind, record.id)
-        if known is None:
-            said = sum(one["kind"] in ("added", "restated", "linked") for one in told.values())
-            extra = record.reinforce_count - max(0, said - 1)
+        """The differences between a record and the known changes."""
+        lines = dict(self._write_lines(events))
+        fields = self._read_fields(record, events, alone=alone)
+        merged = self._find_known(kind, record.id)
+        if merged is None:
+            occurrences = sum(
+                line["kind"] in ("added", "restated", "linked") for line in lines.values()
+            )
+            extra = record.reinforce_count - max(0, occurrences - 1)
             if extra:
                 fields["extra"] = extra
-            yield Patch(item_name(kind, record.id), self._device.clock.next(), fields, told)
+            yield Patch(item_name(kind, record.id), self._device.clock.next(), fields, lines)
             return
-        fresh = {key: one for key, one in told.items() if key not in {e.key for e in known.events}}
-        moved = [event.key for event in known.events if event.key not in told]
-        updated = any(one["kind"] == "updated" for one in fresh.values())
+        new_lines = {
+            key: line
+            for key, line in lines.items()
+            if key not in {event.key for event in merged.events}
+        }
+        moved = [event.key for event in merged.events if event.key not in lines]
+        updated = any(line["kind"] == "updated" for line in new_lines.values())
         ignored = _UNCHANGING | (frozenset() if updated else _DERIVED)
-        if fields.get("forgotten_at") and known.fields.get("forgotten_at"):
+        if fields.get("forgotten_at") and merged.fields.get("forgotten_at"):
             ignored |= {"forgotten_at"}
-        names = {*fields, *known.fields} - ignored
-        changed = {n: fields.get(n) for n in names if fields.get(n) != known.fields.get(n)}
-        if not (changed or fresh or moved):
+        names = {*fields, *merged.fields} - ignored
+        changed = {n: fields.get(n) for n in names if fields.get(n) != merged.fields.get(n)}
+        if not (changed or new_lines or moved):
             return
         stamp = self._device.clock.next()
-        for at, owner in enumerate(known.owners):
+        for at, owner in enumerate(merged.owners):
             first = at == 0
-            dropped = dict.fromkeys(moved, None)
-            yield Patch(item_name(kind, owner), stamp, changed, fresh if first else {}, dropped)
+            yield Patch(
+                item_name(kind, owner),
+                stamp,
+                changed,
+                new_lines if first else {},
+                dict.fromkeys(moved, None),
+            )
 
-    def _gone(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
-        """What forgetting these rows for good says of the items that they were made of."""
+    def _find_drops(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
+        """The drops of the items of rows that were forgotten for good."""
         for record_id in ids:
-            known = self._expected(kind, record_id)
-            if known is None:
+            merged = self._find_known(kind, record_id)
+            if merged is None:
                 continue
             stamp = self._device.clock.next()
-            parts = self._parts(known)
-            for owner in known.owners:
-                item = item_name(kind, owner)
-                state = self._device.store.states([item])[item]
-                kept = parts > 1 and any(
-                    key.startswith(EVENT) and key not in {e.key for e in known.events}
+            parts = self._count_parts(merged)
+            for owner in merged.owners:
+                item_id = item_name(kind, owner)
+                state = self._device.store.states([item_id])[item_id]
+                has_more = parts > 1 and any(
+                    key.startswith(EVENT) and key not in {e.key for e in merged.events}
                     for key, change in state.items()
                     if change.action == "add"
                 )
                 dropped = (
-                    dict.fromkeys((e.key for e in known.events), None) if kept else {WHOLE: None}
+                    dict.fromkeys((event.key for event in merged.events), None)
+                    if has_more
+                    else {WHOLE: None}
                 )
-                yield Patch(item, stamp, drop=dropped)
-            if known.same and kind == MEMORY:
-                item = item_name(kind, known.owners[0])
-                group = self._group_of(item, self._device.store.states([item], applied=True)[item])
-                yield Patch(self._killed(known.same), stamp, {_FORGOTTEN: True, _GROUP: group})
+                yield Patch(item_id, stamp, drop=dropped)
+            if merged.same and kind == MEMORY:
+                item_id = item_name(kind, merged.owners[0])
+                group = self._group_of(
+                    item_id, self._device.store.states([item_id], applied=True)[item_id]
+                )
+                yield Patch(
+                    self._killed_mark(merged.same), stamp, {_FORGOTTEN: True, _GROUP: group}
+                )
 
-    def _parts(self, known: MergedRecord) -> int:
-        item = item_name(known.kind, known.owners[0])
-        group = self._group_of(item, self._device.store.states([item])[item])
-        return sum(set(one.owners) & set(known.owners) != set() for one in self._merged(group))
+    def _count_parts(self, merged: MergedRecord) -> int:
+        item_id = item_name(merged.kind, merged.owners[0])
+        return sum(
+            set(record.owners) & set(merged.owners) != set()
+            for record in self._merge_group(
+                self._group_of(item_id, self._device.store.states([item_id])[item_id])
+            )
+        )
 
-    def _told(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each event as JSON, under a digest of what it tells."""
-        seen: Counter[str] = Counter()
+    def _write_lines(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each event as JSON, under a digest of its content."""
+        repeats: Counter[str] = Counter()
         for event in events:
-            told = from_line(to_line(_EVENT.write(event)))
-            text = canonical(told | {"kind": "said" if event.kind == "restated" else told["kind"]})
-            told |= self._turn(event.conversation_id, event.turn_index)
-            digest = hashlib.sha256(f"{seen[text]} {text}".encode()).hexdigest()[:32]
-            seen[text] += 1
-            yield EVENT + digest, told
+            line = from_line(to_line(_EVENT.write(event)))
+            text = canonical(line | {"kind": "said" if event.kind == "restated" else line["kind"]})
+            line |= self._turn_field(event.conversation_id, event.turn_index)
+            digest = hashlib.sha256(f"{repeats[text]} {text}".encode()).hexdigest()[:32]
+            repeats[text] += 1
+            yield EVENT + digest, line
 
-    def _fields(
+    def _read_fields(
         self, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
     ) -> dict[str, Any]:
         fields = from_line(to_line(_FIELDS.write(record)))
-        fields |= self._turn(record.conversation_id, record.turn_index)
+        fields |= self._turn_field(record.conversation_id, record.turn_index)
         if alone:
             fields[_ALONE] = True
-        if origins := self._origins.of(record.id):
+        if origins := self._origins.list_for(record.id):
             fields[ORIGINS] = origins
         if record.forgotten:
             hidden = [event.at for event in events if event.kind == "forgotten"]
             fields["forgotten_at"] = time_text(max(hidden, default=record.last_reinforced))
         return fields
 
-    def _turn(self, conversation_id: str | None, index: int | None) -> dict[str, Any]:
+    def _turn_field(self, conversation_id: str | None, index: int | None) -> dict[str, Any]:
         if conversation_id is None or index is None:
             return {}
         return {_TURN: self._name_of(conversation_id, index) or index}
 
-    # What the changes add up to.
+    # The merged state of the changes.
 
     def row_of(self, record_id: str) -> str | None:
-        """The id of the row that a memory is a part of; None where nothing of it is left."""
-        item = item_name(MEMORY, record_id)
-        state = self._device.store.states([item])[item]
+        """The id of the row that contains a memory; None if nothing of it is left."""
+        item_id = item_name(MEMORY, record_id)
+        state = self._device.store.states([item_id])[item_id]
         if not state or is_dropped(state):
-            known = self._expected(MEMORY, record_id)
-            return None if known is None else known.id
-        merged = self._merged(self._group_of(item, state))
-        return next((one.id for one in merged if record_id in one.owners), None)
+            expected = self._find_known(MEMORY, record_id)
+            return None if expected is None else expected.id
+        merged = self._merge_group(self._group_of(item_id, state))
+        return next((record.id for record in merged if record_id in record.owners), None)
 
-    def _killed(self, same: str) -> str:
+    def _killed_mark(self, same: str) -> str:
         return item_name(KILLED, _digest(self._device.secret, same))
 
-    def _expected(self, kind: str, record_id: str) -> MergedRecord | None:
-        """The record that the known changes make of this id, if any."""
-        item = item_name(kind, record_id)
-        state = self._device.store.states([item], applied=True)[item]
+    def _find_known(self, kind: str, record_id: str) -> MergedRecord | None:
+        """The record of this id by the applied changes, if any."""
+        item_id = item_name(kind, record_id)
+        state = self._device.store.states([item_id], applied=True)[item_id]
         if not state:
-            item, state = self._cut_from(kind, record_id)
+            item_id, state = self._find_source(kind, record_id)
         if not state:
             return None
-        merged = self._merged(self._group_of(item, state), applied=True)
-        return next((one for one in merged if one.id == record_id), None)
+        merged = self._merge_group(self._group_of(item_id, state), applied=True)
+        return next((record for record in merged if record.id == record_id), None)
 
-    def _cut_from(self, kind: str, record_id: str) -> tuple[str, ItemState]:
-        """The item of a version that was said again later, by the id of that part of it."""
+    def _find_source(self, kind: str, record_id: str) -> tuple[str, ItemState]:
+        """The item of a version that was split, by the id of its later part."""
         start = item_name(kind, record_id.rpartition("-")[0])
         items = [start]
         if len(record_id) == len(tail_id("-" * LONGEST_START, "")):
-            # The id may have been longer than what is left of it.
-            items += [item for item in self._device.store.names(kind) if item.startswith(start)]
-        for item, state in self._device.store.states(items, applied=True).items():
+            # The id in it may have been shortened.
+            items += [
+                item_id for item_id in self._device.store.names(kind) if item_id.startswith(start)
+            ]
+        for item_id, state in self._device.store.states(items, applied=True).items():
             if state:
-                return item, state
+                return item_id, state
         return start, {}
 
     def _group_of(self, item: str, state: ItemState) -> str:
         return group_of(item, state, self._device.secret)
 
-    def _merged(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
-        return merge(self._items(group, applied=applied))
-
-    def _items(self, group: str, *, applied: bool) -> Iterator[RecordItem]:
-        for name, state, same, killed in self._living(group, applied=applied):
+    def _merge_group(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
+        items = []
+        for name, state, same, killed in self._find_living(group, applied=applied):
             kind, key = kind_and_key(name)
-            made = item_of(key, kind, same, state, killed)
-            if made is not None:
-                yield made
+            record_item = item_of(key, kind, same, state, killed)
+            if record_item is not None:
+                items.append(record_item)
+        return merge(items)
 
-    def _living(
+    def _find_living(
         self, group: str, *, applied: bool
     ) -> Iterator[tuple[str, ItemState, str, Stamp | None]]:
         """The records of a group that were not dropped: names, states, identities.
 
-        And when what a memory says was forgotten for good, on whatever device.
+        And when the text of a memory was forgotten for good on any device.
         """
         store = self._device.store
         for name, state in store.states(store.group(group), applied=applied).items():
             kind, _ = kind_and_key(name)
             if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
                 continue
-            same = _same_of(kind, state)
+            same = _find_same_key(kind, state)
             killed: Stamp | None = None
             if same and kind == MEMORY:
-                mark = self._killed(same)
-                said = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
-                killed = said.stamp if said is not None else None
+                mark = self._killed_mark(same)
+                forgotten = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
+                killed = forgotten.stamp if forgotten is not None else None
             yield name, state, same, killed
 
-    def _killed_in(self, group: str) -> Iterator[Patch]:
-        """What has to go of a group because its words were forgotten on some device."""
-        for name, state, same, killed in self._living(group, applied=False):
+    def _find_killed(self, group: str) -> Iterator[Patch]:
+        """The drops in a group of which the text was forgotten on some device."""
+        for name, state, same, killed in self._find_living(group, applied=False):
             if kind_and_key(name)[0] != MEMORY:
                 continue
             if item_of(name, MEMORY, same, state, killed) is None:
@@ -356,51 +380,55 @@ class RecordSync:
 
     # Into the rows.
 
-    def about(self, conversations: Collection[str]) -> list[str]:
+    def list_about(self, conversations: Collection[str]) -> list[str]:
         """The records that name turns of these conversations."""
-        found = []
+        item_ids = []
         for kind in RECORD_KINDS:
-            for item, state in self._device.store.states(self._device.store.names(kind)).items():
-                told = (change.value for change in state.values() if isinstance(change.value, dict))
-                named = [one.get("conversation_id") for one in told]
+            for item_id, state in self._device.store.states(self._device.store.names(kind)).items():
+                contents = (
+                    change.value for change in state.values() if isinstance(change.value, dict)
+                )
+                named = [content.get("conversation_id") for content in contents]
                 named += [source for source, _ in _value(state, ORIGINS) or ()]
                 if {_value(state, "conversation_id"), *named} & set(conversations):
-                    found.append(item)
-        return found
+                    item_ids.append(item_id)
+        return item_ids
 
     def apply(self, items: Iterable[str], captured: int) -> list[str]:
-        """Bring rows in line with all changes; the ids of rows that came or went.
+        """Update rows to the merged state; the ids of added and deleted rows.
 
-        A row that somebody has changed after the number `captured`, up to which changes were looked
-        at, waits with those it belongs to.
+        A group is skipped if one of its rows was changed after `captured`, the number up to which
+        changes were captured.
         """
         by_kind: dict[str, dict[str, list[str]]] = {kind: {} for kind in RECORD_KINDS}
-        for item in items:
-            kind, _ = kind_and_key(item)
-            # Of what was taken back the home knows with what it is merged.
+        for item_id in items:
+            kind, _ = kind_and_key(item_id)
+            # Of a reverted item only the applied state tells with what it was merged.
             state = (
-                self._device.store.states([item])[item]
-                or self._device.store.states([item], applied=True)[item]
+                self._device.store.states([item_id])[item_id]
+                or self._device.store.states([item_id], applied=True)[item_id]
             )
-            by_kind[kind].setdefault(self._group_of(item, state), []).append(item)
+            by_kind[kind].setdefault(self._group_of(item_id, state), []).append(item_id)
         changed: list[str] = []
         for kind, groups in by_kind.items():
-            for some in portions(groups, _GROUPS):
-                changed += self._apply_groups(kind, {one: groups[one] for one in some}, captured)
+            for batch in portions(groups, _GROUPS):
+                changed += self._apply_groups(
+                    kind, {group: groups[group] for group in batch}, captured
+                )
         return changed
 
     def _apply_groups(
         self, kind: str, groups: Mapping[str, Sequence[str]], captured: int
     ) -> list[str]:
-        """In one transaction: what was acknowledged meanwhile waits, with those it belongs to."""
+        """Apply groups in one transaction; those with rows that were just changed are skipped."""
         records = self._records(kind)
         changed: list[str] = []
         erased = False
         with records.change() as work:
-            buried = {one for _, one in records.tombstones_since(captured)}
+            buried = {record_id for _, record_id in records.tombstones_since(captured)}
             sync = self._device.store.within(work.write)
-            for group, some in groups.items():
-                done = self._apply_group(work, kind, group, some, captured, buried)
+            for group, item_ids in groups.items():
+                done = self._apply_group(work, kind, group, item_ids, captured, buried)
                 if done is None:
                     continue
                 members, more, lost = done
@@ -409,8 +437,8 @@ class RecordSync:
                     self._device.services.deep_forgetting.memories_gone(work, lost, False)
                 erased |= bool(lost.ids)
                 work.flush()
-                # What was forgotten elsewhere, and was said here before that, leaves for good.
-                sync.note((patch, "") for patch in self._killed_in(group))
+                # Text that was forgotten elsewhere, and set here before that, is deleted for good.
+                sync.note((patch, "") for patch in self._find_killed(group))
                 sync.clean(members)
             sync.put(CLOCK, self._device.clock.state())
         if erased:
@@ -422,82 +450,96 @@ class RecordSync:
         work: RecordTransaction,
         kind: str,
         group: str,
-        some: Sequence[str],
+        item_ids: Sequence[str],
         captured: int,
         buried: Collection[str],
     ) -> tuple[list[str], list[str], ForgottenRecords] | None:
-        """Its items, the ids of rows that came or went, and what was forgotten; None: it waits."""
-        members = sorted({*some, *self._device.store.group(group)})
-        wanted = self._merged(group)
-        before = self._merged(group, applied=True)
-        ids = [kind_and_key(item)[1] for item in members]
-        ids += [one.id for one in (*before, *wanted)]
+        """Its items, the ids of added and deleted rows, and the forgotten ones; None if skipped."""
+        members = sorted({*item_ids, *self._device.store.group(group)})
+        targets = self._merge_group(group)
+        before = self._merge_group(group, applied=True)
+        ids = [kind_and_key(member)[1] for member in members]
+        ids += [target.id for target in (*before, *targets)]
         work.load(ids=ids)
-        here = {one: found for one in ids if (found := work.find(one)) is not None}
-        if set(buried) & set(ids) or any(record.seq > captured for record in here.values()):
+        stored = {record_id: row for record_id in ids if (row := work.find(record_id)) is not None}
+        if set(buried) & set(ids) or any(record.seq > captured for record in stored.values()):
             return None
-        owners = {owner for one in wanted for owner in one.owners}
-        for one in wanted:
-            self._write(work, one, here.get(one.id))
-        gone = [one for one in here if one not in {merged.id for merged in wanted}]
-        forgotten = [one for one in gone if one not in owners and not self._is_tail(one, owners)]
-        lost = describe_forgotten(work, {one: here[one] for one in forgotten})
-        by_owner = {owner: one.id for one in wanted for owner in one.owners}
-        work.note_merged({one: by_owner[one] for one in gone if one in by_owner})
-        work.erase(gone)
-        came = [one.id for one in wanted if one.id not in here]
-        moved = [owner for one in wanted for owner in one.owners if came or gone]
-        return members, [*gone, *came, *moved], lost
+        owners = {owner for target in targets for owner in target.owners}
+        for target in targets:
+            self._write_record(work, target, stored.get(target.id))
+        stale = [
+            record_id for record_id in stored if record_id not in {merged.id for merged in targets}
+        ]
+        forgotten = [
+            record_id
+            for record_id in stale
+            if record_id not in owners
+            and not any(record_id.startswith(f"{owner[:LONGEST_START]}-") for owner in owners)
+        ]
+        lost = describe_forgotten(work, {record_id: stored[record_id] for record_id in forgotten})
+        by_owner = {owner: target.id for target in targets for owner in target.owners}
+        work.note_merged(
+            {record_id: by_owner[record_id] for record_id in stale if record_id in by_owner}
+        )
+        work.erase(stale)
+        came = [target.id for target in targets if target.id not in stored]
+        moved = [owner for target in targets for owner in target.owners if came or stale]
+        return members, [*stale, *came, *moved], lost
 
-    @staticmethod
-    def _is_tail(record_id: str, owners: Iterable[str]) -> bool:
-        return any(record_id.startswith(f"{owner[:LONGEST_START]}-") for owner in owners)
-
-    def _write(
-        self, work: RecordTransaction, merged: MergedRecord, here: MemoryRecord | None
+    def _write_record(
+        self, work: RecordTransaction, merged: MergedRecord, stored: MemoryRecord | None
     ) -> None:
-        record = self._record_of(merged)
+        record = self._build_record(merged)
         at = merged.fields.get("forgotten_at")
         same = merged.same
         if merged.kind == TOOL_CALL:
             same = session_key(record.conversation_id or "")
-        told = {event.key: event.told for event in merged.events}
-        if here is None:
+        events_by_key = {event.key: event.told for event in merged.events}
+        if stored is None:
             work.add(record, same)
-            known: dict[str, RecordEvent] = {}
+            known_events: dict[str, RecordEvent] = {}
         else:
             names = MemoryRecord.__dataclass_fields__.keys() - {"id", "seq", "forgotten"}
             changed = {
-                n: getattr(record, n) for n in names if getattr(record, n) != getattr(here, n)
+                name: getattr(record, name)
+                for name in names
+                if getattr(record, name) != getattr(stored, name)
             }
-            if changed or work.same_key(here.id) != same:
-                work.change(here.id, same_key=same, **changed)
-            events = work.events(here.id)
-            known = {key: one for (key, _), one in zip(self._told(events), events, strict=True)}
-        work.untell(event for key, event in known.items() if key not in told)
-        for key, one in told.items():
-            if key not in known:
-                work.tell(self._event_of(merged.id, one))
+            if changed or work.same_key(stored.id) != same:
+                work.change(stored.id, same_key=same, **changed)
+            events = work.events(stored.id)
+            known_events = {
+                key: event
+                for (key, _), event in zip(self._write_lines(events), events, strict=True)
+            }
+        work.untell(event for key, event in known_events.items() if key not in events_by_key)
+        for key, event in events_by_key.items():
+            if key not in known_events:
+                work.tell(
+                    RecordEvent(merged.id, turn_index=self._find_turn(event), **_EVENT.read(event))
+                )
         if merged.kind == MEMORY:
             self._origins.write(work, merged.id, merged.fields.get(ORIGINS) or ())
-        hidden = here is not None and here.forgotten
+        hidden = stored is not None and stored.forgotten
         if at is not None and not hidden:
             work.hide(merged.id, datetime.fromisoformat(at))
         elif at is None and hidden:
             work.reveal(merged.id)
 
-    def _record_of(self, merged: MergedRecord) -> MemoryRecord:
-        line = {name: value for name, value in merged.fields.items() if value is not None}
-        given = _FIELDS.read(line)
-        index = self._index(line)
-        count = merged.fields["reinforce_count"]
-        return MemoryRecord(id=merged.id, seq=0, turn_index=index, reinforce_count=count, **given)
+    def _build_record(self, merged: MergedRecord) -> MemoryRecord:
+        line = {name: content for name, content in merged.fields.items() if content is not None}
+        fields = _FIELDS.read(line)
+        index = self._find_turn(line)
+        return MemoryRecord(
+            id=merged.id,
+            seq=0,
+            turn_index=index,
+            reinforce_count=merged.fields["reinforce_count"],
+            **fields,
+        )
 
-    def _event_of(self, record_id: str, told: Mapping[str, Any]) -> RecordEvent:
-        return RecordEvent(record_id, turn_index=self._index(told), **_EVENT.read(told))
-
-    def _index(self, line: Mapping[str, Any]) -> int | None:
-        """Where the turn that a line names stands here."""
+    def _find_turn(self, line: Mapping[str, Any]) -> int | None:
+        """The position of the turn that a line names."""
         turn, conversation_id = line.get(_TURN), line.get("conversation_id")
         if isinstance(turn, str) and conversation_id is not None:
             return self._place_of(conversation_id, turn)

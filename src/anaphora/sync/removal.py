@@ -1,4 +1,4 @@
-"""What is forgotten in a namespace that is synced leaves what sync keeps of it at once."""
+"""Removes forgotten content from the outbox of a synced namespace at once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def note_removal(services: NamespaceServices) -> None:
-    """Let words that were forgotten leave the changes that are kept for other devices.
+    """Remove forgotten content from the changes that are stored for other devices.
 
-    Where another process syncs just now, it does that before it ends.
+    If another process is syncing, that process does it before it ends.
     """
     if is_syncing():
         return

@@ -1,4 +1,4 @@
-"""One device's copy of a namespace: what it has noticed, and what it has of the others."""
+"""One device's copy of a namespace: its own changes, and those of the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROUNDS: Final = 20
 class Replica:
     """A namespace as a device that syncs it. `secret` is a key that all its devices share.
 
-    The caller sees to it that one process at a time uses it.
+    The caller ensures that one process at a time uses it.
     """
 
     def __init__(self, services: NamespaceServices, device: str, secret: bytes) -> None:
@@ -36,21 +36,24 @@ class Replica:
         )
         self._services = services
         self._clock = HybridClock(device, services.clock, *self.store.get(CLOCK, [0, 0]))
-        own = SyncedDevice(services, self.store, self._clock, secret)
-        self._threads = ThreadSync(own)
+        synced = SyncedDevice(services, self.store, self._clock, secret)
+        self._threads = ThreadSync(synced)
         self._records = RecordSync(
-            own, self._threads.name_of, self._threads.place_of, self._threads.origins
+            synced, self._threads.name_of, self._threads.place_of, self._threads.origins
         )
-        self._links = LinkSync(own, self._records.row_of)
+        self._links = LinkSync(synced, self._records.row_of)
 
     def capture(self) -> bool:
-        """Note what has changed in the home since this was asked last; whether anything has."""
+        """Capture the changes of the home since the last call; whether there were any."""
         since = self.store.get(CAPTURED, 0)
-        # Before anything is read: what is written meanwhile is looked at again next time.
+        # Before anything is read: later writes are compared again next time.
         version = self._services.sidecar.version()
-        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(THREAD).items()}
-        # One step after the other: memories name turns by what these are called.
-        noted = self._note(list(self._threads.capture(since, seen)))
+        states = {
+            kind_and_key(item_id)[1]: state
+            for item_id, state in self.store.seen_states(THREAD).items()
+        }
+        # Turns first: memories name turns by their ids.
+        noted = self._note(list(self._threads.capture(since, states)))
         noted |= self._note([(patch, "") for patch in self._records.capture(since)])
         noted |= self._note([(patch, "") for patch in self._links.capture(since)])
         if version != since:
@@ -59,23 +62,28 @@ class Replica:
         return noted
 
     def capture_removals(self) -> bool:
-        """Note what of what is known to sync is gone from the home; whether anything is.
+        """Capture what sync knows and the home no longer has; whether there was anything.
 
-        It takes as long as there are removals: what sync does not know yet waits for `capture`.
+        Its cost grows with the removals only: items that sync does not know are left to `capture`.
         """
         since = self.store.get(CAPTURED, 0)
-        seen = {kind_and_key(item)[1]: one for item, one in self.store.seen(THREAD).items()}
-        noted = bool(seen) and self._note(list(self._threads.capture(since, seen, known_only=True)))
+        states = {
+            kind_and_key(item_id)[1]: state
+            for item_id, state in self.store.seen_states(THREAD).items()
+        }
+        noted = bool(states) and self._note(
+            list(self._threads.capture(since, states, known_only=True))
+        )
         return self._note([(patch, "") for patch in self._records.removals(since)]) or noted
 
     def follow_clock(self) -> None:
-        """Go on behind what another process has stamped meanwhile."""
+        """Advance the clock beyond the stamps of other processes."""
         self._clock.see(_stamp(self.store.get(CLOCK, [0, 0]), self.device))
 
     def receive(
         self, work: SyncTransaction, patches: Sequence[Patch], device: str, entry: int
     ) -> None:
-        """Take in what other devices have noticed, from an entry of a device's log."""
+        """Add patches of other devices, from an entry of a device's log."""
         for patch in patches:
             self._clock.see(patch.stamp)
         work.receive(patches, device, entry)
@@ -83,41 +91,41 @@ class Replica:
         work.put(CLOCK, self._clock.state())
 
     def apply(self) -> None:
-        """Bring the home in line with everything that is known."""
+        """Apply all known changes to the home."""
         for _ in range(_ROUNDS):
             dirty = self.store.dirty()
             if not dirty:
                 return
-            # What somebody wrote meanwhile is looked at before it is compared.
+            # Concurrent writes are captured before the home is compared.
             self.capture()
-            moved = self._threads.apply(_of(dirty, (THREAD,)))
+            moved = self._threads.apply(_filter_kinds(dirty, (THREAD,)))
             if moved:
-                self._mark(self._records.about(moved))
+                self._mark_dirty(self._records.list_about(moved))
             changed = self._records.apply(
-                _of(self.store.dirty(), RECORD_KINDS), self.store.get(CAPTURED, 0)
+                _filter_kinds(self.store.dirty(), RECORD_KINDS), self.store.get(CAPTURED, 0)
             )
-            self._mark(self._links.around(changed))
-            self._links.apply(_of(self.store.dirty(), (LINK,)))
-            # A mark of what was forgotten has no row of its own.
+            self._mark_dirty(self._links.find_around(changed))
+            self._links.apply(_filter_kinds(self.store.dirty(), (LINK,)))
+            # The mark of a forgotten identity has no row of its own.
             with self.store.change() as work:
-                work.clean(_of(self.store.dirty(), (KILLED,)))
+                work.clean(_filter_kinds(self.store.dirty(), (KILLED,)))
 
     def pending(self) -> list[Patch]:
-        """What this device has noticed and no entry of its log carries yet."""
+        """The patches of this device that no entry carries yet."""
         return self.store.pending(self.device)
 
-    def _note(self, found: list[tuple[Patch, str]]) -> bool:
-        if found:
+    def _note(self, noticed: list[tuple[Patch, str]]) -> bool:
+        if noticed:
             with self.store.change() as work:
-                work.note(found)
+                work.note(noticed)
                 work.put(CLOCK, self._clock.state())
-        return bool(found)
+        return bool(noticed)
 
-    def _mark(self, items: Iterable[str]) -> None:
-        some = list(items)
-        if some:
+    def _mark_dirty(self, items: Iterable[str]) -> None:
+        item_ids = list(items)
+        if item_ids:
             with self.store.change() as work:
-                work.mark(some)
+                work.mark(item_ids)
 
 
 def _stamp(clock: Sequence[int], device: str) -> Stamp:
@@ -125,5 +133,5 @@ def _stamp(clock: Sequence[int], device: str) -> Stamp:
     return Stamp(time, number, device)
 
 
-def _of(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:
-    return (item for item in items if kind_and_key(item)[0] in kinds)
+def _filter_kinds(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:
+    return (item_id for item_id in items if kind_and_key(item_id)[0] in kinds)

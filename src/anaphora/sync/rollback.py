@@ -1,4 +1,4 @@
-"""What held at an earlier time, said again: a change as any other, which all devices take in."""
+"""Restores the memories of an earlier time by ordinary changes, which all devices receive."""
 
 from __future__ import annotations
 
@@ -16,60 +16,64 @@ _PAGE = 500
 
 
 def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> SyncRollback:
-    """Let the memories that held at a time hold again; with `dry_run` only say which.
+    """Restore the memories that were current at a time; with `dry_run` only list them.
 
-    A value that was replaced since is said again, behind what replaced it; what was new since is
-    softly forgotten; what was softly forgotten since is there again.
+    A value that was replaced since is set again, as a new version; memories that were new since are
+    softly forgotten; those that were softly forgotten since are revealed.
     """
-    records = {record.id: record for record in _all(services)}
-    shown = tuple(
-        one.id
-        for one in records.values()
-        if one.forgotten and one.created_at <= to and _hidden_at(services, one.id) > to
+    records = {record.id: record for record in _list_all(services)}
+    revealed = tuple(
+        record.id
+        for record in records.values()
+        if record.forgotten
+        and record.created_at <= to
+        and max(
+            event.at for event in services.records.events(record.id) if event.kind == "forgotten"
+        )
+        > to
     )
     restated: dict[str, MemoryRecord] = {}
     hidden = []
-    for one in records.values():
-        if one.forgotten or one.valid_to is not None or one.valid_from <= to:
+    for record in records.values():
+        if record.forgotten or record.valid_to is not None or record.valid_from <= to:
             continue
-        before = _held_at(one, records, to)
+        before = _find_version_at(record, records, to)
         if before is not None:
-            restated[one.id] = before
-        elif one.created_at > to:
-            hidden.append(one.id)
+            restated[record.id] = before
+        elif record.created_at > to:
+            hidden.append(record.id)
     if not dry_run:
-        services.forget.undo(shown)
-        for now, before in restated.items():
+        services.forget.undo(revealed)
+        for record_id, before in restated.items():
             services.remember.update(
-                now, redact=False, text=before.text, payload=before.payload, type=before.type
+                record_id, redact=False, text=before.text, payload=before.payload, type=before.type
             )
-        for now in hidden:
-            services.forget.forget(now, soft=True)
-    return SyncRollback(to, tuple(restated), tuple(hidden), shown)
+        for record_id in hidden:
+            services.forget.forget(record_id, soft=True)
+    return SyncRollback(to, tuple(restated), tuple(hidden), revealed)
 
 
-def _held_at(
+def _find_version_at(
     record: MemoryRecord, records: dict[str, MemoryRecord], to: datetime
 ) -> MemoryRecord | None:
-    """The version that held then of what this is the present one of; None: there was none."""
-    found: MemoryRecord | None = record
-    seen = {record.id}
-    while found is not None and found.valid_from > to:
-        found = records.get(found.supersedes or "")
-        if found is None or found.id in seen:
+    """The version of a current memory that was current then; None if there was none."""
+    version: MemoryRecord | None = record
+    visited = {record.id}
+    while version is not None and version.valid_from > to:
+        version = records.get(version.supersedes or "")
+        if version is None or version.id in visited:
             return None
-        seen.add(found.id)
-    if found is None or found.forgotten or (found.valid_to is not None and found.valid_to <= to):
+        visited.add(version.id)
+    if (
+        version is None
+        or version.forgotten
+        or (version.valid_to is not None and version.valid_to <= to)
+    ):
         return None
-    return found
+    return version
 
 
-def _hidden_at(services: NamespaceServices, record_id: str) -> datetime:
-    events = services.records.events(record_id)
-    return max(event.at for event in events if event.kind == "forgotten")
-
-
-def _all(services: NamespaceServices) -> Iterator[MemoryRecord]:
+def _list_all(services: NamespaceServices) -> Iterator[MemoryRecord]:
     cursor: str | None = None
     while True:
         page = services.records.list(limit=_PAGE, cursor=cursor, history=True)

@@ -1,10 +1,10 @@
-"""What sync keeps in the database of a home: patches, the items they are about, and its state.
+"""The tables of sync in the database of a home: patches, their items, and the state of sync.
 
-A patch that came from another device is kept beside the others until the rest of the home has it:
-what a user changes meanwhile is compared with what was there, not with what is to come. After that
-patches are kept as long as they count. What a drop or a later value has made void leaves the rows
-with it: what is forgotten is forgotten here, too. A patch that is taken back stays, and is marked,
-until the home has it no more.
+A patch from another device is stored as pending until it is applied to the rest of the home:
+changes that a user makes meanwhile are compared with the state without it. After that patches are
+stored as long as they count. Content that a drop or a later value has replaced is deleted from the
+rows, so that forgotten content is forgotten here, too. A patch that is reverted stays, and is
+marked, until the home has reverted it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from anaphora.sync.changes import (
     Change,
     ItemState,
     Patch,
+    apply_changes,
     is_dropped,
     patch_of,
-    take,
 )
 from anaphora.sync.clock import Stamp
 from anaphora.sync.items import THREAD, kind_and_key
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from anaphora.store.db.engine import Database, Write
 
 GroupOf = Callable[[str, ItemState], str]
-"""What an item may become one with, by its name and state."""
+"""The group in which an item is merged, by its name and state."""
 Row = dict[str, Any]
 _ITEM: Final = "sync_item"
 _PATCH: Final = "sync_patch"
@@ -44,7 +44,7 @@ _COPY: Final = "sync_copy"
 _ENTRY: Final = "sync_entry"
 _NO_ENTRY: Final = 0
 _TAKEN_BACK: Final = 2
-"""The mark of a patch in `applied` that the home has, and that no longer counts."""
+"""The value of `applied` for a patch that the home has, and that no longer counts."""
 Counts = Callable[[str, int], bool]
 """Whether an entry counts, by its device and number."""
 _KEY: Final = ("item_key", "stamp")
@@ -52,13 +52,13 @@ CLOCK: Final = "clock"
 CONFLICTS: Final = "conflicts"
 TO_DROP: Final = "to_drop"
 AGAIN: Final = "again "
-"""What the device of such a wish begins with: others that empty the entry may have lost of it."""
+"""The prefix of the device in a request to repeat an entry that a removed device has emptied."""
 CAPTURED: Final = "captured"
-"""The name of the number up to which changes of the home were looked at."""
+"""The name of the number up to which changes of the home were captured."""
 
 
 def _item_key(item: str) -> str:
-    """What the rows of an item are found by."""
+    """The key of the rows of an item."""
     return digest("sync item", item)
 
 
@@ -80,43 +80,44 @@ class SyncStore:
 
     @contextmanager
     def change(self) -> Iterator[SyncTransaction]:
-        """One write transaction, kept whole or not."""
+        """One write transaction, committed as a whole or not at all."""
         with self._rows.change() as work:
             yield SyncTransaction(work, self._group_of)
 
     def within(self, write: Write) -> SyncTransaction:
-        """The same, in a write of this namespace that somebody else has begun."""
+        """The same, within a write of this namespace that was begun elsewhere."""
         return SyncTransaction(self._rows.within(write), self._group_of)
 
     def get(self, name: str, default: Any = None) -> Any:
         """A value of the state, as JSON."""
-        return _told(self._rows.find(_STATE, {"name": name}), default)
+        return _read_state(self._rows.find(_STATE, {"name": name}), default)
 
     def states(self, items: Iterable[str], *, applied: bool = False) -> dict[str, ItemState]:
-        """What is known of these items; with `applied`, what the rest of the home has of it."""
-        found = {}
-        for item in items:
-            rows = self._rows.find(_PATCH, {"item_key": _item_key(item)})
-            found[item] = _folded(
+        """The known states of items; with `applied`, those that the rest of the home has."""
+        states = {}
+        for item_id in items:
+            rows = self._rows.find(_PATCH, {"item_key": _item_key(item_id)})
+            states[item_id] = _fold(
                 row for row in rows if (row["applied"] if applied else _is_known(row))
             )
-        return found
+        return states
 
     def group(self, group: str) -> list[str]:
         """The items of a group, in order of their names."""
-        found = self._rows.find(_ITEM, {"group_key": _group_key(group)})
-        return sorted(row["name"] for row in found)
+        return sorted(
+            row["name"] for row in self._rows.find(_ITEM, {"group_key": _group_key(group)})
+        )
 
     def names(self, kind: str) -> list[str]:
         """The items of a kind that are known."""
         return sorted(row["name"] for row in self._rows.find(_ITEM, {"kind": kind}))
 
-    def seen(self, kind: str) -> dict[str, str]:
-        """In which state the items of a kind were looked at last."""
+    def seen_states(self, kind: str) -> dict[str, str]:
+        """The states in which the items of a kind were captured last."""
         return {row["name"]: row["seen"] for row in self._rows.find(_ITEM, {"kind": kind})}
 
-    def seen_last(self, item: str) -> str | None:
-        """In which state this item was looked at last."""
+    def last_seen_state(self, item: str) -> str | None:
+        """The state in which this item was captured last."""
         rows = self._rows.find(_ITEM, {"item_key": _item_key(item)})
         return str(rows[0]["seen"]) if rows else None
 
@@ -125,21 +126,22 @@ class SyncStore:
         return sorted(row["name"] for row in self._rows.find(_ITEM, {"dirty": 1}))
 
     def to_drop(self, device: str) -> list[tuple[str, int]]:
-        """Entries that carry what this device has seen forgotten: their devices and numbers."""
-        return [(of, entry) for of, entry, by in self.get(TO_DROP, []) if by == device]
+        """The device and number of entries with content that this device is to remove."""
+        return [(carrier, number) for carrier, number, by in self.get(TO_DROP, []) if by == device]
 
     def carried_by(self, device: str, entry: int) -> list[Patch]:
-        """What still counts of an entry."""
+        """The patches of an entry that still count."""
         rows = self._rows.find(_PATCH, {"device": device, "entry": entry})
         for copy in self._rows.find(_COPY, {"device": device, "entry": entry}):
             rows += self._rows.find(_PATCH, {name: copy[name] for name in _KEY})
         rows = sorted(filter(_is_known, rows), key=lambda row: str(row["stamp"]))
-        return [_said_again(row) for row in rows]
+        return [_with_way(row) for row in rows]
 
-    def taken_by(self, counts: Counts) -> set[str]:
-        """The items of which something came by entries that do not count."""
-        rows = self._rows.find(_PATCH)
-        return {_patch(row).item for row in rows if not _has_way(row, counts)}
+    def find_discounted(self, counts: Counts) -> set[str]:
+        """The items with patches from entries that do not count."""
+        return {
+            _read_patch(row).item for row in self._rows.find(_PATCH) if not _is_backed(row, counts)
+        }
 
     def pending(self, device: str) -> list[Patch]:
         """The patches of this device that no entry carries yet, oldest first."""
@@ -155,35 +157,36 @@ class SyncTransaction:
 
     def put(self, name: str, value: Any) -> None:
         """Keep a value of the state."""
-        line = to_line({"value": value}).decode()
-        self._work.replace(_STATE, [{"name": name, "value": line}])
+        self._work.replace(_STATE, [{"name": name, "value": to_line({"value": value}).decode()}])
 
     def get(self, name: str, default: Any = None) -> Any:
         """A value of the state, as JSON."""
-        return _told(self._work.find(_STATE, {"name": name}), default)
+        return _read_state(self._work.find(_STATE, {"name": name}), default)
 
     def note(self, patches: Iterable[tuple[Patch, str]]) -> None:
-        """Take in what was noticed here, each with the state in which its item was looked at."""
-        for patch, seen in patches:
-            self._take(
-                patch.item, [_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)], seen=seen
+        """Add captured patches, each with the state in which its item was captured."""
+        for patch, looked_at in patches:
+            self._add_rows(
+                patch.item,
+                [_build_row(patch, patch.stamp.device, _NO_ENTRY, applied=True)],
+                seen=looked_at,
             )
 
     def receive(self, patches: Iterable[Patch], device: str, entry: int) -> None:
-        """Take in what other devices have noticed, from an entry of a device's log."""
+        """Add patches of other devices, from an entry of a device's log."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
-            by_item[patch.item].append(_row(patch, device, entry, applied=False))
-        for item, rows in by_item.items():
-            self._take(item, rows)
+            by_item[patch.item].append(_build_row(patch, device, entry, applied=False))
+        for item_id, rows in by_item.items():
+            self._add_rows(item_id, rows)
 
-    def carried(
+    def note_carried(
         self,
         patches: Iterable[Patch],
         device: str,
         entry: int,
     ) -> None:
-        """Note which entry of a device's log carries patches, beside those that do already."""
+        """Record which entry of a device's log carries patches, besides earlier carriers."""
         carrier = {"device": device, "entry": entry}
         for patch in patches:
             key = {"item_key": _item_key(patch.item), "stamp": stamp_text(patch.stamp)}
@@ -191,107 +194,111 @@ class SyncTransaction:
                 if row["entry"] == _NO_ENTRY:
                     self._work.replace(_PATCH, [row | carrier])
                 else:
-                    # How it came here stays known: it goes when that entry no longer counts.
+                    # The first carrier stays: the patch goes when that entry no longer counts.
                     self._work.replace(_COPY, [key | carrier])
 
-    def emptied(self, device: str, entry: int) -> None:
-        """Note that an entry carries nothing any more."""
+    def note_emptied(self, device: str, entry: int) -> None:
+        """Record that an entry no longer carries patches."""
         self._work.drop(_COPY, {"device": device, "entry": entry})
 
-    def dropped(self, entries: Iterable[tuple[str, int]]) -> None:
-        """Note that the remote has dropped what was in these entries."""
-        gone = set(entries)
-        left = [one for one in self.get(TO_DROP, []) if (one[0], one[1]) not in gone]
-        self.put(TO_DROP, left)
+    def note_dropped(self, entries: Iterable[tuple[str, int]]) -> None:
+        """Record that these entries were emptied in the remote."""
+        emptied = set(entries)
+        remaining = [
+            request for request in self.get(TO_DROP, []) if (request[0], request[1]) not in emptied
+        ]
+        self.put(TO_DROP, remaining)
 
     def mark(self, items: Iterable[str]) -> None:
-        """Note that the rest of the home has these items otherwise."""
-        self._set(items, dirty=1)
+        """Mark items as different from the rest of the home."""
+        self._update_items(items, dirty=1)
 
     def clean(self, items: Iterable[str], seen: str | None = None) -> None:
-        """Note that the rest of the home has all of these items; what is void goes."""
-        some = list(items)
-        for item in some:
-            rows = self._patches(item)
+        """Mark items as applied to the rest of the home; void patches are deleted."""
+        item_ids = list(items)
+        for item_id in item_ids:
+            rows = self._find_patches(item_id)
             for row in (row for row in rows if not _is_known(row)):
                 self._drop_patch(row)
             rows = [row for row in rows if _is_known(row)]
-            self._prune(rows, _folded(rows))
+            self._prune(rows, _fold(rows))
             if not rows:
-                self._work.drop(_ITEM, {"item_key": _item_key(item)})
-        self._set(some, dirty=0, **({} if seen is None else {"seen": seen}))
+                self._work.drop(_ITEM, {"item_key": _item_key(item_id)})
+        self._update_items(item_ids, dirty=0, **({} if seen is None else {"seen": seen}))
 
     def unpack(self, device: str, entries: Collection[int]) -> None:
-        """Let what these entries of this device carry wait to be packed once more."""
-        for entry in entries:
-            carrier: Row = {"device": device, "entry": entry}
+        """Detach the patches of these entries of this device, to be packed again."""
+        for number in entries:
+            carrier: Row = {"device": device, "entry": number}
             for row in self._work.find(_PATCH, carrier):
                 self._work.replace(_PATCH, [row | {"entry": _NO_ENTRY}])
             for copy in self._work.find(_COPY, carrier):
                 self._work.drop(_COPY, copy)
-        self.dropped((device, entry) for entry in entries)
+        self.note_dropped((device, number) for number in entries)
 
     def take_back(self, counts: Counts) -> None:
-        """Mark what came by entries that do not count; the home has it until it is applied."""
+        """Mark patches from entries that do not count, until the home has reverted them."""
         marked: dict[str, list[Row]] = defaultdict(list)
         for row in self._work.find(_PATCH):
-            if not _is_known(row) or _has_way(row, counts):
+            if not _is_known(row) or _is_backed(row, counts):
                 continue
-            marked[_patch(row).item].append(row)
+            marked[_read_patch(row).item].append(row)
             if row["applied"]:
                 self._work.replace(_PATCH, [row | {"applied": _TAKEN_BACK}])
             else:
                 self._drop_patch(row)
         for name, rows in marked.items():
-            for item in self._work.find(_ITEM, {"item_key": _item_key(name)}):
-                self._regroup(item, rows)
+            for item_row in self._work.find(_ITEM, {"item_key": _item_key(name)}):
+                self._regroup(item_row, rows)
 
     def set_again(self, void: Iterable[Patch], device: str) -> None:
-        """Set fields again that patches set which do not count, as they are known here.
+        """Set the fields of patches that do not count again, to their values on this device.
 
-        A device that believed such a patch says it again, and empties the entries with the values
-        that it replaced. Said at the next moment, a value is new to all, and behind later ones.
+        A device that accepted such a patch repeats it, and empties the entries with the values that
+        it replaced. With the next stamp a value is new to all devices, but older than later ones.
         """
         for patch in void:
-            rows = [row for row in self._patches(patch.item) if row["applied"] and _is_known(row)]
-            state, stamps = _folded(rows), {row["stamp"] for row in rows}
+            rows = [
+                row for row in self._find_patches(patch.item) if row["applied"] and _is_known(row)
+            ]
+            state, stamps = _fold(rows), {row["stamp"] for row in rows}
             items = self._work.find(_ITEM, {"item_key": _item_key(patch.item)})
-            seen = str(items[0]["seen"]) if items else ""
+            looked_at = str(items[0]["seen"]) if items else ""
             for name in patch.set:
-                kept = state.get(name)
-                if kept is None or kept.action != "set" or is_dropped(state):
+                current = state.get(name)
+                if current is None or current.action != "set" or is_dropped(state):
                     continue
-                stamp = Stamp(kept.stamp.time, kept.stamp.number + 1, device)
+                stamp = Stamp(current.stamp.time, current.stamp.number + 1, device)
                 while stamp_text(stamp) in stamps:
                     stamp = stamp._replace(number=stamp.number + 1)
                 stamps.add(stamp_text(stamp))
-                self.note([(Patch(patch.item, stamp, set={name: kept.value}), seen)])
+                self.note([(Patch(patch.item, stamp, set={name: current.value}), looked_at)])
 
-    def void(self, counts: Counts) -> list[Patch]:
-        """The patches that others said again, and that came by entries which do not count."""
-        patches = [_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
-        return [one for one in patches if not all(counts(*entry) for entry in one.via)]
+    def find_void(self, counts: Counts) -> list[Patch]:
+        """The patches that others repeated, and that came from entries which do not count."""
+        patches = [_read_patch(row) for row in self._work.find(_PATCH) if not row["applied"]]
+        return [patch for patch in patches if not all(counts(*carrier) for carrier in patch.via)]
 
     def restore(self, patches: Iterable[Patch], device: str, entry: int) -> None:
-        """Say in full again what an entry said, where later changes had made it void."""
+        """Restore the patches of an entry in full, if later changes had pruned them."""
         by_item: dict[str, list[Row]] = defaultdict(list)
         for patch in patches:
-            by_item[patch.item].append(_row(patch, device, entry, applied=False))
-        for item, fresh in by_item.items():
-            known = {row["stamp"]: row for row in self._patches(item)}
-            again = [(known[row["stamp"]], row) for row in fresh if row["stamp"] in known]
-            for old, row in again:
+            by_item[patch.item].append(_build_row(patch, device, entry, applied=False))
+        for item_id, new_rows in by_item.items():
+            stored = {row["stamp"]: row for row in self._find_patches(item_id)}
+            repeats = [(stored[row["stamp"]], row) for row in new_rows if row["stamp"] in stored]
+            for old, row in repeats:
                 carrier = row if not _is_known(old) else old
                 applied = {"applied": int(bool(old["applied"]))}
-                kept = {name: carrier[name] for name in ("device", "entry")}
-                # Who said it again may have left out what does count.
-                body = to_line(_patch(old).united(_patch(row)).line()).decode()
-                self._work.replace(_PATCH, [row | kept | applied | {"body": body}])
-            self._take(item, fresh)
-            self.mark([item])
+                origin = {name: carrier[name] for name in ("device", "entry")}
+                # The device that repeated it may have left out changes that do count.
+                body = to_line(_read_patch(old).united(_read_patch(row)).line()).decode()
+                self._work.replace(_PATCH, [row | origin | applied | {"body": body}])
+            self._add_rows(item_id, new_rows)
+            self.mark([item_id])
 
     def adopt(self, device: str) -> None:
-        """Let what this device name has noticed and not sent be noticed again under another."""
+        """Delete the unsent patches of a device, so that they are captured under another."""
         ready = self._work.find(_ENTRY, {"device": device, "state": "ready"})
         unsent = {_NO_ENTRY, *(row["number"] for row in ready)}
         rows = self._work.find(_PATCH, {"device": device})
@@ -304,35 +311,35 @@ class SyncTransaction:
         )
 
     def forget_all(self) -> None:
-        """Drop everything that sync keeps."""
+        """Delete all rows of sync."""
         for table in (_ITEM, _PATCH, _COPY, _ENTRY, _STATE):
             self._work.drop(table)
 
-    def _take(self, item: str, fresh: Sequence[Row], *, seen: str | None = None) -> None:
-        rows = [row for row in self._patches(item) if _is_known(row)]
-        known = {row["stamp"] for row in rows}
-        before = _folded(rows)
-        news = [row for row in fresh if row["stamp"] not in known and _patch(row)]
-        state = _folded([*rows, *news])
+    def _add_rows(self, item: str, incoming: Sequence[Row], *, seen: str | None = None) -> None:
+        rows = [row for row in self._find_patches(item) if _is_known(row)]
+        stamps = {row["stamp"] for row in rows}
+        before = _fold(rows)
+        new_rows = [row for row in incoming if row["stamp"] not in stamps and _read_patch(row)]
+        state = _fold([*rows, *new_rows])
         local = seen is not None
         waits = any(not row["applied"] for row in rows)
-        # What came from others is not applied yet: what counts until then must stay.
+        # While patches of others are not applied, the rows that count until then must stay.
         if local and not waits:
             self._prune(rows, state)
-        fresh_by = {} if local else {row["stamp"]: row for row in fresh}
-        for row in (row for row in rows if row["stamp"] in fresh_by):
-            self._carry(row, fresh_by[row["stamp"]])
-        for row in news:
+        incoming_by_stamp = {} if local else {row["stamp"]: row for row in incoming}
+        for row in (row for row in rows if row["stamp"] in incoming_by_stamp):
+            self._note_carrier(row, incoming_by_stamp[row["stamp"]])
+        for row in new_rows:
             self._work.replace(_PATCH, [row])
         known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
         old = known_item[0] if known_item else None
         group = self._group_of(item, state)
-        if news and not local:
+        if new_rows and not local:
             self._dirty_group(self._group_of(item, before) if before else group)
             self._dirty_group(group)
-        dirty = int((old is not None and bool(old["dirty"])) or (bool(news) and not local))
-        if news and local and any(row["name"] != item for row in self._members(group)):
-            # It is one with others now, or another value of their path.
+        dirty = int((old is not None and bool(old["dirty"])) or (bool(new_rows) and not local))
+        if new_rows and local and any(row["name"] != item for row in self._find_members(group)):
+            # It is merged with others now, or is another value of their path.
             self._dirty_group(group)
             dirty = 1
         row = {
@@ -345,123 +352,119 @@ class SyncTransaction:
         }
         self._work.replace(_ITEM, [row])
 
-    def _carry(self, row: Row, again: Row) -> None:
-        """Note that another entry says a patch, too.
+    def _note_carrier(self, row: Row, other: Row) -> None:
+        """Record that another entry carries a patch, too.
 
-        All that do are kept in mind: what is forgotten has to leave each of them.
+        All carriers are recorded: forgotten content has to be removed from each of them.
         """
-        carrier = {name: again[name] for name in ("device", "entry")}
-        if carrier == {name: row[name] for name in carrier} or self._is_gone(again):
+        carrier = {name: other[name] for name in ("device", "entry")}
+        if carrier == {name: row[name] for name in carrier}:
+            return
+        key = {"device": other["device"], "number": other["entry"]}
+        if any(log_row["state"] in ("void", "gone") for log_row in self._work.find(_ENTRY, key)):
+            # That entry was emptied.
             return
         if row["entry"] == _NO_ENTRY:
             self._work.replace(_PATCH, [row | carrier])
         else:
             self._work.replace(_COPY, [{name: row[name] for name in _KEY} | carrier])
 
-    def _is_gone(self, carrier: Row) -> bool:
-        """Whether an entry has no content any more."""
-        found = {"device": carrier["device"], "number": carrier["entry"]}
-        return any(row["state"] in ("void", "gone") for row in self._work.find(_ENTRY, found))
-
     def _drop_patch(self, row: Row) -> None:
         key = {name: row[name] for name in _KEY}
         self._work.drop(_PATCH, key)
         self._work.drop(_COPY, key)
 
-    def _regroup(self, item: Row, taken: Sequence[Row]) -> None:
-        """Note that the home has an item otherwise, and all that it is or was merged with."""
-        name = item["name"]
-        state = _folded(row for row in self._patches(name) if _is_known(row))
-        old = {"group_key": item["group_key"]}
-        # What nothing is left of stays with what it was merged with until that is applied.
+    def _regroup(self, item_row: Row, taken: Sequence[Row]) -> None:
+        """Mark an item as different from the home, with all that it is or was merged with."""
+        name = item_row["name"]
+        state = _fold(row for row in self._find_patches(name) if _is_known(row))
+        old = {"group_key": item_row["group_key"]}
+        # An item without patches stays in its group until that is applied.
         now = {"group_key": _group_key(self._group_of(name, state))} if state else old
-        self._work.replace(_ITEM, [item | now | {"dirty": 1}])
+        self._work.replace(_ITEM, [item_row | now | {"dirty": 1}])
         for group in (old, now):
-            rows = self._work.find(_ITEM, group)
-            self._work.replace(_ITEM, [row | {"dirty": 1} for row in rows])
-        self._dirty_group(self._group_of(name, _folded(taken)))
+            self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._work.find(_ITEM, group)])
+        self._dirty_group(self._group_of(name, _fold(taken)))
 
-    def _to_drop(self, found: Sequence[list[Any]]) -> None:
-        known = self.get(TO_DROP, []) if found else []
-        fresh = {tuple(one): one for one in found if one not in known}
-        if fresh:
-            self.put(TO_DROP, [*known, *fresh.values()])
-
-    def _members(self, group: str) -> list[Row]:
+    def _find_members(self, group: str) -> list[Row]:
         return self._work.find(_ITEM, {"group_key": _group_key(group)})
 
     def _dirty_group(self, group: str) -> None:
-        self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._members(group)])
+        self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._find_members(group)])
 
-    def _set(self, items: Iterable[str], **values: Any) -> None:
+    def _update_items(self, items: Iterable[str], **values: Any) -> None:
         rows = [
             row | values
-            for item in items
-            for row in self._work.find(_ITEM, {"item_key": _item_key(item)})
+            for item_id in items
+            for row in self._work.find(_ITEM, {"item_key": _item_key(item_id)})
         ]
         self._work.replace(_ITEM, rows)
 
-    def _patches(self, item: str) -> list[Row]:
+    def _find_patches(self, item: str) -> list[Row]:
         return self._work.find(_PATCH, {"item_key": _item_key(item)})
 
     def _prune(self, rows: Sequence[Row], state: ItemState) -> None:
-        """Take what no longer counts out of the rows of an item."""
+        """Prune the rows of an item to the changes that still count."""
         to_drop = []
         for row in rows:
-            patch = _patch(row)
-            left = patch.pruned(state)
+            patch = _read_patch(row)
+            remaining = patch.pruned(state)
             key = {name: row[name] for name in _KEY}
-            if left != patch:
+            if remaining != patch:
                 carriers = [row, *self._work.find(_COPY, key)]
                 to_drop += [
-                    [one["device"], one["entry"], drop.stamp.device]
+                    [carrier["device"], carrier["entry"], drop.stamp.device]
                     for change in patch.changes()
-                    if (drop := _drop_of(change, state)) is not None
-                    for one in carriers
-                    if one["entry"] != _NO_ENTRY
+                    if (drop := _find_drop(change, state)) is not None
+                    for carrier in carriers
+                    if carrier["entry"] != _NO_ENTRY
                 ]
-            if not left:
+            if not remaining:
                 self._drop_patch(row)
-            elif left != patch or not row["applied"]:
-                body = row["body"] if left == patch else to_line(left.line()).decode()
+            elif remaining != patch or not row["applied"]:
+                body = row["body"] if remaining == patch else to_line(remaining.line()).decode()
                 self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
-        self._to_drop(to_drop)
+        if to_drop:
+            noted = self.get(TO_DROP, [])
+            requests = {tuple(request): request for request in to_drop if request not in noted}
+            if requests:
+                self.put(TO_DROP, [*noted, *requests.values()])
 
 
-def _drop_of(change: Change, state: ItemState) -> Change | None:
-    """The drop that took this change's words away; None where they stay, or went otherwise."""
-    kept = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
-    if kept is None or kept == change:
+def _find_drop(change: Change, state: ItemState) -> Change | None:
+    """The drop that deleted this change's content; None if it stays, or was replaced."""
+    current = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
+    if current is None or current == change:
         return None
-    if kept.action == "set":
+    if current.action == "set":
         # A conversation was deleted, and its title with it.
         is_thread = kind_and_key(change.item)[0] == THREAD
-        return kept if is_thread and kept.value is None and change.value is not None else None
-    if kept.action != "drop":
+        return current if is_thread and current.value is None and change.value is not None else None
+    if current.action != "drop":
         return None
-    return None if change.action == "drop" and change.value is None else kept
+    return None if change.action == "drop" and change.value is None else current
 
 
 def _is_known(row: Mapping[str, Any]) -> bool:
-    """Whether a patch was not taken back."""
+    """Whether a patch was not reverted."""
     return bool(row["applied"] != _TAKEN_BACK)
 
 
-def _has_way(row: Mapping[str, Any], counts: Counts) -> bool:
-    """Whether all entries by which a patch came here count."""
-    ways = [*_patch(row).via, (row["device"], row["entry"])]
-    return all(entry == _NO_ENTRY or counts(device, entry) for device, entry in ways)
+def _is_backed(row: Mapping[str, Any], counts: Counts) -> bool:
+    """Whether all entries that brought a patch here count."""
+    ways = [*_read_patch(row).via, (row["device"], row["entry"])]
+    return all(number == _NO_ENTRY or counts(device, number) for device, number in ways)
 
 
-def _said_again(row: Mapping[str, Any]) -> Patch:
-    """A patch as it is said again, with the entries by which it came here."""
-    patch = _patch(row)
+def _with_way(row: Mapping[str, Any]) -> Patch:
+    """A patch as it is repeated, with the entries that brought it here."""
+    patch = _read_patch(row)
     way = (str(row["device"]), int(row["entry"]))
     fresh = way[1] != _NO_ENTRY and way not in patch.via
     return replace(patch, via=(*patch.via, way)) if fresh else patch
 
 
-def _row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
+def _build_row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
     return {
         "item_key": _item_key(patch.item),
         "stamp": stamp_text(patch.stamp),
@@ -472,16 +475,16 @@ def _row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:
     }
 
 
-def _told(rows: Sequence[Row], default: Any) -> Any:
+def _read_state(rows: Sequence[Row], default: Any) -> Any:
     return from_line(rows[0]["value"].encode()).get("value") if rows else default
 
 
-def _patch(row: Mapping[str, Any]) -> Patch:
+def _read_patch(row: Mapping[str, Any]) -> Patch:
     return patch_of(from_line(row["body"].encode()))
 
 
-def _folded(rows: Iterable[Mapping[str, Any]]) -> ItemState:
+def _fold(rows: Iterable[Mapping[str, Any]]) -> ItemState:
     state: ItemState = {}
     for row in rows:
-        take(state, _patch(row).changes())
+        apply_changes(state, _read_patch(row).changes())
     return state

@@ -1,8 +1,8 @@
 """Conversations between a home and the changes that devices exchange.
 
-What a device has written since it looked last becomes turns with a place and an identity; what
-others wrote is put among them. A conversation that is missing although nobody deleted it is put
-back: a damaged file comes back with the next sync.
+Turns that were written since the last capture get a place and an identity; turns of other devices
+are put among them. A conversation that is missing without a deletion is restored: a damaged file
+comes back with the next sync.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MICRO: Final = 1_000
 
 @dataclass(slots=True)
 class _News:
-    """What a conversation has that the known changes do not say."""
+    """The differences between a conversation and the known changes."""
 
     set: dict[str, Any] = field(default_factory=dict)
     add: dict[str, Any] = field(default_factory=dict)
@@ -54,130 +54,154 @@ class ThreadSync:
 
     _device: SyncedDevice
 
-    # What turns are called.
+    # The ids of turns.
 
     def name_of(self, conversation_id: str, index: int) -> str | None:
-        """What the turn at a place is called on all devices."""
-        turns = self._applied(conversation_id)
+        """The id of the turn at a position, the same on all devices."""
+        turns = self._applied_turns(conversation_id)
         return turns[index].id if 0 <= index < len(turns) else None
 
     def place_of(self, conversation_id: str, turn: str) -> int | None:
-        """Where a turn stands here."""
-        places = (at for at, one in enumerate(self._applied(conversation_id)) if one.id == turn)
-        return next(places, None)
+        """The position of a turn."""
+        return next(
+            (
+                at
+                for at, candidate in enumerate(self._applied_turns(conversation_id))
+                if candidate.id == turn
+            ),
+            None,
+        )
 
     @property
     def origins(self) -> Origins:
-        """What facts were taken from."""
-        return Origins(self._device.services.deep_rows, self._applied)
+        """The origins of facts."""
+        return Origins(self._device.services.deep_rows, self._applied_turns)
 
-    def _applied(self, conversation_id: str) -> list[MergedTurn]:
-        item = item_name(THREAD, conversation_id)
-        return turns_of(self._device.store.states([item], applied=True)[item])
+    def _applied_turns(self, conversation_id: str) -> list[MergedTurn]:
+        item_id = item_name(THREAD, conversation_id)
+        return turns_of(self._device.store.states([item_id], applied=True)[item_id])
 
     # From the home.
 
     def capture(
         self, since: int, seen: Mapping[str, str], *, known_only: bool = False
     ) -> Iterator[tuple[Patch, str]]:
-        """What changed in conversations, and the state that was looked at.
+        """The changes of conversations, each with the state that was compared.
 
         `since` is the number up to which notes and deletions are known, `seen` the states in which
-        conversations were looked at last; with `known_only` no others are looked at.
+        conversations were captured last; with `known_only` no others are compared.
         """
         sidecar = self._device.services.sidecar
         noted, deleted = sidecar.changed_since(since), sidecar.deleted_since(since)
-        places = sidecar.places()
-        placed = places.keys() if sidecar.places_version() > since else frozenset()
+        session_places = sidecar.places()
+        placed = session_places.keys() if sidecar.places_version() > since else frozenset()
         origins = sidecar.conversation_notes()
-        states = self._states()
+        states = self._read_states()
         for conversation_id in sorted(seen if known_only else {*states, *seen}):
             state = states.get(conversation_id, "")
-            gone = sidecar.deletion_key(conversation_id) in deleted
-            known = seen.get(conversation_id)
-            if state != known or gone or conversation_id in noted or conversation_id in placed:
-                origin, place = origins.get(conversation_id), places.get(conversation_id)
-                yield self._look(conversation_id, origin, place, gone=gone), state
+            is_deleted = sidecar.deletion_key(conversation_id) in deleted
+            last_seen = seen.get(conversation_id)
+            if (
+                state != last_seen
+                or is_deleted
+                or conversation_id in noted
+                or conversation_id in placed
+            ):
+                origin, session_place = (
+                    origins.get(conversation_id),
+                    session_places.get(conversation_id),
+                )
+                yield (
+                    self._capture_one(
+                        conversation_id, origin, session_place, is_deleted=is_deleted
+                    ),
+                    state,
+                )
 
-    def _states(self) -> dict[str, str]:
-        """What tells the state of each conversation."""
+    def _read_states(self) -> dict[str, str]:
+        """A text for each conversation that changes with it."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
-            found = store.changes_since(-1)
-            return {key: str(one) for key, one in found.items() if one is not None}
+            return {
+                key: str(identity)
+                for key, identity in store.changes_since(-1).items()
+                if identity is not None
+            }
         return {
-            key: str(one) for key, path in store.files() if (one := identity_at(path)) != NO_FILE
+            key: str(identity)
+            for key, path in store.files()
+            if (identity := identity_at(path)) != NO_FILE
         }
 
-    def _state_of(self, conversation_id: str) -> str:
-        """The same of one conversation; "" where it is not there."""
+    def _read_state(self, conversation_id: str) -> str:
+        """The same of one conversation; "" if it does not exist."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
-            found = store.stored(conversation_id)
-            return "" if found is None else str(found.identity)
-        found_here = identity_at(store.path(conversation_id))
-        return "" if found_here == NO_FILE else str(found_here)
+            stored = store.stored(conversation_id)
+            return "" if stored is None else str(stored.identity)
+        identity = identity_at(store.path(conversation_id))
+        return "" if identity == NO_FILE else str(identity)
 
-    def _look(
+    def _capture_one(
         self,
         conversation_id: str,
         origin: ConversationNote | None,
-        place: SessionPlace | None,
+        session_place: SessionPlace | None,
         *,
-        gone: bool,
+        is_deleted: bool,
     ) -> Patch:
-        item = item_name(THREAD, conversation_id)
-        base = self._device.store.states([item], applied=True)[item]
+        item_id = item_name(THREAD, conversation_id)
+        base = self._device.store.states([item_id], applied=True)[item_id]
         try:
             thread = thread_as_stored(self._device.services.conversations, conversation_id)
         except CorruptThread:
             thread = None
         stamp = self._device.clock.next()
-        here = () if thread is None else thread.turns
-        if base != (full := self._device.store.states([item])[item]) and _is_same(
-            turns_of(full), here
+        turns = () if thread is None else thread.turns
+        if base != (full := self._device.store.states([item_id])[item_id]) and _is_same(
+            turns_of(full), turns
         ):
-            # What came from others is here already, and only not noted.
-            return Patch(item, stamp)
-        news = self._compared(conversation_id, base, here, gone=gone)
+            # The changes of others were applied before; only the record of it is missing.
+            return Patch(item_id, stamp)
+        news = self._compare_turns(conversation_id, base, turns, is_deleted=is_deleted)
         if thread is not None:
-            self._compare_rest(base, thread, origin, place, news)
-        elif gone:
-            # What brought the conversation in stays known, as for an import: it has no words of it.
+            self._compare_rest(base, thread, origin, session_place, news)
+        elif is_deleted:
+            # The origin of the conversation stays, as for an import: it contains no text.
             news.set |= {
                 name: None for name in CLEARED if name in base and base[name].value is not None
             }
         if news.missing:
             with self._device.store.change() as work:
-                work.mark([item])
-        return Patch(item, stamp, news.set, news.add, news.drop)
+                work.mark([item_id])
+        return Patch(item_id, stamp, news.set, news.add, news.drop)
 
-    def _compared(
-        self, conversation_id: str, base: ItemState, here: Sequence[Turn], *, gone: bool
+    def _compare_turns(
+        self, conversation_id: str, base: ItemState, turns: Sequence[Turn], *, is_deleted: bool
     ) -> _News:
         news = _News()
-        seen: Counter[tuple[str, ...]] = Counter()
+        counts: Counter[tuple[str, ...]] = Counter()
         last: MergedTurn | None = None
-        for old, turn in _aligned(turns_of(base), here):
+        for old, turn in _align(turns_of(base), turns):
             if turn is None:
-                # Only what somebody deleted is gone; what is missing otherwise comes back.
-                if gone and old is not None:
+                # Only a deletion drops turns; turns that are missing without one are restored.
+                if is_deleted and old is not None:
                     news.drop |= {TURN + old.id: None, NOTE + old.id: None}
                 else:
                     news.missing = True
                 continue
-            said = _said_of(turn)
+            content = _stored_content(turn)
             if old is None:
-                last = self._fresh(conversation_id, base, turn, seen[said], last, news)
+                last = self._add_turn(conversation_id, base, turn, counts[content], last, news)
             else:
                 last = old
                 if old.text != turn.text:
-                    self._took_out(base, old, turn, news)
-            seen[said] += 1
+                    self._note_redaction(base, old, turn, news)
+            counts[content] += 1
             news.names.append(last.id)
         return news
 
-    def _fresh(
+    def _add_turn(
         self,
         conversation_id: str,
         base: ItemState,
@@ -186,22 +210,30 @@ class ThreadSync:
         last: MergedTurn | None,
         news: _News,
     ) -> MergedTurn:
-        """A turn that was written here."""
-        said = _said_of(turn)
-        name = self._name(conversation_id, said, number)
+        """Add a turn that was written here."""
+        content = _stored_content(turn)
+        key = canonical([conversation_id, *content, number]).encode()
+        name = hmac.new(self._device.secret, key, "sha256").hexdigest()[:32]
         change = base.get(TURN + name)
         if change is not None and change.action == "drop":
-            # It was forgotten, and came in once more: it is forgotten again.
+            # It was forgotten, and was imported again: it is forgotten again.
             news.missing = True
-        place = next_place(last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device)
-        value = {"role": said[0], "text": said[1], "time": said[2], "place": list(place)}
-        news.add[TURN + name] = value | ({"intent": said[3]} if said[3] else {})
-        return MergedTurn(name, place, *said)
+        turn_place = next_place(
+            last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device
+        )
+        line = {
+            "role": content[0],
+            "text": content[1],
+            "time": content[2],
+            "place": list(turn_place),
+        }
+        news.add[TURN + name] = line | ({"intent": content[3]} if content[3] else {})
+        return MergedTurn(name, turn_place, *content)
 
-    def _took_out(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
-        """Words of a turn were redacted: what is left, and what all was taken out."""
+    def _note_redaction(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
+        """Record a redaction: the rest of the turn, and the digests of all redactions."""
         change = base[TURN + old.id]
-        known = change.value["by"] if change.action == "drop" else []
+        cuts = change.value["by"] if change.action == "drop" else []
         digest = hmac.new(self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256")
         news.drop[NOTE + old.id] = None
         news.drop[TURN + old.id] = {
@@ -210,76 +242,79 @@ class ThreadSync:
             "place": list(old.place),
             "intent": old.intent,
             "text": turn.text,
-            "by": sorted({*known, digest.hexdigest()[:16] + self._device.clock.device}),
+            "by": sorted({*cuts, digest.hexdigest()[:16] + self._device.clock.device}),
         }
-
-    def _name(self, conversation_id: str, said: tuple[str, ...], number: int) -> str:
-        parts = canonical([conversation_id, *said, number]).encode()
-        return hmac.new(self._device.secret, parts, "sha256").hexdigest()[:32]
 
     def _compare_rest(
         self,
         base: ItemState,
         thread: Thread,
         origin: ConversationNote | None,
-        place: SessionPlace | None,
+        session_place: SessionPlace | None,
         news: _News,
     ) -> None:
-        """Compare the title, what is noted of turns, and where it all came from."""
-        found: dict[str, Any] = {"title": thread.title or None}
+        """Compare the title, the notes of turns, and the origin."""
+        fields: dict[str, Any] = {"title": thread.title or None}
         if origin is not None:
             left_at = origin.branch_at
             branch = origin.branch_of and left_at is not None
             at = self.name_of(str(origin.branch_of), left_at or 0) if branch else None
-            found["origin"] = [origin.source, origin.source_key, origin.branch_of, at or left_at]
-        if place is not None:
-            found["place"] = [getattr(place, name) for name in _PLACED]
+            fields["origin"] = [origin.source, origin.source_key, origin.branch_of, at or left_at]
+        if session_place is not None:
+            fields["place"] = [getattr(session_place, name) for name in _PLACED]
         notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
         for index, noted in notes.items():
             if index < len(news.names) and not noted.forgotten:
                 turn = thread.turns[index]
                 if noted.turn_hash == stored_turn_hash(turn.role, turn.text):
-                    found[NOTE + news.names[index]] = [getattr(noted, name) for name in _NOTED]
-        for name, value in found.items():
-            known = base[name].value if name in base else None
-            if value != known and not (name.startswith(NOTE) and value is None):
-                news.set[name] = value
+                    fields[NOTE + news.names[index]] = [getattr(noted, name) for name in _NOTED]
+        for name, content in fields.items():
+            previous = base[name].value if name in base else None
+            if content != previous and not (name.startswith(NOTE) and content is None):
+                news.set[name] = content
 
     # Into the home.
 
     def apply(self, items: Iterable[str]) -> set[str]:
-        """Bring conversations in line with all changes; those in which turns moved."""
+        """Apply all changes to conversations; those in which turns moved."""
         moved: set[str] = set()
-        some = list(items)
+        item_ids = list(items)
         sidecar = self._device.services.sidecar
-        origins, places = (sidecar.conversation_notes(), sidecar.places()) if some else ({}, {})
-        for item in some:
-            _, conversation_id = kind_and_key(item)
-            state = self._device.store.states([item])[item]
-            before = self._applied(conversation_id)
-            wanted = turns_of(state)
+        origins, session_places = (
+            (sidecar.conversation_notes(), sidecar.places()) if item_ids else ({}, {})
+        )
+        for item_id in item_ids:
+            _, conversation_id = kind_and_key(item_id)
+            state = self._device.store.states([item_id])[item_id]
+            before = self._applied_turns(conversation_id)
+            merged = turns_of(state)
             thread = thread_as_stored(self._device.services.conversations, conversation_id)
-            here = () if thread is None else thread.turns
-            turns = [Turn(t.role, t.text, read_time(t.time), t.time, t.intent) for t in wanted]
-            notes = list(_notes(conversation_id, wanted))
+            stored = () if thread is None else thread.turns
+            turns = [
+                Turn(turn.role, turn.text, read_time(turn.time), turn.time, turn.intent)
+                for turn in merged
+            ]
+            notes = list(_build_notes(conversation_id, merged))
             title = (state["title"].value if "title" in state else None) or ""
-            said = {turn.text for turn in turns}
-            lost = [turn.text for turn in here if turn.text not in said and turn.text != REDACTED]
-            new = Replacement(here, turns, notes, title, lost)
-            now = {turn.id: (at, turn.text) for at, turn in enumerate(wanted)}
-            moves = {at: now[one.id] for at, one in enumerate(before) if one.id in now}
-            if self._state_of(conversation_id) != self._device.store.seen_last(item):
-                # Somebody wrote meanwhile: that is looked at first.
+            texts = {turn.text for turn in turns}
+            lost = [
+                turn.text for turn in stored if turn.text not in texts and turn.text != REDACTED
+            ]
+            new = Replacement(stored, turns, notes, title, lost)
+            now = {turn.id: (at, turn.text) for at, turn in enumerate(merged)}
+            moves = {at: now[turn.id] for at, turn in enumerate(before) if turn.id in now}
+            if self._read_state(conversation_id) != self._device.store.last_seen_state(item_id):
+                # A concurrent write must be captured first.
                 continue
             follow = partial(self.origins.follow, conversation_id, moves)
             store = self._device.services.conversations
             if not replace_turns(store, conversation_id, new, follow):
                 continue
-            self._note_rest(conversation_id, state, origins, places)
-            if [one.id for one in wanted[: len(before)]] != [one.id for one in before]:
+            self._note_rest(conversation_id, state, origins, session_places)
+            if [turn.id for turn in merged[: len(before)]] != [turn.id for turn in before]:
                 moved.add(conversation_id)
             with self._device.store.change() as work:
-                work.clean([item], self._state_of(conversation_id))
+                work.clean([item_id], self._read_state(conversation_id))
         return moved
 
     def _note_rest(
@@ -287,7 +322,7 @@ class ThreadSync:
         conversation_id: str,
         state: ItemState,
         origins: Mapping[str, ConversationNote],
-        places: Mapping[str, SessionPlace],
+        session_places: Mapping[str, SessionPlace],
     ) -> None:
         sidecar = self._device.services.sidecar
         if "origin" in state:
@@ -300,41 +335,41 @@ class ThreadSync:
         if "place" in state and state["place"].value is None:
             sidecar.forget_place(conversation_id)
         elif "place" in state:
-            place = SessionPlace(*state["place"].value)
-            if places.get(conversation_id) != place:
-                sidecar.note_place(conversation_id, place)
+            session_place = SessionPlace(*state["place"].value)
+            if session_places.get(conversation_id) != session_place:
+                sidecar.note_place(conversation_id, session_place)
 
 
-def _said_of(turn: Turn) -> tuple[str, str, str, str]:
+def _stored_content(turn: Turn) -> tuple[str, str, str, str]:
     return turn.role, turn.text, turn.ts_text, turn.intent_id
 
 
-def _said(turn: MergedTurn) -> tuple[str, str, str, str]:
+def _merged_content(turn: MergedTurn) -> tuple[str, str, str, str]:
     return turn.role, turn.text, turn.time, turn.intent
 
 
-def _is_same(turns: Sequence[MergedTurn], here: Sequence[Turn]) -> bool:
-    return list(map(_said, turns)) == list(map(_said_of, here))
+def _is_same(turns: Sequence[MergedTurn], stored: Sequence[Turn]) -> bool:
+    return list(map(_merged_content, turns)) == list(map(_stored_content, stored))
 
 
-def _aligned(
-    known: Sequence[MergedTurn], here: Sequence[Turn]
+def _align(
+    merged: Sequence[MergedTurn], turns: Sequence[Turn]
 ) -> Iterator[tuple[MergedTurn | None, Turn | None]]:
-    """Each turn that was known beside what it is here; None for one that is missing, or new."""
-    count = len(known)
-    if _is_same(known, here[:count]):
-        yield from zip(known, here, strict=False)
-        yield from ((None, turn) for turn in here[count:])
+    """Pairs of a known turn and the same turn here; None for a missing or new one."""
+    count = len(merged)
+    if _is_same(merged, turns[:count]):
+        yield from zip(merged, turns, strict=False)
+        yield from ((None, turn) for turn in turns[count:])
         return
-    before, now = list(map(_said, known)), list(map(_said_of, here))
+    before, now = list(map(_merged_content, merged)), list(map(_stored_content, turns))
     blocks = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
     for kind, start, end, first, after in blocks:
         if kind == "equal":
-            yield from zip(known[start:end], here[first:after], strict=True)
+            yield from zip(merged[start:end], turns[first:after], strict=True)
             continue
-        waiting = list(known[start:end])
-        for turn in here[first:after]:
-            at = next((at for at, old in enumerate(waiting) if _lost_words(old, turn)), None)
+        waiting = list(merged[start:end])
+        for turn in turns[first:after]:
+            at = next((at for at, old in enumerate(waiting) if _is_redaction_of(old, turn)), None)
             if at is None:
                 yield None, turn
                 continue
@@ -344,15 +379,17 @@ def _aligned(
         yield from ((old, None) for old in waiting)
 
 
-def _lost_words(old: MergedTurn, turn: Turn) -> bool:
+def _is_redaction_of(old: MergedTurn, turn: Turn) -> bool:
     """Whether it is the same turn after a redaction."""
     same = (old.role, old.time, old.intent) == (turn.role, turn.ts_text, turn.intent_id)
     return same and REDACTED in turn.text
 
 
-def _notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
+def _build_notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
     for index, turn in enumerate(turns):
         if turn.note is not None:
-            told = stored_turn_hash(turn.role, turn.text)
+            turn_hash = stored_turn_hash(turn.role, turn.text)
             speaker, source, source_key, message_key = turn.note
-            yield TurnNote(conversation_id, index, told, speaker, source, source_key, message_key)
+            yield TurnNote(
+                conversation_id, index, turn_hash, speaker, source, source_key, message_key
+            )

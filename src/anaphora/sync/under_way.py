@@ -1,4 +1,4 @@
-"""Whether this thread brings a home in line with others just now."""
+"""Whether this thread is syncing a home."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _syncing: Final[ContextVar[bool]] = ContextVar("syncing", default=False)
 
 @contextmanager
 def syncing() -> Iterator[None]:
-    """While it does: what is forgotten then is known already."""
+    """Mark this thread as syncing: what it forgets is known to sync already."""
     token = _syncing.set(True)
     try:
         yield

@@ -1,10 +1,10 @@
-"""Memories and notes as every device has them, whichever devices said, changed or ended them.
+"""Memories and notes, merged to the same state on every device.
 
 An item is a record as one device made it: fields, each with its latest value, and events, each
-once. Items that say the same make one record where they hold at one time; the values of a path make
-one line of intervals that do not overlap, each from when it was said until the next one was. It is
-what `store.records.rules` does with what is said in one home, as a function of everything that was
-said in all of them: nothing depends on the order in which it arrived.
+once. Items of one identity make one record if they are current at the same time; the values of a
+path make one line of intervals that do not overlap, each from its own start to that of the next
+one. It is what `store.records.rules` does within one home, as a function of the changes of all
+homes: nothing depends on the order in which they arrive.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from anaphora.sync.changes import ItemState
 from anaphora.sync.clock import Stamp
 
 EVENT: Final = "event:"
-"""Fields of events, by the digests of what they tell."""
+"""The prefix of the fields of events; a digest of the event follows."""
 ORIGINS: Final = "origins"
-"""The field that names what a fact was taken from."""
+"""The field of the origins of a fact."""
 SAID: Final = ("added", "restated", "linked")
 """Kinds of events that count as occurrences."""
 LONGEST_START: Final = 36
-"""Characters of a version's id in that of a part of it."""
+"""The length of a version's id within the id of a part of it."""
 _FIRST: Final = Stamp(0, 0, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An event of a record: what it tells (`kind` and `at` among it), and when it was noticed."""
+    """An event of a record: its fields (such as `kind` and `at`), and when it was captured."""
 
     key: str
     stamp: Stamp
@@ -52,7 +52,7 @@ class Said:
 class RecordItem:
     """A record as its changes give it. `fields` are members of its line in an export.
 
-    `same` is its identity: what two have in common that say the same; empty where it stands alone.
+    `same` is its identity, which records with the same content share; empty if it stands alone.
     """
 
     id: str
@@ -64,7 +64,7 @@ class RecordItem:
 
     @property
     def path(self) -> str | None:
-        """What it is the value of."""
+        """The path of which it is a value."""
         return self.fields.get("path")
 
 
@@ -82,7 +82,7 @@ class MergedRecord:
 
 @dataclass(slots=True)
 class _Span:
-    """A part of a line: what is one record, from one or several items."""
+    """A part of a line: one record, from one or several items."""
 
     id: str
     items: list[RecordItem]
@@ -101,19 +101,21 @@ class _Span:
         return max((event.at for event in self.events if event.counts), default=self.start)
 
     def accepts(self, start: str) -> bool:
-        """Whether what is said at `start` can be the same record: it stands then."""
+        """Whether a statement at `start` can belong to this record, which is current then."""
         of = self.items[0].fields
-        ends = (self.end, of.get("expires_at"), of.get("forgotten_at"))
-        return all(end is None or end > start for end in ends)
+        return all(
+            end is None or end > start
+            for end in (self.end, of.get("expires_at"), of.get("forgotten_at"))
+        )
 
 
 def item_of(
     name: str, kind: str, same: str, state: ItemState, killed: Stamp | None = None
 ) -> RecordItem | None:
-    """The item that a state says; None where nothing of it is left.
+    """The item that a state describes; None if nothing of it is left.
 
-    `killed` is when a record with this identity was forgotten for good: what was noticed before
-    that, on any device, is forgotten with it.
+    `killed` is when a record with this identity was forgotten for good: changes that were captured
+    before that on any device are forgotten with it.
     """
     fields: dict[str, Any] = {}
     stamps: dict[str, Stamp] = {}
@@ -126,105 +128,116 @@ def item_of(
                 events.append(Said(key, change.stamp, change.value))
         else:
             fields[key], stamps[key] = change.value, change.stamp
-    if "text" not in fields or not _lives(state, events, killed):
+    if "text" not in fields or not _is_alive(state, events, killed):
         return None
-    ordered = tuple(sorted(events, key=lambda event: (event.at, event.key)))
-    return RecordItem(name, kind, same, fields, stamps, ordered)
+    return RecordItem(
+        name,
+        kind,
+        same,
+        fields,
+        stamps,
+        tuple(sorted(events, key=lambda event: (event.at, event.key))),
+    )
 
 
-def _lives(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bool:
+def _is_alive(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bool:
     if any(event.counts for event in events):
         return True
     # A record of an old home may have no events at all.
-    told = any(key.startswith(EVENT) for key in state)
-    return not told and (killed is None or state["text"].stamp > killed)
+    has_events = any(key.startswith(EVENT) for key in state)
+    return not has_events and (killed is None or state["text"].stamp > killed)
 
 
 def merge(items: Iterable[RecordItem]) -> list[MergedRecord]:
     """The records of items that belong together: of one path, or of one identity, or one alone."""
-    ordered = sorted(items, key=lambda item: (item.fields["valid_from"], item.id))
-    hidden = [item for item in ordered if item.fields.get("forgotten_at") is not None]
-    shown = [item for item in ordered if item.fields.get("forgotten_at") is None]
-    if any(item.path is not None for item in ordered):
-        spans = _line([_span(item) for item in shown])
+    ordered = sorted(items, key=lambda version: (version.fields["valid_from"], version.id))
+    hidden = [version for version in ordered if version.fields.get("forgotten_at") is not None]
+    visible = [version for version in ordered if version.fields.get("forgotten_at") is None]
+    if any(version.path is not None for version in ordered):
+        spans = _line_up([_build_span(version) for version in visible])
     else:
-        spans = _united([_span(item) for item in shown])
-    return [_record(span) for span in (*spans, *(_span(item) for item in hidden))]
+        spans = _unite_all([_build_span(version) for version in visible])
+    return [_build_record(span) for span in (*spans, *(_build_span(version) for version in hidden))]
 
 
-def _span(item: RecordItem) -> _Span:
+def _build_span(item: RecordItem) -> _Span:
     of = item.fields
     return _Span(item.id, [item], of["valid_from"], of.get("valid_to"), list(item.events))
 
 
-def _united(spans: Sequence[_Span]) -> list[_Span]:
-    """Spans without a path: of two that hold at one time, one."""
-    made: list[_Span] = []
+def _unite_all(spans: Sequence[_Span]) -> list[_Span]:
+    """Spans without a path: two that are current at one time become one."""
+    united: list[_Span] = []
     for span in spans:
-        if made and span.same and made[-1].accepts(span.start):
-            _unite(made[-1], span)
+        if united and span.same and united[-1].accepts(span.start):
+            _extend_span(united[-1], span)
         else:
-            made.append(span)
-    return made
+            united.append(span)
+    return united
 
 
-def _unite(span: _Span, other: _Span) -> None:
-    known = {event.key for event in span.events}
-    ends = [one.end for one in (span, other) if one.end is not None]
-    open_ones = [one.last for one in (span, other) if one.end is None]
-    # One that was said again after the other had been ended stands.
+def _extend_span(span: _Span, other: _Span) -> None:
+    keys = {event.key for event in span.events}
+    ends = [part.end for part in (span, other) if part.end is not None]
+    open_ones = [part.last for part in (span, other) if part.end is None]
+    # An open span that was restated after the other had ended stays current.
     stands = not ends or (bool(open_ones) and max(open_ones) > max(ends))
     span.end = None if stands else max(ends)
     span.events = sorted(
-        [*span.events, *(event for event in other.events if event.key not in known)],
+        [*span.events, *(event for event in other.events if event.key not in keys)],
         key=lambda event: (event.at, event.key),
     )
-    span.items = [*span.items, *(one for one in other.items if one not in span.items)]
+    span.items = [*span.items, *(version for version in other.items if version not in span.items)]
 
 
-def _line(spans: list[_Span]) -> list[_Span]:
-    """Spans of one path, none of which holds while another one does."""
-    cut = sorted(_cut(spans), key=lambda span: (span.start, span.end is None, span.end, span.id))
-    made: list[_Span] = []
+def _line_up(spans: list[_Span]) -> list[_Span]:
+    """Spans of one path that do not overlap."""
+    cut = sorted(
+        _cut_spans(spans), key=lambda span: (span.start, span.end is None, span.end, span.id)
+    )
+    joined: list[_Span] = []
     for span in cut:
-        if made and span.same and span.same == made[-1].same and made[-1].accepts(span.start):
-            _unite(made[-1], span)
+        if joined and span.same and span.same == joined[-1].same and joined[-1].accepts(span.start):
+            _extend_span(joined[-1], span)
         else:
-            made.append(span)
-    for span, after in pairwise(made):
-        # One that was cut ends where another begins, and no item of it says so.
+            joined.append(span)
+    for span, after in pairwise(joined):
+        # A span that was cut ends at the start of another, which none of its items records.
         cut_here = not span.whole and span.end == after.start
         if span.end is None or span.end > after.start or cut_here:
             span.end = after.start
             span.fields["superseded_by"] = after.id
         after.fields["supersedes"] = span.id
-    return made
+    return joined
 
 
-def _cut(spans: Sequence[_Span]) -> list[_Span]:
-    """The same spans, those that were said again after another value began cut there."""
-    made: list[_Span] = []
+def _cut_spans(spans: Sequence[_Span]) -> list[_Span]:
+    """The same spans, cut at the start of another value if they were restated after it."""
+    pieces: list[_Span] = []
     waiting = list(spans)
     while waiting:
         span = waiting.pop(0)
-        others = [one.start for one in (*made, *waiting) if one.same != span.same]
-        inside = [start for start in others if span.start < start <= span.last]
-        later = [e for e in span.events if inside and e.counts and e.at > min(inside)]
+        starts = [piece.start for piece in (*pieces, *waiting) if piece.same != span.same]
+        inside = [start for start in starts if span.start < start <= span.last]
+        later = [
+            event for event in span.events if inside and event.counts and event.at > min(inside)
+        ]
         if later:
-            rest = [event for event in span.events if event.at >= later[0].at]
+            tail_events = [event for event in span.events if event.at >= later[0].at]
             earlier = [event for event in span.events if event.at < later[0].at]
             name = tail_id(span.items[0].id, later[0].at)
             end = span.end if span.end is not None and span.end > later[0].at else None
-            tail = _Span(name, list(span.items), later[0].at, end, rest, whole=False)
-            waiting.append(tail)
+            waiting.append(
+                _Span(name, list(span.items), later[0].at, end, tail_events, whole=False)
+            )
             span.events, span.whole = earlier, False
             span.end = min(inside) if span.end is None else min(span.end, *inside)
-        made.append(span)
-    return made
+        pieces.append(span)
+    return pieces
 
 
 def tail_id(item: str, at: str) -> str:
-    """The id of the part of a version that was said again from `at` on."""
+    """The id of the part of a version that was restated from `at` on."""
     digest = hashlib.sha256(f"{item}\n{at}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"{item[:LONGEST_START]}-{digest[:8]}"
 
@@ -237,50 +250,64 @@ _OWN: Final = frozenset({
 })  # fmt: skip
 
 
-def _record(span: _Span) -> MergedRecord:
+def _build_record(span: _Span) -> MergedRecord:
     first = span.items[0]
     fields = dict(first.fields)
     if len(span.items) > 1:
-        for name in {name for one in span.items for name in one.fields} - _OWN:
-            given = [one for one in span.items if one.fields.get(name) is not None]
-            if given:
-                last = max(given, key=lambda one: one.stamps[name])
+        for name in {name for version in span.items for name in version.fields} - _OWN:
+            versions = [version for version in span.items if version.fields.get(name) is not None]
+            if versions:
+                last = max(versions, key=lambda version: version.stamps[name])
                 fields[name] = last.fields[name]
         if span.end != first.fields.get("valid_to"):
-            ended = [one for one in span.items if one.fields.get("valid_to") == span.end]
-            found = ended[0].fields.get("superseded_by") if ended and span.end else None
-            fields["superseded_by"] = found
-    said = [event for event in span.events if event.counts]
-    times = [event.at for event in said]
+            ended = [
+                version for version in span.items if version.fields.get("valid_to") == span.end
+            ]
+            fields["superseded_by"] = (
+                ended[0].fields.get("superseded_by") if ended and span.end else None
+            )
+    occurrences = [event for event in span.events if event.counts]
+    times = [event.at for event in occurrences]
     if span.whole:
-        times += [one.fields["created_at"] for one in span.items]
+        times += [version.fields["created_at"] for version in span.items]
         fields["last_reinforced"] = max(
-            [event.at for event in said] + [one.fields["last_reinforced"] for one in span.items]
+            [event.at for event in occurrences]
+            + [version.fields["last_reinforced"] for version in span.items]
         )
     else:
         fields["last_reinforced"] = max(times)
     fields["created_at"] = min(times)
     fields["valid_from"], fields["valid_to"] = span.start, span.end
-    extra = sum(one.fields.get("extra") or 0 for one in span.items) if span.whole else 0
-    fields["reinforce_count"] = max(0, len(said) - 1 + extra)
-    origins = {str(one): one for item in span.items for one in item.fields.get(ORIGINS) or ()}
+    extra = sum(version.fields.get("extra") or 0 for version in span.items) if span.whole else 0
+    fields["reinforce_count"] = max(0, len(occurrences) - 1 + extra)
+    origins = {
+        str(origin): origin
+        for version in span.items
+        for origin in version.fields.get(ORIGINS) or ()
+    }
     fields[ORIGINS] = [origins[name] for name in sorted(origins)] or None
     for name, one_of in (("tags", "tags"), ("sources", "source")):
-        fields[name] = _joined(span, name, one_of)
+        fields[name] = _join_labels(span, name, one_of)
     fields.pop("extra", None)
     fields |= span.fields
-    owners = tuple(one.id for one in span.items)
-    return MergedRecord(span.id, first.kind, span.same, owners, fields, tuple(span.events))
+    return MergedRecord(
+        span.id,
+        first.kind,
+        span.same,
+        tuple(version.id for version in span.items),
+        fields,
+        tuple(span.events),
+    )
 
 
-def _joined(span: _Span, name: str, told: str) -> list[str]:
-    """What was set, and what has been said since."""
-    found: dict[str, None] = {}
-    for item in span.items:
-        found |= dict.fromkeys(item.fields.get(name) or ())
-    set_at = min(one.stamps.get(name, _FIRST) for one in span.items)
+def _join_labels(span: _Span, name: str, told: str) -> list[str]:
+    """The labels that were set, and those of events since."""
+    labels: dict[str, None] = {}
+    for version in span.items:
+        labels |= dict.fromkeys(version.fields.get(name) or ())
+    set_at = min(version.stamps.get(name, _FIRST) for version in span.items)
     for event in span.events:
         if event.counts and event.stamp > set_at:
-            given = event.told.get(told) or ()
-            found |= dict.fromkeys([given] if isinstance(given, str) else given)
-    return list(found)
+            added = event.told.get(told) or ()
+            labels |= dict.fromkeys([added] if isinstance(added, str) else added)
+    return list(labels)

@@ -1,4 +1,4 @@
-"""The turns of a conversation, in one order, whichever devices they were written on.
+"""The turns of a conversation from all devices, in one order.
 
 A turn's place is (time, number, device): the latest time among it and the turns before it on the
 device that wrote it, its number there, and that device. Places of one device rise, so turns keep
@@ -9,7 +9,7 @@ has one identity, and the lower of its two places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -17,13 +17,13 @@ from anaphora.store.threads.gojson import REDACTED
 from anaphora.sync.changes import ItemState
 
 TURN: Final = "turn:"
-"""Fields of turns, by their identities."""
+"""The prefix of the fields of turns; the id of the turn follows."""
 NOTE: Final = "note:"
-"""Fields of what is known of turns beside their words."""
+"""The prefix of the fields of notes on turns."""
 
 
 class Place(NamedTuple):
-    """Where a turn stands: microseconds since 1970, a number, a device."""
+    """The sort key of a turn: microseconds since 1970, a number, a device."""
 
     time: int
     number: int
@@ -45,7 +45,25 @@ class MergedTurn:
 
 def turns_of(state: ItemState) -> list[MergedTurn]:
     """The turns of a conversation in their order."""
-    return sorted(_turns(state), key=lambda turn: (turn.place, turn.id))
+    turns = []
+    for field, change in state.items():
+        # A deleted turn has no value any more; a redacted one still says where and when it stood.
+        if not field.startswith(TURN) or not change.value:
+            continue
+        turn_id, content = field.removeprefix(TURN), change.value
+        note = state.get(NOTE + turn_id)
+        turns.append(
+            MergedTurn(
+                turn_id,
+                Place(*content["place"]),
+                content["role"],
+                content.get("text", REDACTED),
+                content["time"],
+                content.get("intent", ""),
+                None if note is None or change.action == "drop" else note.value,
+            )
+        )
+    return sorted(turns, key=lambda turn: (turn.place, turn.id))
 
 
 def next_place(before: MergedTurn | None, time: int, device: str) -> Place:
@@ -53,21 +71,3 @@ def next_place(before: MergedTurn | None, time: int, device: str) -> Place:
     if before is None:
         return Place(time, 0, device)
     return Place(max(time, before.place.time), before.place.number + 1, device)
-
-
-def _turns(state: ItemState) -> Iterator[MergedTurn]:
-    for field, change in state.items():
-        # What was deleted says nothing any more; what was redacted, where and when it stood.
-        if not field.startswith(TURN) or not change.value:
-            continue
-        turn, value = field.removeprefix(TURN), change.value
-        note = state.get(NOTE + turn)
-        yield MergedTurn(
-            turn,
-            Place(*value["place"]),
-            value["role"],
-            value.get("text", REDACTED),
-            value["time"],
-            value.get("intent", ""),
-            None if note is None or change.action == "drop" else note.value,
-        )

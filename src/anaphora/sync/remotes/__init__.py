@@ -1,1 +1,1 @@
-"""Where devices leave entries for one another: places that can read none of them."""
+"""Remotes, through which devices exchange entries that the remotes cannot read."""

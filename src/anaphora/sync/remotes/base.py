@@ -1,4 +1,4 @@
-"""What every remote does. It keeps bytes under a project, a device and a number, and no more."""
+"""The interface of remotes: bytes under a project, a device and a number."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ENTRY: Final = re.compile(r"([0-9]{8,15})\.entry")
 
 
 def entry_name(number: int) -> str:
-    """What a remote of files calls an entry."""
+    """The name of an entry in a remote of files."""
     return f"{number:08d}.entry"
 
 
 def number_in(name: str) -> int:
     """The number in such a name; 0 for any other."""
-    found = _ENTRY.fullmatch(name)
-    return int(found[1]) if found else 0
+    match = _ENTRY.fullmatch(name)
+    return int(match[1]) if match else 0
 
 
 def before_gap(numbers: set[int]) -> int:
@@ -31,27 +31,27 @@ def before_gap(numbers: set[int]) -> int:
 
 
 class Remote(Protocol):
-    """A place for the logs of a project's devices.
+    """The store of the logs of a project's devices.
 
-    Methods raise `RemoteError` where it cannot be reached or refuses.
+    Methods raise `RemoteError` if it cannot be reached or refuses.
     """
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Its name in messages."""
 
     def check(self) -> None:
-        """Raise RemoteError where it cannot be used, before anything is sent."""
+        """Raise RemoteError if it cannot be used, before anything is sent."""
 
     @property
     def in_order(self) -> bool:
-        """Whether what one device has read is there for every other, at once."""
+        """Whether an entry that one device has read is there for all others."""
 
     def close(self) -> None:
-        """Let go of what it holds open."""
+        """Close its connections."""
 
     def heads(self, project: str) -> Mapping[str, int]:
-        """The number of the last entry of each device; none for a project that is not there."""
+        """The number of the last entry of each device; empty for an unknown project."""
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """The bytes of entries from a number on: so many, or fewer, and none before a gap."""
@@ -59,8 +59,8 @@ class Remote(Protocol):
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """Keep an entry. When it returns, the entry is as safe as the remote makes it.
 
-        Raises Diverged where another one has that number, which stays as it is.
+        Raises Diverged if a different entry has that number, which stays unchanged.
         """
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
-        """Put the form without content in the place of an entry that is there."""
+        """Replace an existing entry by its form without content."""

@@ -1,9 +1,9 @@
-"""A folder as a remote: one that Syncthing or Dropbox keeps alike everywhere, or a share.
+"""A folder as a remote: one that Syncthing or Dropbox synchronises, or a network share.
 
     <folder>/<project>/<device>/00000001.entry
 
-Each device writes files of its own, each whole under another name first, and none twice: no locks
-are needed, and whatever carries the files may do so in any order.
+Each device writes files of its own, each under a temporary name first, and none twice: no locks
+are needed, and files may arrive in any order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FolderRemote:
 
     @property
     def in_order(self) -> bool:
-        """As `Remote.in_order`: whatever carries the files may bring the last one first."""
+        """As `Remote.in_order`: files may arrive in any order."""
         return False
 
     def check(self) -> None:
@@ -46,62 +46,65 @@ class FolderRemote:
         """As `Remote.close`."""
 
     def heads(self, project: str) -> Mapping[str, int]:
-        """As `Remote.heads`: where entries arrive out of order, the last before a gap."""
-        found: dict[str, int] = {}
+        """As `Remote.heads`: if entries arrive out of order, the last before a gap."""
+        heads: dict[str, int] = {}
         try:
             self.check()
-            place = self._place(project)
-            devices = sorted(place.iterdir()) if place.is_dir() else []
+            directory = self._project_folder(project)
+            devices = sorted(directory.iterdir()) if directory.is_dir() else []
             for device in devices:
                 if NAME.fullmatch(device.name) and device.is_dir():
-                    found[device.name] = before_gap(
-                        {number_in(one.name) for one in device.iterdir()}
+                    heads[device.name] = before_gap(
+                        {number_in(file.name) for file in device.iterdir()}
                     )
         except OSError as error:
-            raise self._refused(error) from error
-        return {device: number for device, number in found.items() if number}
+            raise self._remote_error(error) from error
+        return {device: number for device, number in heads.items() if number}
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
-        files = (self._file(project, device, one) for one in range(number, number + count))
+        files = (
+            self._entry_file(project, device, index) for index in range(number, number + count)
+        )
         try:
-            some = list(takewhile(os.path.lexists, files))
+            present = list(takewhile(os.path.lexists, files))
         except OSError as error:
-            raise self._refused(error) from error
-        return [self._bytes_of(file, device, number_in(file.name)) for file in some]
+            raise self._remote_error(error) from error
+        return [self._read_bytes(file, device, number_in(file.name)) for file in present]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
-        file = self._file(project, device, number)
+        file = self._entry_file(project, device, number)
         try:
             self.check()
             if os.path.lexists(file):
-                if self._bytes_of(file, device, number) != data:
+                if self._read_bytes(file, device, number) != data:
                     raise Diverged(self.name, f"entry {number} of this device is another one")
                 return
         except OSError as error:
-            raise self._refused(error) from error
-        self._put(file, data)
+            raise self._remote_error(error) from error
+        self._write_file(file, data)
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
-        self._put(self._file(project, device, number), data)
+        self._write_file(self._entry_file(project, device, number), data)
 
-    def _bytes_of(self, file: Path, device: str, number: int) -> bytes:
-        """The bytes of an entry. RemoteTampered for what is no file, or too large for an entry."""
+    def _read_bytes(self, file: Path, device: str, number: int) -> bytes:
+        """The bytes of an entry. RemoteTampered if it is not a file, or too large."""
         try:
             with open_regular(file) as source:
-                data = source.read(MOST_BYTES + 1)
+                content = source.read(MOST_BYTES + 1)
         except OSError as error:
             if error.errno in (errno.EINVAL, errno.ENXIO, errno.ELOOP, errno.ENOENT):
-                reason = f"it cannot be read ({error.strerror})"
-                raise RemoteTampered(self.name, device, number, reason) from error
+                raise RemoteTampered(
+                    self.name, device, number, f"it cannot be read ({error.strerror})"
+                ) from error
             raise
-        if len(data) > MOST_BYTES:
+        if len(content) > MOST_BYTES:
             raise RemoteTampered(self.name, device, number, "it is too large")
-        return data
+        return content
 
-    def _put(self, file: Path, data: bytes) -> None:
+    def _write_file(self, file: Path, data: bytes) -> None:
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
         try:
             make_directory(file.parent)
@@ -114,17 +117,17 @@ class FolderRemote:
         except OSError as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
-    def _place(self, project: str) -> Path:
+    def _project_folder(self, project: str) -> Path:
         if not NAME.fullmatch(project):
             raise RemoteError(self.name, f"{project!r} is not a project", lasting=True)
         return self._path / project
 
-    def _file(self, project: str, device: str, number: int) -> Path:
+    def _entry_file(self, project: str, device: str, number: int) -> Path:
         if not NAME.fullmatch(device):
             raise RemoteError(self.name, f"{device!r} is not a device", lasting=True)
-        return self._place(project) / device / entry_name(number)
+        return self._project_folder(project) / device / entry_name(number)
 
-    def _refused(self, error: OSError) -> RemoteError:
+    def _remote_error(self, error: OSError) -> RemoteError:
         return RemoteError(self.name, error.strerror or str(error))

@@ -1,7 +1,7 @@
 """S3-compatible storage as a remote, through `obstore`.
 
-Keys are `<prefix>/<project>/<device>/00000001.entry`. An entry is put only where none is: storage
-that knows no conditional writes (`If-None-Match`) is refused by the first of them.
+Keys are `<prefix>/<project>/<device>/00000001.entry`. Entries are never overwritten: storage
+without conditional writes (`If-None-Match`) fails at the first write.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ class ObjectRemote:
         options: Any = dict(parse_qsl(parts.query))
         unknown = options.keys() - set(_OPTIONS)
         if not parts.netloc or unknown or parts.username is not None:
-            reason = (
-                f"expected s3://bucket/prefix, with {', '.join(_OPTIONS)} behind a question mark"
+            raise InvalidInput(
+                "remote",
+                address,
+                f"expected s3://bucket/prefix, with {', '.join(_OPTIONS)} behind a question mark",
             )
-            raise InvalidInput("remote", address, reason)
         if secret is not None:
             options["access_key_id"], _, options["secret_access_key"] = secret.partition(":")
         self._address = address.partition("?")[0]
@@ -80,50 +81,54 @@ class ObjectRemote:
         """As `Remote.heads`."""
         numbers: dict[str, set[int]] = {}
         try:
-            for some in self._calls.list(self._store, prefix=f"{project}/"):
-                for one in some:
-                    device, _, name = str(one["path"]).removeprefix(f"{project}/").partition("/")
+            for page in self._calls.list(self._store, prefix=f"{project}/"):
+                for listed in page:
+                    device, _, name = str(listed["path"]).removeprefix(f"{project}/").partition("/")
                     number = number_in(name)
                     if NAME.fullmatch(device) and number:
                         numbers.setdefault(device, set()).add(number)
         except self._failed as error:
-            raise self._refused(error) from error
-        found = {device: before_gap(some) for device, some in numbers.items()}
-        return {device: number for device, number in sorted(found.items()) if number}
+            raise self._remote_error(error) from error
+        last_numbers = {
+            device: before_gap(device_numbers) for device, device_numbers in numbers.items()
+        }
+        return {device: number for device, number in sorted(last_numbers.items()) if number}
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`; several are asked for at once."""
-        keys = [_key(project, device, one) for one in range(number, number + count)]
+        keys = [_key(project, device, index) for index in range(number, number + count)]
         if count == 1:
-            found = [self._read_one(keys[0])]
+            bodies = [self._read_one(keys[0])]
         else:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                found = list(pool.map(self._read_one, keys))
-        return [data for data in takewhile(lambda one: one is not None, found) if data is not None]
+                bodies = list(pool.map(self._read_one, keys))
+        return [
+            body for body in takewhile(lambda body: body is not None, bodies) if body is not None
+        ]
 
     def _read_one(self, key: str) -> bytes | None:
         try:
-            return self._bytes_of(key)
+            return self._download(key)
         except FileNotFoundError:
             return None
         except self._failed as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
-    def _bytes_of(self, key: str) -> bytes:
-        """What is kept under a key. RemoteTampered for what is too large for an entry."""
-        found = self._calls.get(self._store, key)
-        data, size = bytearray(), int(found.meta["size"])
+    def _download(self, key: str) -> bytes:
+        """The object under a key. RemoteTampered if it is too large for an entry."""
+        answer = self._calls.get(self._store, key)
+        content, size = bytearray(), int(answer.meta["size"])
         if size <= MOST_BYTES:
-            for piece in found.stream():
-                data += bytes(piece)
-                size = max(size, len(data))
+            for piece in answer.stream():
+                content += bytes(piece)
+                size = max(size, len(content))
                 if size > MOST_BYTES:
                     break
         if size > MOST_BYTES:
             device, _, name = key.rpartition("/")
             device = device.rpartition("/")[2]
             raise RemoteTampered(self.name, device, number_in(name), "it is too large")
-        return bytes(data)
+        return bytes(content)
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
@@ -131,22 +136,26 @@ class ObjectRemote:
             self._calls.put(self._store, _key(project, device, number), data, mode="create")
         except self._exists as error:
             if self.read(project, device, number, 1) != [data]:
-                reason = f"entry {number} of this device is another one"
-                raise Diverged(self.name, reason) from error
+                raise Diverged(
+                    self.name, f"entry {number} of this device is another one"
+                ) from error
         except self._failed as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
         try:
             self._calls.put(self._store, _key(project, device, number), data)
         except self._failed as error:
-            raise self._refused(error) from error
+            raise self._remote_error(error) from error
 
-    def _refused(self, error: Exception) -> RemoteError:
+    def _remote_error(self, error: Exception) -> RemoteError:
         text = " ".join(str(error).split())
-        lasting = any(word in type(error).__name__ for word in ("Permission", "Unauthenticated"))
-        return RemoteError(self.name, text[:300], lasting=lasting)
+        return RemoteError(
+            self.name,
+            text[:300],
+            lasting=any(word in type(error).__name__ for word in ("Permission", "Unauthenticated")),
+        )
 
 
 def _key(project: str, device: str, number: int) -> str:

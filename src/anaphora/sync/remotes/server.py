@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from anaphora.core.bounded import Unbounded, pieces_of, read_json
 from anaphora.errors import Diverged, MissingExtra, RemoteError
+from anaphora.sync.entries import read_number
 from anaphora.sync.remotes.base import NAME
 
 _TIMEOUT: Final = 30.0
 _PATIENCE: Final = 60.0
-"""Seconds in which an answer must be whole."""
+"""Seconds in which an answer must be complete."""
 _REFUSED: Final = {
     401: "it does not accept the token",
     403: "the token may not do that there",
@@ -21,7 +22,7 @@ _REFUSED: Final = {
 
 
 class ServerRemote:
-    """The server at `url`, for whom `token` opens the namespace that keeps the logs."""
+    """The server at `url`; `token` opens the namespace with the logs."""
 
     def __init__(self, url: str, token: str | None) -> None:
         try:
@@ -29,11 +30,11 @@ class ServerRemote:
         except ModuleNotFoundError as error:
             raise MissingExtra("sync", "httpx") from error
         self._url = url.rstrip("/")
-        # Other packings may unpack to any size at once.
+        # Other encodings may decompress to any size at once.
         headers = {"Accept-Encoding": "gzip"}
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
         self._failed = httpx.HTTPError
-        # Proxies of the environment are the user's own wish; redirects could lead elsewhere.
+        # Proxies of the environment are the user's choice; redirects could lead to another host.
         self._client = httpx.Client(
             base_url=self._url, headers=headers, timeout=_TIMEOUT, follow_redirects=False
         )
@@ -54,11 +55,11 @@ class ServerRemote:
 
     def heads(self, project: str) -> Mapping[str, int]:
         """As `Remote.heads`."""
-        found = self._asked("GET", "/v2/agent-state", params={"project_id": project})
+        body = self._request("GET", "/v2/agent-state", params={"project_id": project})
         try:
             return {
-                device: _number(head["number"])
-                for device, head in found["heads"].items()
+                device: read_number(head["number"])
+                for device, head in body["heads"].items()
                 if NAME.fullmatch(device)
             }
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -66,57 +67,61 @@ class ServerRemote:
 
     def read(self, project: str, device: str, number: int, count: int) -> Sequence[bytes]:
         """As `Remote.read`."""
-        params = {"project_id": project, "device": device, "after": number - 1, "limit": count}
-        found = self._asked("GET", "/v2/agent-state/entries", params=params)
-        entries = found.get("entries")
+        body = self._request(
+            "GET",
+            "/v2/agent-state/entries",
+            params={"project_id": project, "device": device, "after": number - 1, "limit": count},
+        )
+        entries = body.get("entries")
         if not isinstance(entries, list):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
-        return [json.dumps(entry).encode() for entry in entries[:count]]
+        return [json.dumps(line).encode() for line in entries[:count]]
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
-        body = {"project_id": project, "entries": [json.loads(data)]}
-        self._asked("POST", "/v2/agent-state", json=body)
+        self._request(
+            "POST", "/v2/agent-state", json={"project_id": project, "entries": [json.loads(data)]}
+        )
 
     def drop(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.drop`."""
-        body = {"project_id": project, "entries": [json.loads(data)]}
-        self._asked("POST", "/v2/agent-state/drop", json=body)
+        self._request(
+            "POST",
+            "/v2/agent-state/drop",
+            json={"project_id": project, "entries": [json.loads(data)]},
+        )
 
     def close(self) -> None:
         """As `Remote.close`."""
         self._client.close()
 
-    def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+    def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         try:
-            with self._client.stream(method, path, **given) as answer:
-                data = b"".join(pieces_of(answer, _PATIENCE))
+            with self._client.stream(method, path, **options) as answer:
+                payload = b"".join(pieces_of(answer, _PATIENCE))
         except self._failed as error:
             raise RemoteError(self.name, str(error) or type(error).__name__) from error
         except Unbounded as error:
             raise RemoteError(self.name, str(error)) from error
         if answer.status_code == 409:
-            raise Diverged(self.name, _detail(data))
+            raise Diverged(self.name, _read_detail(payload))
         if answer.status_code != 200:
             code = answer.status_code
-            reason = _REFUSED.get(code) or f"it answered {code}: {_detail(data)}"
-            raise RemoteError(self.name, reason, lasting=400 <= code < 500 and code != 429)
+            raise RemoteError(
+                self.name,
+                _REFUSED.get(code) or f"it answered {code}: {_read_detail(payload)}",
+                lasting=400 <= code < 500 and code != 429,
+            )
         try:
-            found = read_json(data)
+            body = read_json(payload)
         except ValueError as error:
             raise RemoteError(self.name, "its answer is not JSON") from error
-        if not isinstance(found, dict):
+        if not isinstance(body, dict):
             raise RemoteError(self.name, "its answer is none of an Anaphora server")
-        return found
+        return body
 
 
-def _number(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise TypeError("a number is missing")
-    return value
-
-
-def _detail(data: bytes) -> str:
+def _read_detail(data: bytes) -> str:
     try:
         return str(read_json(data).get("detail", ""))[:200]
     except (ValueError, AttributeError):
