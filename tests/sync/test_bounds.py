@@ -160,7 +160,7 @@ def test_an_entry_that_unpacks_to_more(packed: bytes, monkeypatch: pytest.Monkey
     cipher = Cipher(bytes(32), os.urandom)
     monkeypatch.setattr(entries, "to_line", lambda _: packed)
     header = Header("ana_proj_x", "a", 1, "000001-x", "")
-    entry = seal(header, entries.Content(), cipher, lambda _: bytes(64))
+    entry = seal(header, entries.EntryContent(), cipher, lambda _: bytes(64))
     monkeypatch.undo()
     with pytest.raises(RemoteTampered):
         unseal(entry_of(entry.data(), "remote", "a", 1), cipher, "remote")

@@ -12,12 +12,12 @@ from typing import Final
 from anaphora.errors import InvalidInput, MirrorError
 from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.mirror.decision import Decision, decide
-from anaphora.mirror.folder import FoundFiles, MirrorFolder, ReadFile, Stamp
+from anaphora.mirror.folder import FoundFiles, MirrorFolder, MirrorFileText, Stamp
 from anaphora.mirror.home_pages import HomePages
 from anaphora.mirror.layout import ENDING, clean_file, file_of, key_of, kind_of, path_of
-from anaphora.mirror.ledger import Ledger, Pair
+from anaphora.mirror.ledger import MirrorState, PageFile
 from anaphora.mirror.opened import LinkRefused
-from anaphora.mirror.page import EmptyPage, HomePage, Said, write_page
+from anaphora.mirror.page import EmptyPage, HomePage, PageContent, write_page
 from anaphora.store.disk import FileChanged
 from anaphora.values.mirror import MirrorConflict, MirrorProblem, MirrorReport
 
@@ -38,14 +38,14 @@ class _Task:
     """One page: its state in the ledger, in the home, and in the file."""
 
     file: str
-    before: Pair | None = None
+    before: PageFile | None = None
     home: HomePage | None = None
-    read: ReadFile | None = None
+    read: MirrorFileText | None = None
     stamp: Stamp | None = None
     decision: Decision = "same"
 
     @property
-    def said(self) -> Said | None:
+    def said(self) -> PageContent | None:
         """The content of the file, if it was read."""
         if self.read is None:
             return None
@@ -77,7 +77,7 @@ class _Report:
         return MirrorReport(conflicts=tuple(self.conflicts), problems=problems, **lists)
 
 
-class Comparison:
+class MirrorComparison:
     """One comparison of the pages of a home with the files of a folder.
 
     `wait` waits for so many seconds, `seconds` gives the present time since 1970, by the clock that
@@ -89,11 +89,11 @@ class Comparison:
         self,
         folder: MirrorFolder,
         pages: HomePages,
-        ledger: Ledger,
+        ledger: MirrorState,
         *,
         wait: Callable[[float], object],
         seconds: Callable[[], float],
-        save: Callable[[Ledger], object],
+        save: Callable[[MirrorState], object],
         progress: Progress,
     ) -> None:
         self.ledger = ledger
@@ -108,7 +108,7 @@ class Comparison:
         self._names: dict[str, str] = {}
         self._related: Mapping[str, tuple[str, ...]] = {}
         self._pages_by_id: Mapping[str, HomePage] = {}
-        self._pairs: dict[str, Pair] = {pair.file: pair for pair in ledger.pairs}
+        self._pairs: dict[str, PageFile] = {pair.file: pair for pair in ledger.pairs}
 
     def run(self, *, dry_run: bool, accept_deletions: bool) -> MirrorReport:
         """Compare, and make alike unless `dry_run`. Raises MirrorError, StoreError."""
@@ -212,9 +212,9 @@ class Comparison:
         pair = self._pairs.get(file)
         return None if pair is None else pair.stamp
 
-    def _read_changed(self, files: Mapping[str, Stamp]) -> dict[str, ReadFile | None]:
+    def _read_changed(self, files: Mapping[str, Stamp]) -> dict[str, MirrorFileText | None]:
         """The content of changed files; None for an emptied one. Problems are reported."""
-        read_files: dict[str, ReadFile | None] = {}
+        read_files: dict[str, MirrorFileText | None] = {}
         for file, stamp in files.items():
             if stamp == self._stamp(file) or self._is_left(file):
                 continue
@@ -267,9 +267,9 @@ class Comparison:
     def _decide(
         self,
         task: _Task,
-        pair: Pair,
+        pair: PageFile,
         files: Mapping[str, Stamp],
-        read: Mapping[str, ReadFile | None],
+        read: Mapping[str, MirrorFileText | None],
     ) -> Decision:
         """The decision for a page with a known file."""
         file, content = pair.file, task.said
@@ -288,7 +288,7 @@ class Comparison:
     def _plan_new_files(
         self,
         files: Mapping[str, Stamp],
-        read: Mapping[str, ReadFile | None],
+        read: Mapping[str, MirrorFileText | None],
         named: Collection[str],
     ) -> Iterator[_Task]:
         """Files of no page: new ones, unless they name a page that was forgotten for good."""
@@ -308,7 +308,7 @@ class Comparison:
     def _plan_named_pages(
         self,
         files: Mapping[str, Stamp],
-        read: Mapping[str, ReadFile | None],
+        read: Mapping[str, MirrorFileText | None],
         pages: Mapping[str, HomePage],
     ) -> list[_Task]:
         """New files that name a page by its id: moved ones, copies, known ones."""
@@ -328,7 +328,7 @@ class Comparison:
                 assert task.said is not None
                 task.decision = decide(None, pages[page_id].said.digest, task.said.digest)
                 tasks.append(task)
-                holders[page_id] = Pair(file, page_id, "", files[file])
+                holders[page_id] = PageFile(file, page_id, "", files[file])
             elif holder is None or holder.file in files or file in self._pairs:
                 of = "another page" if holder is None else holder.file
                 reason = f"it has the id of {of}: take the id out to keep it as well"
@@ -339,7 +339,7 @@ class Comparison:
                 self._pairs[file] = holders[page_id] = replace(holder, file=file)
         return tasks
 
-    def _names_forgotten(self, read_file: ReadFile | None) -> bool:
+    def _names_forgotten(self, read_file: MirrorFileText | None) -> bool:
         """Whether a file names, by its id, something that was forgotten for good."""
         return read_file is not None and read_file.page.id in self._pages.forgotten()
 
@@ -379,7 +379,7 @@ class Comparison:
         self._related = self._pages.related(writing)
         doing = [task for task in tasks if task.decision != "same"]
         planned = tuple(
-            Pair(task.file, task.home.id, task.home.said.digest, (0, 0), task.home.said.words)
+            PageFile(task.file, task.home.id, task.home.said.digest, (0, 0), task.home.said.words)
             for task in tasks
             if task.home is not None and task.decision == "write"
         )
@@ -480,16 +480,16 @@ class Comparison:
         self._note_pair(task.file, page, self._folder.write(task.file, text, task.stamp))
 
     def _note_pair(self, file: str, page: HomePage, stamp: Stamp) -> None:
-        self._pairs[file] = Pair(file, page.id, page.said.digest, stamp, page.said.words)
+        self._pairs[file] = PageFile(file, page.id, page.said.digest, stamp, page.said.words)
 
 
-_HANDLERS: Final[dict[Decision, Callable[[Comparison, _Task], None]]] = {
-    "lose": Comparison._drop_pair,
-    "adopt": Comparison._adopt,
-    "write": Comparison._write,
-    "remove": Comparison._remove,
-    "hide": Comparison._hide,
-    "add": Comparison._add,
-    "edit": Comparison._edit,
-    "conflict": Comparison._conflict,
+_HANDLERS: Final[dict[Decision, Callable[[MirrorComparison, _Task], None]]] = {
+    "lose": MirrorComparison._drop_pair,
+    "adopt": MirrorComparison._adopt,
+    "write": MirrorComparison._write,
+    "remove": MirrorComparison._remove,
+    "hide": MirrorComparison._hide,
+    "add": MirrorComparison._add,
+    "edit": MirrorComparison._edit,
+    "conflict": MirrorComparison._conflict,
 }

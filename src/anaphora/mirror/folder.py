@@ -32,7 +32,7 @@ Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class MirrorFileText:
     """A file that was read."""
 
     page: FilePage
@@ -86,7 +86,7 @@ class MirrorFolder:
         except OSError:
             return None
 
-    def read(self, file: str) -> ReadFile:
+    def read(self, file: str) -> MirrorFileText:
         """The content of a file. Raises ValueError if it cannot be read as a page, OSError."""
         with self._parent(file) as (folder, name):
             before = _stamp(folder, name)
@@ -106,7 +106,7 @@ class MirrorFolder:
             text = content.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
-        return ReadFile(read_page(text), before)
+        return MirrorFileText(read_page(text), before)
 
     def write(self, file: str, text: str, before: Stamp | None) -> Stamp:
         """Write a file atomically; its stamp.

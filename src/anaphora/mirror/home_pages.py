@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.errors import NotFound
-from anaphora.mirror.page import HomePage, PageKind, Said
+from anaphora.mirror.page import HomePage, PageContent, PageKind
 from anaphora.values.memories import LABELS, MEMORY_FIELDS, MemoryRecord, NewMemory
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class HomePages:
             version = record.superseded_by
         return None
 
-    def edit(self, page: HomePage, said: Said) -> str:
+    def edit(self, page: HomePage, said: PageContent) -> str:
         """Edit a page, with a new version if the text differs; its present id.
 
         Raises InvalidInput for a bad type or tag, or if it was changed meanwhile.
@@ -120,7 +120,7 @@ class HomePages:
             changes["text"] = said.text
         return services.remember.update(page.id, **changes).id if changes else page.id
 
-    def add(self, kind: PageKind, path: str | None, said: Said, source: str) -> str:
+    def add(self, kind: PageKind, path: str | None, said: PageContent, source: str) -> str:
         """Add the page of a new file; its id. Raises InvalidInput."""
         services = self._services
         if kind == "note":
@@ -156,7 +156,7 @@ def _page(kind: PageKind, record: MemoryRecord) -> HomePage:
     return HomePage(
         record.id,
         kind,
-        Said(
+        PageContent(
             record.text,
             record.type,
             {name: label for name in LABELS if (label := getattr(record, name))},

@@ -23,7 +23,7 @@ _KEY: Final = "0" * 24
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PageFile:
     """A page and its file: the page's present id, the digest of both, the file's time of
     change (nanoseconds) and size in bytes when it was read or written last, and the digest of its
     text alone ("" in ledgers of older versions)."""
@@ -36,17 +36,17 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class MirrorState:
     """The state of a mirror. `version` is the number of the last change of the home in it."""
 
     folder: str
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[PageFile, ...] = ()
     version: int = -1
     at: datetime | None = None
     problems: tuple[MirrorProblem, ...] = ()
     seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     stopped: str | None = None
-    planned: tuple[Pair, ...] = ()
+    planned: tuple[PageFile, ...] = ()
 
 
 class LedgerFile:
@@ -55,13 +55,13 @@ class LedgerFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def load(self) -> Ledger | None:
+    def load(self) -> MirrorState | None:
         """The saved ledger; None if the namespace is not mirrored. Raises StoreError."""
         try:
             line = json.loads(self._path.read_bytes())
             if line["v"] != _VERSION:
                 raise StoreError("read", self._path, "a newer version wrote it")
-            return Ledger(
+            return MirrorState(
                 str(line["folder"]),
                 tuple(map(_pair_of, line["pairs"])),
                 int(line["version"]),
@@ -80,7 +80,7 @@ class LedgerFile:
                 "read", self._path, "it is damaged: delete it, and run `anaphora mirror init` again"
             ) from error
 
-    def save(self, ledger: Ledger) -> None:
+    def save(self, ledger: MirrorState) -> None:
         """Save it atomically. Raises StoreError and its kinds."""
         line = {
             "v": _VERSION,
@@ -105,13 +105,13 @@ class LedgerFile:
         self._path.unlink(missing_ok=True)
 
 
-def _line_of(pair: Pair) -> list[Any]:
+def _line_of(pair: PageFile) -> list[Any]:
     return [pair.file, pair.id, pair.digest, *pair.stamp, pair.words]
 
 
-def _pair_of(line: Sequence[Any]) -> Pair:
+def _pair_of(line: Sequence[Any]) -> PageFile:
     file, record_id, digest, changed, size, *words = line
-    return Pair(
+    return PageFile(
         str(file),
         str(record_id),
         str(digest),

@@ -15,10 +15,10 @@ from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.progress import no_progress
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import InvalidInput, MirrorError
-from anaphora.mirror.comparison import Comparison, Progress
+from anaphora.mirror.comparison import MirrorComparison, Progress
 from anaphora.mirror.folder import MirrorFolder
 from anaphora.mirror.home_pages import HomePages
-from anaphora.mirror.ledger import Ledger, LedgerFile
+from anaphora.mirror.ledger import LedgerFile, MirrorState
 from anaphora.values.mirror import MIRROR_EVERY, MirrorReport, MirrorStatus
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Mirror:
                 root.mkdir(mode=0o700, exist_ok=True)
             except OSError as error:
                 raise InvalidInput("folder", folder, error.strerror or str(error)) from error
-            self._ledger.save(Ledger(str(root)))
+            self._ledger.save(MirrorState(str(root)))
         return self.status()
 
     def now(
@@ -125,7 +125,7 @@ class Mirror:
 
     def _compare(self, dry_run: bool, accept_deletions: bool, progress: Progress) -> MirrorReport:
         ledger = self._load_ledger()
-        comparison = Comparison(
+        comparison = MirrorComparison(
             MirrorFolder(Path(ledger.folder)),
             HomePages(self._services),
             ledger,
@@ -142,7 +142,7 @@ class Mirror:
                     replace(comparison.ledger, at=self._services.clock(), stopped=None)
                 )
 
-    def _load_ledger(self) -> Ledger:
+    def _load_ledger(self) -> MirrorState:
         ledger = self._ledger.load()
         if ledger is None:
             raise InvalidInput(

@@ -16,7 +16,7 @@ PageKind = Literal["memory", "note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PageContent:
     """The editable parts of a page. `type` is that of a memory, or the kind of a note.
 
     `labels` are those fields of a memory that it is sorted by, without empty ones.
@@ -57,7 +57,7 @@ class HomePage:
 
     id: str
     kind: PageKind
-    said: Said
+    said: PageContent
     created: datetime
     changed: datetime
     path: str | None = None
@@ -70,7 +70,7 @@ class HomePage:
 class FilePage:
     """The content of a file. `id` and `path` are those of its front matter, None if missing.
 
-    `labels` are as in `Said`; `type` is None if missing.
+    `labels` are as in `PageContent`; `type` is None if missing.
     """
 
     text: str
@@ -79,12 +79,12 @@ class FilePage:
     type: str | None = None
     labels: Mapping[str, Any] = field(default_factory=dict)
 
-    def said(self, type_: str) -> Said:
+    def said(self, type_: str) -> PageContent:
         """Its editable parts, with this type if it names none.
 
         A missing label was removed, or never set.
         """
-        return Said(self.text, self.type or type_, self.labels)
+        return PageContent(self.text, self.type or type_, self.labels)
 
 
 class EmptyPage(ValueError):

@@ -22,7 +22,7 @@ TOLD: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class EntryStatement:
     """What entry `number` of a device states of others.
 
     `removed` maps devices to their last entries that count. `epoch` is that of a new key, and
@@ -42,10 +42,10 @@ class Statement:
         return [self.author, self.number, dict(self.removed), self.epoch, recipients, last_read]
 
 
-def statement_of(line: Any) -> Statement:
-    """The statement that `Statement.line` wrote. ValueError or TypeError for anything else."""
+def statement_of(line: Any) -> EntryStatement:
+    """The statement that `EntryStatement.line` wrote. ValueError or TypeError for anything else."""
     author, number, removed, epoch, recipients, last_read = line
-    return Statement(
+    return EntryStatement(
         str(author), int(number), _numbers(removed), str(epoch),
         frozenset(map(str, recipients)), _numbers(last_read),
     )  # fmt: skip
@@ -62,7 +62,7 @@ class Admission:
     `founder` is the project's first device, if the project's name tells which one that is.
     """
 
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[EntryStatement, ...] = ()
     announced: Mapping[str, str] = field(default_factory=dict)
     founder: str = ""
 
@@ -75,7 +75,7 @@ class Admission:
         }
 
     def with_facts(
-        self, statements: Iterable[Statement] = (), announced: Mapping[str, str] | None = None
+        self, statements: Iterable[EntryStatement] = (), announced: Mapping[str, str] | None = None
     ) -> Admission:
         """A copy with more facts; recorded facts about an entry or device stay."""
         existing = {(statement.author, statement.number) for statement in self.statements}
@@ -88,9 +88,9 @@ class Admission:
         return replace(self, statements=(*self.statements, *new_statements), announced=names)
 
     @cached_property
-    def accepted(self) -> tuple[Statement, ...]:
+    def accepted(self) -> tuple[EntryStatement, ...]:
         """The statements that count."""
-        accepted: list[Statement] = []
+        accepted: list[EntryStatement] = []
         undecided = list(self.statements)
         while undecided:
             winners = self._find_winners(undecided)
@@ -151,7 +151,7 @@ class Admission:
         makers = [statement for statement in self.statements if statement.epoch == epoch]
         return not makers or all(self._has_key(device, makers[0]) for device in members)
 
-    def _find_winners(self, undecided: list[Statement]) -> list[Statement]:
+    def _find_winners(self, undecided: list[EntryStatement]) -> list[EntryStatement]:
         """Undecided statements that nothing rules out; in a conflict, those that win it."""
         against = {
             id(statement): [rival for rival in undecided if self._rules_out(rival, statement)]
@@ -168,13 +168,15 @@ class Admission:
             or undecided
         )
 
-    def _rules_out(self, statement: Statement, target: Statement) -> bool:
+    def _rules_out(self, statement: EntryStatement, target: EntryStatement) -> bool:
         if statement is target or target.author == TOLD:
             return False
         mark = statement.removed.get(target.author)
         return (mark is not None and target.number > mark) or self._bars(statement, target.author)
 
-    def _bars(self, statement: Statement, device: str, seen: frozenset[str] = frozenset()) -> bool:
+    def _bars(
+        self, statement: EntryStatement, device: str, seen: frozenset[str] = frozenset()
+    ) -> bool:
         """Whether a statement keeps out an identity, or the key under which that came."""
         if self._excludes(statement, device):
             return True
@@ -185,13 +187,13 @@ class Admission:
         behind = mark is not None and maker.number > mark
         return behind or self._bars(statement, maker.author, seen | {device})
 
-    def _excludes(self, statement: Statement, device: str) -> bool:
+    def _excludes(self, statement: EntryStatement, device: str) -> bool:
         """Whether the maker of a key did not know a device, which came under an older one."""
         if not statement.epoch or device == statement.author or device not in self.announced:
             return False
         return device not in statement.seen and not self._has_key(device, statement)
 
-    def _has_key(self, device: str, statement: Statement) -> bool:
+    def _has_key(self, device: str, statement: EntryStatement) -> bool:
         """Whether a device has the key that a statement made: it was sent it, or joined with it."""
         if device == statement.author or device in statement.recipients:
             return True
@@ -204,7 +206,7 @@ class Admission:
             maker.seen.get(statement.author, -1) >= statement.number
         )
 
-    def _find_maker(self, device: str) -> Statement | None:
+    def _find_maker(self, device: str) -> EntryStatement | None:
         """The statement that made the key under which a device announced itself."""
         epoch = self.announced.get(device)
         makers = [statement for statement in self.statements if epoch and statement.epoch == epoch]

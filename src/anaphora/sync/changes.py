@@ -30,7 +30,7 @@ WHOLE: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RecordChange:
     """One change. `value` is JSON; `stamp` says when which device noticed it."""
 
     item: str
@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What one device noticed of one item at one time: values by field, as `Change` has them.
+    """What one device noticed of one item at one time: values by field, as `RecordChange` has them.
 
     `via` are the entries, device and number, by which it came to the device that says it again.
     """
@@ -57,14 +57,14 @@ class Patch:
     def __bool__(self) -> bool:
         return bool(self.set or self.add or self.drop)
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[RecordChange]:
         """Each change in it."""
         for name, content in self.set.items():
-            yield Change(self.item, name, "set", self.stamp, content)
+            yield RecordChange(self.item, name, "set", self.stamp, content)
         for name, content in self.add.items():
-            yield Change(self.item, name, "add", self.stamp, content)
+            yield RecordChange(self.item, name, "add", self.stamp, content)
         for name, content in self.drop.items():
-            yield Change(self.item, name, "drop", self.stamp, content)
+            yield RecordChange(self.item, name, "drop", self.stamp, content)
 
     def pruned(self, state: ItemState) -> Patch:
         """The part of it that still counts in the state of its item."""
@@ -94,7 +94,7 @@ class Patch:
         return {"item": self.item, "stamp": list(self.stamp), **filled}
 
 
-def _still_counts(change: Change, current: Change | None) -> bool:
+def _still_counts(change: RecordChange, current: RecordChange | None) -> bool:
     """Whether a change is part of the current state of its field."""
     if current is None or current == change or change.action != "drop" or current.action != "drop":
         return current == change
@@ -117,11 +117,11 @@ def patch_of(line: Any) -> Patch:
     return Patch(line["item"], Stamp(*stamp), **parts, via=via)
 
 
-ItemState: TypeAlias = dict[str, Change]
+ItemState: TypeAlias = dict[str, RecordChange]
 """The changes of one item that count, by their fields."""
 
 
-def join(first: Change, second: Change) -> Change:
+def join(first: RecordChange, second: RecordChange) -> RecordChange:
     """Which of two changes of one field counts. A field is either set or added to, never both."""
     if first.action != second.action:
         return first if first.action == "drop" else second
@@ -132,7 +132,7 @@ def join(first: Change, second: Change) -> Change:
     return min(first, second, key=lambda change: (canonical(change.value), change.stamp))
 
 
-def _join_drops(first: Change, second: Change) -> Change:
+def _join_drops(first: RecordChange, second: RecordChange) -> RecordChange:
     """The union of two drops. `by` in the value of a drop names all redactions."""
     if first.value is None or second.value is None:
         return min(first, second, key=lambda change: (change.value is not None, change.stamp))
@@ -152,7 +152,7 @@ def _join_drops(first: Change, second: Change) -> Change:
     return replace(max(first, second, key=lambda change: change.stamp), value=merged)
 
 
-def apply_changes(state: ItemState, changes: Iterable[Change]) -> bool:
+def apply_changes(state: ItemState, changes: Iterable[RecordChange]) -> bool:
     """Join changes of one item into its state; whether any of them counted."""
     counted = False
     for change in changes:

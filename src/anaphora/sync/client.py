@@ -19,9 +19,9 @@ from anaphora.store.crypto.cipher import Random
 from anaphora.sync.changes import Patch
 from anaphora.sync.conflicts import MOST, find_clashes
 from anaphora.sync.entries import (
-    Checkpoint,
-    Content,
+    EntryContent,
     Header,
+    LogCheckpoint,
     entry_of,
     seal,
     unseal,
@@ -30,7 +30,7 @@ from anaphora.sync.entries import (
 from anaphora.sync.items import THREAD, kind_and_key
 from anaphora.sync.log import EntryLog, State
 from anaphora.sync.membership import Membership
-from anaphora.sync.project import Project
+from anaphora.sync.project import SyncProject
 from anaphora.sync.reader import EntryReader, Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
@@ -73,7 +73,7 @@ class SyncClient:
         self.replica = Replica(
             services, member.device, member.key_for("sync_identities", member.first_epoch)
         )
-        self._project = Project(self.replica.store, member, random)
+        self._project = SyncProject(self.replica.store, member, random)
         self._log = EntryLog(services.truth, services.namespace, services.sealing.rows)
         self._reader = EntryReader(remote, self._project, self._log, self.replica)
         self.clashes = 0
@@ -196,7 +196,7 @@ class SyncClient:
             if self._project.must_rotate:
                 self._announce_removal({})
             if keys := self._project.keys_to_tell():
-                self._make_entry(Content(keys=keys))
+                self._make_entry(EntryContent(keys=keys))
             self._pack()
         sent = self._push(tell) + self._drop_forgotten(tell)
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
@@ -267,16 +267,16 @@ class SyncClient:
                 self._make_entry(repacked, epoch=epoch)
         return True
 
-    def _read_unsent(self, row: Mapping[str, Any]) -> tuple[str, Content]:
+    def _read_unsent(self, row: Mapping[str, Any]) -> tuple[str, EntryContent]:
         """The epoch of an unsent entry, and its content without patches."""
         if row["body"] is None:
-            return self._project.membership.epoch, Content()
+            return self._project.membership.epoch, EntryContent()
         device, number = str(row["device"]), int(row["number"])
         log_entry = entry_of(row["body"], self._remote.name, device, number)
         cipher = self._project.cipher(log_entry.header.epoch)
         assert cipher is not None
         content = unseal(log_entry, cipher, self._remote.name)
-        without_patches = Content(
+        without_patches = EntryContent(
             dropped=content.dropped,
             member=content.member,
             removed=content.removed,
@@ -288,13 +288,13 @@ class SyncClient:
     def _pack(self) -> None:
         """Make entries of captured changes; their bytes are stored until they are sent."""
         if not self._log.last_of(self._project.own).number:
-            self._make_entry(Content(member=self._project.membership.public))
+            self._make_entry(EntryContent(member=self._project.membership.public))
         for block in _split_blocks(self.replica.pending()):
-            self._make_entry(Content(tuple(block)))
+            self._make_entry(EntryContent(tuple(block)))
 
     def _make_entry(
         self,
-        draft: Content,
+        draft: EntryContent,
         *,
         epoch: str | None = None,
     ) -> None:
@@ -308,7 +308,7 @@ class SyncClient:
         header = Header(project.name, project.own, number, epoch, last.id, hashes)
         at = (self._services.clock() - _EPOCH) // _MICROSECOND
         heads = self._log.heads()
-        content = Content(
+        content = EntryContent(
             draft.patches,
             {name: (head.number, head.id) for name, head in heads.items() if name != project.own},
             draft.dropped,
@@ -336,7 +336,8 @@ class SyncClient:
         rotation = self._project.rotate(removed)
         # Under the first key: the only one that every device is sure to have.
         self._make_entry(
-            Content(removed=removed, rotation=rotation), epoch=self._project.membership.first_epoch
+            EntryContent(removed=removed, rotation=rotation),
+            epoch=self._project.membership.first_epoch,
         )
 
     def _drop_forgotten(self, tell: Progress) -> int:
@@ -359,7 +360,9 @@ class SyncClient:
         sent = self._empty_entries(self._compactable(), tell)
         members = tuple(devices.members.values())
         self._make_entry(
-            Content(checkpoint=Checkpoint(heads, members, devices.removed, devices.admission))
+            EntryContent(
+                checkpoint=LogCheckpoint(heads, members, devices.removed, devices.admission)
+            )
         )
         sent += self._push(tell)
         for row in self._log.find("void"):
@@ -399,9 +402,9 @@ class SyncClient:
             dropped = tuple(
                 (str(row["device"]), int(row["number"]), str(row["snapshot_id"])) for row in batch
             )
-            self._make_entry(Content(dropped=dropped))
+            self._make_entry(EntryContent(dropped=dropped))
             for block in _split_blocks(list(remaining.values())):
-                self._make_entry(Content(tuple(block)))
+                self._make_entry(EntryContent(tuple(block)))
             with self._log.change() as log:
                 rows = self.replica.store.within(log.work.write)
                 for row in batch:

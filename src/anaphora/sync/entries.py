@@ -81,7 +81,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """An entry as it is sent: its header, and the content that only devices can read."""
 
     header: Header
@@ -108,7 +108,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class LogCheckpoint:
     """Where a new device begins: its author has repeated all that came before it.
 
     `covers` are the entries before it, as in `Seen`; `members` all known devices; `removed` the
@@ -131,7 +131,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class EntryContent:
     """The content of an entry. `dropped` names emptied entries: device, number, id.
 
     `at` is when it was made, in microseconds since 1970; `begin` the device and number of the entry
@@ -145,7 +145,7 @@ class Content:
     member: Member | None = None
     removed: Mapping[str, int] = field(default_factory=dict)
     rotation: Rotation | None = None
-    checkpoint: Checkpoint | None = None
+    checkpoint: LogCheckpoint | None = None
     begin: tuple[str, int, int] | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
 
@@ -165,11 +165,11 @@ class Content:
         return {name: fact for name, fact in members.items() if fact}
 
 
-def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Content:
-    """The content that `Content.first_line` wrote. ValueError, KeyError, TypeError, or others."""
+def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> EntryContent:
+    """The content that `EntryContent.first_line` wrote. ValueError, KeyError, TypeError, or others."""
     member, rotation, begin = line.get("member"), line.get("rotation"), line.get("begin")
     checkpoint = line.get("checkpoint")
-    return Content(
+    return EntryContent(
         patches,
         {
             str(name): (int(number), str(entry_id))
@@ -189,8 +189,8 @@ def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Conte
     )
 
 
-def _parse_checkpoint(line: Mapping[str, Any]) -> Checkpoint:
-    return Checkpoint(
+def _parse_checkpoint(line: Mapping[str, Any]) -> LogCheckpoint:
+    return LogCheckpoint(
         {
             str(name): (int(number), str(entry_id))
             for name, (number, entry_id) in line["covers"].items()
@@ -234,7 +234,9 @@ _HEADER: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str], bytes]) -> Entry:
+def seal(
+    header: Header, content: EntryContent, cipher: Cipher, sign: Callable[[str], bytes]
+) -> LogEntry:
     """The entry with this content, signed."""
     lines = [to_line(content.first_line())]
     lines += [to_line(patch.line()) for patch in content.patches]
@@ -245,11 +247,11 @@ def seal(header: Header, content: Content, cipher: Cipher, sign: Callable[[str],
     while size < len(padded):
         size *= 2
     padded += bytes(size - len(padded))
-    unsigned = Entry(header, cipher.seal(padded, canonical(header.line()).encode()))
+    unsigned = LogEntry(header, cipher.seal(padded, canonical(header.line()).encode()))
     return replace(unsigned, signature=sign(unsigned.id))
 
 
-def unseal(entry: Entry, cipher: Cipher, remote: str) -> Content:
+def unseal(entry: LogEntry, cipher: Cipher, remote: str) -> EntryContent:
     """The content of an entry. `RemoteTampered` if no device with the key wrote it."""
     header = entry.header
     try:
@@ -276,7 +278,7 @@ def _read_object(line: bytes) -> dict[str, Any]:
     return from_line(line)
 
 
-def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: int) -> Entry:
+def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: int) -> LogEntry:
     """The entry in these bytes, or this JSON.
 
     `RemoteTampered` if it is not the entry of that device and number.
@@ -295,10 +297,10 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
         raise RemoteTampered(
             remote, device, number, f"it is entry {header.number} of device {header.device}"
         )
-    return Entry(header, sealed, signature, dropped)
+    return LogEntry(header, sealed, signature, dropped)
 
 
-def without_content(entry: Entry) -> Entry:
+def without_content(entry: LogEntry) -> LogEntry:
     """The entry as a remote stores it once it was emptied: without digests, too."""
     return replace(entry, header=replace(entry.header, hashes=()), sealed=b"", dropped=entry.id)
 

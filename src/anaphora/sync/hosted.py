@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.errors import Diverged, InvalidInput, RemoteTampered
 from anaphora.store.table_rows import TableRows
-from anaphora.sync.entries import Entry, entry_of
+from anaphora.sync.entries import LogEntry, entry_of
 from anaphora.sync.remotes.base import NAME
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _HEADS: Final = ("project", "device", "number", "snapshot_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class HostedHead:
     """The last entry of a device."""
 
     number: int
@@ -37,14 +37,14 @@ class HostedLogs:
     def __init__(self, services: NamespaceServices) -> None:
         self._rows = TableRows(services.truth, services.namespace, services.sealing.rows)
 
-    def heads(self, project: str) -> dict[str, Head]:
+    def heads(self, project: str) -> dict[str, HostedHead]:
         """The last entry of each device of a project; empty for an unknown project."""
         _check_name("project_id", project)
-        heads: dict[str, Head] = {}
+        heads: dict[str, HostedHead] = {}
         for row in self._rows.find(_HOSTED, {"project": project}, only=_HEADS):
             head = heads.get(row["device"])
             if head is None or head.number < row["number"]:
-                heads[row["device"]] = Head(int(row["number"]), row["snapshot_id"])
+                heads[row["device"]] = HostedHead(int(row["number"]), row["snapshot_id"])
         return dict(sorted(heads.items()))
 
     def read(
@@ -74,7 +74,7 @@ class HostedLogs:
         parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
         new = 0
         with self._rows.change() as work:
-            heads: dict[str, Head] = {}
+            heads: dict[str, HostedHead] = {}
             for log_entry, body in parsed:
                 device, number = log_entry.header.device, log_entry.header.number
                 key: Row = {"project": project, "device": device, "number": number}
@@ -85,7 +85,9 @@ class HostedLogs:
                     continue
                 before = work.find(_HOSTED, key | {"number": number - 1})
                 head = heads.get(device) or (
-                    Head(number - 1, before[0]["snapshot_id"]) if before else Head(0, "")
+                    HostedHead(number - 1, before[0]["snapshot_id"])
+                    if before
+                    else HostedHead(0, "")
                 )
                 if log_entry.dropped is not None:
                     raise Diverged(project, f"entry {number} of device {device} has no content")
@@ -98,7 +100,7 @@ class HostedLogs:
                 work.replace(
                     _HASH, [key | {"hash": digest} for digest in set(log_entry.header.hashes)]
                 )
-                heads[device] = Head(number, log_entry.id)
+                heads[device] = HostedHead(number, log_entry.id)
                 new += 1
         return new
 
@@ -159,7 +161,7 @@ def _check_name(field: str, name: str) -> None:
         raise InvalidInput(field, name, "expected 1 to 80 letters, digits, - or _")
 
 
-def _parse_entry(project: str, line: Mapping[str, Any], at: int) -> tuple[Entry, bytes]:
+def _parse_entry(project: str, line: Mapping[str, Any], at: int) -> tuple[LogEntry, bytes]:
     device, number = line.get("device"), line.get("number")
     field = f"entries[{at}]"
     if not isinstance(device, str) or not isinstance(number, int) or isinstance(number, bool):

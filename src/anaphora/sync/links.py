@@ -24,7 +24,7 @@ RowOf = Callable[[str], str | None]
 """The id of the row that contains the memory of this id, None if there is no such row."""
 
 
-class _Links(NamespaceReader):
+class _NamespaceLinks(NamespaceReader):
     """The links of one namespace."""
 
     def changed_since(self, seq: int) -> list[RecordLink]:
@@ -43,7 +43,7 @@ class LinkSync:
     def capture(self, since: int) -> Iterator[Patch]:
         """The changes of links after the number `since`."""
         services = self._device.services
-        links = _Links(services.truth, services.namespace, services.sealing.rows)
+        links = _NamespaceLinks(services.truth, services.namespace, services.sealing.rows)
         for link in links.changed_since(since):
             item_id = item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id)))
             state = self._device.store.states([item_id], applied=True)[item_id]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from anaphora.store.table_rows import TableRows
-from anaphora.sync.entries import Entry
+from anaphora.sync.entries import LogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ State = Literal["ready", "sent", "received", "void", "gone", "unnamed", "covered
 Row = dict[str, Any]
 
 
-class Head(NamedTuple):
+class LogHead(NamedTuple):
     """The last known entry of a device, and when it was made (microseconds since 1970)."""
 
     number: int = 0
@@ -40,26 +40,26 @@ class EntryLog:
 
     def __init__(self, truth: Database, namespace: str, sealer: Sealer) -> None:
         self._rows = TableRows(truth, namespace, sealer)
-        self._heads: dict[str, Head] | None = None
+        self._heads: dict[str, LogHead] | None = None
 
     def reload(self) -> None:
         """Read heads again: another process may have synced."""
         self._heads = None
 
-    def heads(self) -> Mapping[str, Head]:
+    def heads(self) -> Mapping[str, LogHead]:
         """The last known entry of each device."""
         if self._heads is None:
-            heads: dict[str, Head] = {}
+            heads: dict[str, LogHead] = {}
             for row in self._rows.find(ENTRY, only=("device", "number", "snapshot_id", "made")):
-                head = Head(int(row["number"]), str(row["snapshot_id"]), int(row["made"]))
+                head = LogHead(int(row["number"]), str(row["snapshot_id"]), int(row["made"]))
                 device = str(row["device"])
                 heads[device] = max(heads.get(device, head), head)
             self._heads = dict(sorted(heads.items()))
         return self._heads
 
-    def last_of(self, device: str) -> Head:
+    def last_of(self, device: str) -> LogHead:
         """The last known entry of a device; number 0 and id "" if there is none."""
-        return self.heads().get(device, Head())
+        return self.heads().get(device, LogHead())
 
     def find(self, state: State) -> list[Row]:
         """The entries in a state, in order of devices and numbers."""
@@ -90,11 +90,11 @@ class EntryLog:
             self.reload()
             raise
 
-    def note(self, entry: Entry, at: int) -> None:
+    def note(self, entry: LogEntry, at: int) -> None:
         """Make an entry the last of its device; called within `change`."""
         if self._heads is not None:
             header = entry.header
-            self._heads = {**self._heads, header.device: Head(header.number, entry.id, at)}
+            self._heads = {**self._heads, header.device: LogHead(header.number, entry.id, at)}
 
 
 class LogTransaction:
@@ -105,7 +105,7 @@ class LogTransaction:
         self._log = log
 
     def keep(
-        self, entry: Entry, state: State, at: int, size: int, body: bytes | None = None
+        self, entry: LogEntry, state: State, at: int, size: int, body: bytes | None = None
     ) -> None:
         """Add a new entry, with its number of patches."""
         header = entry.header

@@ -30,7 +30,7 @@ from anaphora.sync.membership import (
 )
 from anaphora.sync.opening import open_entry
 from anaphora.sync.pairing import PATIENCE, Meeting, new_code, read_code
-from anaphora.sync.project import Devices, Project
+from anaphora.sync.project import Devices, SyncProject
 from anaphora.sync.reader import Progress
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.remotes.opening import open_remote
@@ -107,7 +107,7 @@ class Sync:
                     epoch: bytes.fromhex(digits) for epoch, digits in invitation["keys"].items()
                 }
                 member = join_project(invitation["project"], keys, name, random)
-                project = Project(self._store, member, random)
+                project = SyncProject(self._store, member, random)
                 project.devices = Devices(admission=admission_of(invitation["admission"]))
                 project.save(work)
             else:
@@ -294,7 +294,7 @@ class Sync:
         WrongKey for one of another project or of a key that this device does not have,
         RemoteTampered for one that was altered or cut.
         """
-        return open_entry(Project(self._store, self._load_membership(), self._random), payload)
+        return open_entry(SyncProject(self._store, self._load_membership(), self._random), payload)
 
     def fork(self) -> SyncStatus:
         """Go on as a device of its own: a home that was copied, or restored from a backup.
@@ -344,7 +344,7 @@ class Sync:
 
     def _invitation(self) -> dict[str, Any]:
         """The invitation of a device: the keys of the project, and which devices count."""
-        project = Project(self._store, self._load_membership(), self._random)
+        project = SyncProject(self._store, self._load_membership(), self._random)
         admission = project.devices.admission
         return {
             "project": project.name,

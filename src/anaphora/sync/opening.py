@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from anaphora.errors import InvalidInput, RemoteTampered, WrongKey
 from anaphora.sync.changes import WHOLE, Patch
-from anaphora.sync.entries import Content, Entry, entry_of, unseal
+from anaphora.sync.entries import EntryContent, LogEntry, entry_of, unseal
 from anaphora.sync.items import kind_and_key
 from anaphora.sync.membership import Member
-from anaphora.sync.project import Project
+from anaphora.sync.project import SyncProject
 from anaphora.values.sync import SyncEntry, SyncItem
 
 _SOURCE: Final = "payload"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> SyncEntry:
+def open_entry(project: SyncProject, payload: Mapping[str, Any] | str | bytes) -> SyncEntry:
     """The content of an entry, given as its JSON or as the whole answer with it as `payload`.
 
     Raises InvalidInput for what is no entry, WrongKey for one of another project or of a key that
@@ -53,7 +53,7 @@ def open_entry(project: Project, payload: Mapping[str, Any] | str | bytes) -> Sy
     )
 
 
-def _parse_payload(payload: Mapping[str, Any] | str | bytes) -> Entry:
+def _parse_payload(payload: Mapping[str, Any] | str | bytes) -> LogEntry:
     line: Any = payload
     if isinstance(payload, str | bytes):
         try:
@@ -72,7 +72,7 @@ def _parse_payload(payload: Mapping[str, Any] | str | bytes) -> Entry:
     return entry_of(line, _SOURCE, device, number)
 
 
-def _is_signed(project: Project, entry: Entry, content: Content) -> bool:
+def _is_signed(project: SyncProject, entry: LogEntry, content: EntryContent) -> bool:
     """Whether its author is known and has signed it. RemoteTampered for a wrong signature."""
     header = entry.header
     if header.device == project.own:

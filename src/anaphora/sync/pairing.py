@@ -20,7 +20,7 @@ from typing import Any, Final
 from anaphora.core.bounded import read_json
 from anaphora.errors import InvalidInput, MissingExtra, PairingFailed, SyncError, Tampered
 from anaphora.store.crypto.cipher import Cipher, Random, binding, derive
-from anaphora.sync.entries import Entry, Header, entry_of, without_content
+from anaphora.sync.entries import Header, LogEntry, entry_of, without_content
 from anaphora.sync.remotes.base import Remote
 
 PATIENCE: Final = 600.0
@@ -139,7 +139,7 @@ class Meeting:
         return Cipher(derive(key, "sync_pairing"), self._random)
 
     def _send(self, side: str, number: int, message: Mapping[str, str]) -> None:
-        log_entry = Entry(
+        log_entry = LogEntry(
             Header(self._project, side, number, _NO_EPOCH, self._last_sent_id),
             json.dumps(dict(message)).encode(),
         )
@@ -164,7 +164,7 @@ class Meeting:
             return {str(name): str(text) for name, text in message.items()}
         raise self._pairing_error("nobody answered in time; make a new code")
 
-    def _read_message_entry(self, side: str, number: int) -> Entry | None:
+    def _read_message_entry(self, side: str, number: int) -> LogEntry | None:
         for payload in self._remote.read(self._project, side, number, 1):
             return entry_of(payload, self._remote.name, side, number)
         return None

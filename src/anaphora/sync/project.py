@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from anaphora.errors import DeviceRemoved
 from anaphora.store.crypto.cipher import Cipher, Random
-from anaphora.sync.admission import TOLD, Admission, Statement, admission_of
-from anaphora.sync.entries import Checkpoint, Content, Header
+from anaphora.sync.admission import TOLD, Admission, EntryStatement, admission_of
+from anaphora.sync.entries import EntryContent, Header, LogCheckpoint
 from anaphora.sync.membership import (
     MEMBER,
     Member,
@@ -69,7 +69,7 @@ def _parse_devices(line: Mapping[str, Any]) -> Devices:
     )
 
 
-class Project:
+class SyncProject:
     """The project of one namespace, as its rows have it since it was loaded or saved last."""
 
     def __init__(self, store: SyncStore, membership: Membership, random: Random) -> None:
@@ -144,7 +144,7 @@ class Project:
             if not admission.have_all(epoch, present)
         }
 
-    def begin_with(self, checkpoint: Checkpoint, begin: Begin) -> None:
+    def begin_with(self, checkpoint: LogCheckpoint, begin: Begin) -> None:
         """Take over the knowledge of the device that made a checkpoint."""
         members = {member.device: member for member in checkpoint.members}
         members |= self.devices.members
@@ -154,12 +154,12 @@ class Project:
             admission = admission.with_facts(facts.statements, facts.announced)
         elif checkpoint.removed:
             admission = admission.with_facts(
-                [Statement(TOLD, 0, checkpoint.removed, seen=dict.fromkeys(members, 0))]
+                [EntryStatement(TOLD, 0, checkpoint.removed, seen=dict.fromkeys(members, 0))]
             )
         self.devices = replace(self.devices, members=members, admission=admission, begin=begin)
         self._find_founder()
 
-    def note(self, entry: Header, content: Content) -> None:
+    def note(self, entry: Header, content: EntryContent) -> None:
         """Record the statements of an entry about devices and keys, whether or not it counts."""
         author, number = entry.device, entry.number
         if content.member is not None and content.member.device == author:
@@ -180,13 +180,13 @@ class Project:
             if rotation is not None:
                 epoch, recipients = rotation.epoch, frozenset({author, *rotation.keys})
             removed = {device: at for device, at in content.removed.items() if device != author}
-            statements.append(Statement(author, number, removed, epoch, recipients, last_read))
+            statements.append(EntryStatement(author, number, removed, epoch, recipients, last_read))
         announced = {author: entry.epoch} if number == 1 else {}
         admission = self.devices.admission.with_facts(statements, announced)
         self.devices = replace(self.devices, admission=admission)
         self._learn_keys(rotation, content.keys)
 
-    def note_begin(self, entry: Header, content: Content) -> None:
+    def note_begin(self, entry: Header, content: EntryContent) -> None:
         """Record where a new device can begin, from an entry that counts."""
         begin = content.begin
         if content.checkpoint is not None:

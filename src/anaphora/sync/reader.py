@@ -11,10 +11,10 @@ from typing import Final
 
 from anaphora.errors import RemoteError, RemoteTampered
 from anaphora.sync.conflicts import ReadEntry, has_values
-from anaphora.sync.entries import Content, Entry, entry_of, unseal
+from anaphora.sync.entries import EntryContent, LogEntry, entry_of, unseal
 from anaphora.sync.log import EntryLog, LogTransaction, State
 from anaphora.sync.membership import Member
-from anaphora.sync.project import Project
+from anaphora.sync.project import SyncProject
 from anaphora.sync.reconciling import comes_by, reconcile, say_again
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
@@ -31,7 +31,9 @@ Named = tuple[str, int, str]
 class EntryReader:
     """Reads the logs of a project's devices from one remote."""
 
-    def __init__(self, remote: Remote, project: Project, log: EntryLog, replica: Replica) -> None:
+    def __init__(
+        self, remote: Remote, project: SyncProject, log: EntryLog, replica: Replica
+    ) -> None:
         self._remote = remote
         self._project = project
         self._log = log
@@ -163,7 +165,7 @@ class EntryReader:
             log.cover(covers)
             self._project.save(self._replica.store.within(log.work.write))
 
-    def _read_newest(self, device: str, number: int) -> Content | None:
+    def _read_newest(self, device: str, number: int) -> EntryContent | None:
         """The content of an entry under the newest key, so of a present device; None for others."""
         epoch = self._project.epoch
         cipher = self._project.cipher(epoch)
@@ -175,7 +177,7 @@ class EntryReader:
 
     # One after the other.
 
-    def _read_new(self, device: str, head: int) -> Iterator[Content]:
+    def _read_new(self, device: str, head: int) -> Iterator[EntryContent]:
         """Take in the new entries of a device, as far as their keys are known.
 
         Entries of removed devices are read for their statements, and for nothing else.
@@ -190,7 +192,7 @@ class EntryReader:
             self._store_entry(log_entry, content)
             yield content
 
-    def _look_ahead(self, entries: Iterator[Entry]) -> None:
+    def _look_ahead(self, entries: Iterator[LogEntry]) -> None:
         """Learn keys from the entries behind one that cannot be opened: it is tried again."""
         for log_entry in entries:
             cipher = self._project.cipher(log_entry.header.epoch)
@@ -199,7 +201,7 @@ class EntryReader:
                 self._refuse_forged(log_entry)
                 self._project.note(log_entry.header, content)
 
-    def _fetch(self, device: str, numbers: Sequence[int]) -> Iterator[Entry]:
+    def _fetch(self, device: str, numbers: Sequence[int]) -> Iterator[LogEntry]:
         """Entries with rising numbers, in batches of consecutive ones."""
         at = 0
         while at < len(numbers):
@@ -226,7 +228,7 @@ class EntryReader:
                 yield log_entry
             at += len(batch)
 
-    def _open_entry(self, entry: Entry) -> Content | None:
+    def _open_entry(self, entry: LogEntry) -> EntryContent | None:
         """The verified content; None if its key is not known yet."""
         last = self._log.last_of(entry.header.device)
         if entry.header.parent != last.id:
@@ -234,7 +236,7 @@ class EntryReader:
         if entry.header.number > 1 or entry.dropped is not None:
             self._refuse_forged(entry)
         if entry.dropped is not None:
-            return Content()
+            return EntryContent()
         cipher = self._project.cipher(entry.header.epoch)
         if cipher is None:
             return None
@@ -243,7 +245,7 @@ class EntryReader:
             self._refuse_forged(entry, content.member)
         return content
 
-    def _refuse_forged(self, entry: Entry, announced: Member | None = None) -> None:
+    def _refuse_forged(self, entry: LogEntry, announced: Member | None = None) -> None:
         """Refuse an entry that its device has not signed."""
         device = entry.header.device
         member = announced or self._project.devices.members.get(device)
@@ -252,7 +254,7 @@ class EntryReader:
         elif not member.has_signed(entry.id, entry.signature):
             self._refuse(entry, "its device has not signed it")
 
-    def _store_entry(self, entry: Entry, content: Content) -> None:
+    def _store_entry(self, entry: LogEntry, content: EntryContent) -> None:
         device, number = entry.header.device, entry.header.number
         store = self._replica.store
         try:
@@ -308,7 +310,7 @@ class EntryReader:
 
     # Refusals.
 
-    def _refuse(self, entry: Entry, reason: str) -> None:
+    def _refuse(self, entry: LogEntry, reason: str) -> None:
         header = entry.header
         raise RemoteTampered(self._remote.name, header.device, header.number, reason)
 

@@ -13,9 +13,9 @@ from typing import Final, Literal
 
 from anaphora.errors import RemoteTampered
 from anaphora.sync.changes import Patch
-from anaphora.sync.entries import Content, Entry, entry_of, unseal
+from anaphora.sync.entries import EntryContent, LogEntry, entry_of, unseal
 from anaphora.sync.log import EntryLog, LogTransaction, Row
-from anaphora.sync.project import Project
+from anaphora.sync.project import SyncProject
 from anaphora.sync.remotes.base import Remote
 from anaphora.sync.replica import Replica
 from anaphora.sync.store import AGAIN, TO_DROP, Counts, SyncTransaction
@@ -23,7 +23,7 @@ from anaphora.sync.store import AGAIN, TO_DROP, Counts, SyncTransaction
 _JUDGED: Final = "judged"
 """The limits of removed devices at the last reconciliation."""
 Way = Literal["restore", "admit", "refuse"]
-Entries = Callable[[str, Sequence[int]], Iterator[Entry]]
+Entries = Callable[[str, Sequence[int]], Iterator[LogEntry]]
 """Entries of a device in the remote, by their numbers."""
 
 
@@ -50,7 +50,7 @@ def say_again(
 
 
 def reconcile(
-    remote: Remote, project: Project, log: EntryLog, replica: Replica, entries: Entries
+    remote: Remote, project: SyncProject, log: EntryLog, replica: Replica, entries: Entries
 ) -> None:
     """Revert and apply entries by whether they count now. RemoteError, RemoteTampered."""
     store, limits = replica.store, dict(project.devices.removed)
@@ -82,8 +82,8 @@ def reconcile(
 
 
 def _find_changes(
-    remote: Remote, project: Project, log: EntryLog, entries: Entries, *, needed: bool
-) -> Iterator[tuple[Way, Row, Content]]:
+    remote: Remote, project: SyncProject, log: EntryLog, entries: Entries, *, needed: bool
+) -> Iterator[tuple[Way, Row, EntryContent]]:
     """What to do with which entry; with `needed`, also the entries to restore."""
     rows = (row for name in log.heads() for _, row in sorted(log.rows_of(name).items()))
     for row in rows:
@@ -102,8 +102,8 @@ def _find_changes(
 
 
 def _read_again(
-    row: Row, remote: Remote, project: Project, entries: Entries, *, lenient: bool
-) -> Content:
+    row: Row, remote: Remote, project: SyncProject, entries: Entries, *, lenient: bool
+) -> EntryContent:
     """The content of a known entry, if the remote still has it."""
     device, number = str(row["device"]), int(row["number"])
     try:
@@ -122,4 +122,4 @@ def _read_again(
         # A removed device may have deleted its entries.
         if not lenient:
             raise
-    return Content()
+    return EntryContent()

@@ -20,9 +20,9 @@ from anaphora.store.hashing import digest
 from anaphora.store.table_rows import TableRows, TableTransaction
 from anaphora.sync.changes import (
     WHOLE,
-    Change,
     ItemState,
     Patch,
+    RecordChange,
     apply_changes,
     is_dropped,
     patch_of,
@@ -431,7 +431,7 @@ class SyncTransaction:
                 self.put(TO_DROP, [*noted, *requests.values()])
 
 
-def _find_drop(change: Change, state: ItemState) -> Change | None:
+def _find_drop(change: RecordChange, state: ItemState) -> RecordChange | None:
     """The drop that deleted this change's content; None if it stays, or was replaced."""
     current = state.get(WHOLE) if is_dropped(state) else state.get(change.field)
     if current is None or current == change:

@@ -30,7 +30,7 @@ _FIRST: Final = Stamp(0, 0, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SaidEvent:
     """An event of a record: its fields (such as `kind` and `at`), and when it was captured."""
 
     key: str
@@ -60,7 +60,7 @@ class RecordItem:
     same: str
     fields: Mapping[str, Any]
     stamps: Mapping[str, Stamp]
-    events: tuple[Said, ...]
+    events: tuple[SaidEvent, ...]
 
     @property
     def path(self) -> str | None:
@@ -77,7 +77,7 @@ class MergedRecord:
     same: str
     owners: tuple[str, ...]
     fields: dict[str, Any]
-    events: tuple[Said, ...]
+    events: tuple[SaidEvent, ...]
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class _Span:
     items: list[RecordItem]
     start: str
     end: str | None
-    events: list[Said]
+    events: list[SaidEvent]
     whole: bool = True
     fields: dict[str, Any] = field(default_factory=dict)
 
@@ -125,7 +125,7 @@ def item_of(
             continue
         if key.startswith(EVENT):
             if killed is None or change.stamp > killed:
-                events.append(Said(key, change.stamp, change.value))
+                events.append(SaidEvent(key, change.stamp, change.value))
         else:
             fields[key], stamps[key] = change.value, change.stamp
     if "text" not in fields or not _is_alive(state, events, killed):
@@ -140,7 +140,7 @@ def item_of(
     )
 
 
-def _is_alive(state: ItemState, events: Sequence[Said], killed: Stamp | None) -> bool:
+def _is_alive(state: ItemState, events: Sequence[SaidEvent], killed: Stamp | None) -> bool:
     if any(event.counts for event in events):
         return True
     # A record of an old home may have no events at all.
