@@ -12,7 +12,7 @@ from typing import Final
 from anaphora.errors import InvalidInput, MirrorError
 from anaphora.ingest.secrets.redacting import redact_path
 from anaphora.mirror.decision import Decision, decide
-from anaphora.mirror.folder import FoundFiles, MirrorFolder, MirrorFileText, Stamp
+from anaphora.mirror.folder import FoundFiles, MirrorFileText, MirrorFolder, Stamp
 from anaphora.mirror.home_pages import HomePages
 from anaphora.mirror.layout import ENDING, clean_file, file_of, key_of, kind_of, path_of
 from anaphora.mirror.ledger import MirrorState, PageFile
