@@ -166,7 +166,7 @@ class EntryContent:
 
 
 def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> EntryContent:
-    """Parse what `EntryContent.first_line` wrote. Raises ValueError, KeyError, TypeError or others."""
+    """Parse what `EntryContent.first_line` wrote. Raises ValueError, KeyError or TypeError."""
     member, rotation, begin = line.get("member"), line.get("rotation"), line.get("begin")
     checkpoint = line.get("checkpoint")
     return EntryContent(
