@@ -75,7 +75,7 @@ class Watched:
 @pytest.mark.promise("package.golden")
 def test_every_method_of_the_facade_is_recorded(tmp_path: Path, clock: Clock) -> None:
     """A new method of the facade must be called by the scenario."""
-    record = Recording(tmp_path / "calls.jsonl", {"work": tmp_path})
+    record = Recording(tmp_path / "calls.jsonl", {str(tmp_path): "work"})
     with Memory.open(
         tmp_path / "home", embedder="hashing", model=ScriptedModel(Script()), clock=clock
     ) as memory:

@@ -24,6 +24,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,7 @@ from tools.golden.truth import keep_files, keep_postgresql, keep_sqlite
 
 import anaphora
 
+ROOT = Path(__file__).resolve().parents[2]
 Tell = Callable[[str], None]
 
 
@@ -56,7 +58,13 @@ def main() -> None:
     # Always the same folder: its name is a part of what is kept. Two recorders at once cannot be.
     place = Path(tempfile.gettempdir()) / "anaphora-golden"
     place.mkdir()
-    record = Recording(given.out / f"{given.part}.jsonl", {"tree": given.tree, "work": place})
+    aliases = {
+        str(given.tree): "tree",
+        str(ROOT): "tree",
+        sys.prefix: "environment",
+        str(place): "work",
+    }
+    record = Recording(given.out / f"{given.part}.jsonl", aliases)
     try:
         PARTS[given.part](given, place, record)
     finally:
@@ -145,6 +153,9 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
     from anaphora.deep.models.scripted import ScriptedModel
     from anaphora.surfaces.rest import ServerOptions, create_app
 
+    # How far a model is loaded when a question comes depends on the machine; so do durations.
+    os.environ["ANAPHORA_READER"] = "off"
+    time.perf_counter = lambda: 1_000.0
     project = write_project(place / "aviary")
     script = Script()
     with anaphora.Memory.open(
@@ -161,6 +172,7 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
         thread = threading.Thread(target=server.run, args=([socket],))
         thread.start()
         port = socket.getsockname()[1]
+        record.add_alias(f"127.0.0.1:{port}", "address")
         try:
             with RemoteMemory.connect(f"http://127.0.0.1:{port}") as remote:
                 play(remote, project, place, record, "client")

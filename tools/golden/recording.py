@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,21 +18,32 @@ __all__ = ["Recording", "differences", "plain"]
 
 # What a wall clock or the size of a disposable file decides.
 MOMENTARY = frozenset({"seconds", "bytes"})
+_STORED_SECONDS = re.compile(r'("seconds": ?)[0-9.e-]+')
 
 
 class Recording:
-    """Named values in the order of their making; `folders` are written as their names."""
+    """Named values in the order of their making. `aliases` maps texts that differ from one run to
+    the next, such as folders, to the names that are written instead of them.
+    """
 
-    def __init__(self, place: Path, folders: Mapping[str, Path]) -> None:
-        self._file = place.open("w", encoding="utf-8", errors="surrogatepass")
-        # The longest first: one may lie inside another.
-        self._folders = sorted(folders.items(), key=lambda pair: -len(str(pair[1])))
+    def __init__(self, path: Path, aliases: Mapping[str, str]) -> None:
+        self._file = path.open("w", encoding="utf-8", errors="surrogatepass")
+        self._aliases = dict(aliases)
+        self._names: set[str] = set()
+
+    def add_alias(self, text: str, name: str) -> None:
+        """Write `name` instead of `text` from now on."""
+        self._aliases[text] = name
 
     def keep(self, name: str, value: Any) -> None:
-        """Write one value."""
+        """Write one value. Raises ValueError for a name that was recorded before."""
+        if name in self._names:
+            raise ValueError(f"{name} was recorded before")
+        self._names.add(name)
         line = json.dumps([name, plain(value)], ensure_ascii=True, sort_keys=True)
-        for word, folder in self._folders:
-            line = line.replace(str(folder), f"<{word}>")
+        # The longest first: one folder may lie inside another.
+        for text in sorted(self._aliases, key=len, reverse=True):
+            line = line.replace(text, f"<{self._aliases[text]}>")
         self._file.write(line + "\n")
 
     def close(self) -> None:
@@ -41,7 +53,9 @@ class Recording:
 
 def plain(value: Any) -> Any:
     """A value as JSON can hold it: floats as hexadecimal digits, bytes in base 64."""
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, str):
+        return _STORED_SECONDS.sub(r"\1…", value)
+    if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return f"float {value.hex()}"

@@ -215,7 +215,7 @@ def _projects(memory: Any, project: Path, call: Call) -> None:
             "fly_kestrel takes the port 5433.", kind="decision", importance=5, supersedes=old.id
         ),
     )
-    call("diary", lambda: memory.write_diary("Flew the kestrel twice.", subject="flights"))
+    call("write diary", lambda: memory.write_diary("Flew the kestrel twice.", subject="flights"))
     call("projects", memory.projects)
     call("map", lambda: memory.project_map("aviary"))
     call("map within", lambda: memory.project_map("aviary", within="aviary"))
