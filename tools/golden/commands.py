@@ -35,7 +35,6 @@ FACT = "The staging database of the ferry shop listens on port 5439, Rafi moved 
 RULE = "Never commit to main without a review, always open a pull request."
 QUESTION = "Which port is the staging database of the ferry shop on?"
 IMPORTED_ONCE = (
-    "alembic.command",
     "anaphora.api.memory",
     "anaphora.surfaces.cli.app",
     "anaphora.surfaces.hooks.session",
