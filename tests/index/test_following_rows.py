@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -26,7 +23,6 @@ from anaphora.values.conversations import NewTurn
 
 from .conftest import Ticking, facts
 
-OpenTruth = Callable[[], Database]
 WORDS = ["apple", "river", "the", "stone", "running", "getUserName", "猫と犬", "zero", "Apples"]
 QUERIES = ("apples in the river", "username", "猫と犬 zero")
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
@@ -157,46 +153,6 @@ TestHistories.settings = settings(
 )
 
 
-@pytest.mark.promise("index.follows")
-def test_a_turn_is_seen_by_the_next_question(rows: RowBench) -> None:
-    """Every append is found by words and by vector at the next follow, of one thread or all."""
-    index = rows.index()
-    assert index.sync().new_turns == 0
-    for number in range(12):
-        rows.store.append("a" if number % 3 else "b", "user", f"fact number{number} holds")
-        synced = index.sync(("a" if number % 3 else "b") if number % 2 else None)
-        assert (synced.new_turns, synced.embedded, synced.pending) == (1, 1, 0)
-        row = int(np.argmax(index.view().words([f"number{number}"])))
-        assert index.texts_of(index.view(), [row]) == [f"fact number{number} holds"]
-    assert index.check().problems == ()
-    rows.store.append("a", "user", "not synced yet")
-    assert index.check().problems == ("1 threads changed since they were indexed",)
-
-
-def all_bytes(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
-
-
-@pytest.mark.promise("index.forgets")
-def test_what_is_forgotten_is_gone_from_the_disk(rows: RowBench) -> None:
-    """After a redaction or deletion is synced, no file of the index holds the words."""
-    for number in range(80):
-        rows.store.append("a", "user", f"chatter {number}")
-    rows.store.append("a", "user", "the secret is xylophone")
-    rows.store.append("b", "user", "another zeppelinword here")
-    index = rows.index()
-    index.sync(embed="all")
-    assert b"xylophon" in all_bytes(rows.root / "index")
-    rows.store.redact("a", 80)
-    index.sync()
-    assert b"xylophon" not in all_bytes(rows.root / "index")
-    rows.store.delete("b")
-    index.sync()
-    index.wait(60)
-    assert b"zeppelinword" not in all_bytes(rows.root / "index")
-    assert index.view().table.conversations == ("a",)
-
-
 class Watched(SqlConversationStore):
     """Counts what is read of the database."""
 
@@ -266,78 +222,3 @@ def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None
         assert index.view().words([word]).any()
         bench.close()
         truth.close()
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns.index import TurnIndex
-from anaphora.recall.conversation import ConversationRecall
-from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.db.engine import open_database
-from anaphora.store.threads.sql_store import SqlConversationStore
-from datetime import UTC, datetime
-
-database, place = sys.argv[1:]
-truth = open_database(database)
-sidecar = Sidecar(truth, "default")
-store = SqlConversationStore(truth, "default", sidecar=sidecar)
-service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
-index = TurnIndex(Path(place), store, sidecar, service)
-lane = ConversationRecall(store, index, service, lambda: datetime(2026, 4, 30, tzinfo=UTC))
-print("ready", flush=True)
-for line in sys.stdin:
-    command, thread, words = line.rstrip("\\n").split("|")
-    if command == "append":
-        print(store.append(thread, "user", words), flush=True)
-    elif command == "delete":
-        print(store.delete(thread), flush=True)
-    else:
-        hits = lane.recall(None, words, top_k=3)
-        print([hit.text for hit in hits][:1], flush=True)
-index.close()
-truth.close()
-"""
-
-
-class Server:
-    """A process with its own index directory on a shared database."""
-
-    def __init__(self, database: str, place: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD, database, str(place)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._answer() == "ready"
-
-    def ask(self, command: str, thread: str, words: str = "") -> str:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{command}|{thread}|{words}\n")
-        self.process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def close(self) -> None:
-        self.process.communicate()
-        assert self.process.returncode == 0
-
-
-@pytest.mark.promise("threads.servers")
-def test_two_servers_see_each_others_turns_at_once(tmp_path: Path, database: Path | str) -> None:
-    """What one server process acknowledged, the other, with its own index, recalls at once."""
-    servers = [Server(str(database), tmp_path / name) for name in ("one", "two")]
-    for number in range(10):
-        writer, reader = servers[number % 2], servers[1 - number % 2]
-        assert writer.ask("append", f"t{number % 3}", f"fact number{number} holds") == "True"
-        assert reader.ask("recall", "", f"number{number}") == f"['fact number{number} holds']"
-    assert servers[0].ask("delete", "t0") == "True"
-    assert servers[1].ask("recall", "", "number9") != "['fact number9 holds']"
-    for server in servers:
-        server.close()
