@@ -253,23 +253,6 @@ def harm(place: Path, damage: str) -> None:
 
 
 @needs_lancedb
-def test_a_bulk_of_another_index_file_is_not_used(bulky: Bench) -> None:
-    """When the index file alone vanishes, numbers begin anew: what lies in the ANN index goes."""
-    fill(bulky)
-    index = bulky.index()
-    index.sync(embed="all")
-    index.close()
-    for path in (bulky.root / "index").glob("turns.sqlite*"):
-        path.unlink()
-    bulky.store.append("0", "user", "a thread that comes first now")
-    index = bulky.index()
-    TurnIndex.sync(index, embed="none")
-    assert not list((bulky.root / "index" / "ann").iterdir())
-    index.sync(embed="all")
-    assert_alike(index, bulky.fresh())
-
-
-@needs_lancedb
 @pytest.mark.promise("embed.identity")
 def test_each_embedder_has_a_bulk_of_its_own(bulky: Bench) -> None:
     """The ANN index of one embedder is not read with another, stays beside it, and forgets too."""
