@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tel
 
 from anaphora import Memory
 from anaphora.deep.persisted.answers import MOST_TRACES
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import NotFound
 from anaphora.store.table_rows import DEEP_TABLES
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
@@ -264,26 +264,6 @@ def test_a_sealed_home_says_nothing(tmp_path: Path, clock: Clock) -> None:
         memory.conversations.delete("thread-of-ada")
         assert len(memory.list()) == 0
         assert memory._services().jobs.pending("extract") == []
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda memory: memory.deep_recall(""),
-        lambda memory: memory.deep_recall("x" * 5_000),
-        lambda memory: memory.deep_recall("x", scope="everything"),
-        lambda memory: memory.deep_recall("x", scope="current_session"),
-        lambda memory: memory.deep_recall(3),
-        lambda memory: memory.end_session("../x"),
-        lambda memory: memory.extract("a/b"),
-    ],
-)
-def test_bad_arguments_are_named(
-    tmp_path: Path, clock: Clock, ask: Callable[[Memory], object]
-) -> None:
-    """What cannot be asked raises `InvalidInput`, whether or not there is a model."""
-    with opening(tmp_path, clock)() as memory, pytest.raises(InvalidInput):
-        ask(memory)
 
 
 def test_saved_answers_of_another_program_are_read() -> None:

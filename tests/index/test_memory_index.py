@@ -188,19 +188,6 @@ class TestBothSidesOfTheCap:
             assert home.index.visible(history.living, wanted.moment, past=True) == valid
             assert_alike(then, facts(fresh, wanted))
 
-    def test_what_another_process_wrote_is_seen_at_once(
-        self, home: MemoryHome, tmp_path: Path, cap: int
-    ) -> None:
-        """A write acknowledged through one connection is in the next answer through another."""
-        home.put("red cat")
-        home.index.sync()
-        home.index.settle()
-        with memory_home(tmp_path, cap) as other:
-            written = other.put("blue dog ERR_4711")
-            assert written in facts(home.index, asked(home, "dog"))
-            other.erase(written)
-            assert written not in facts(home.index, asked(home, "dog"))
-
     @pytest.mark.parametrize("damage", ["gone", "torn", "foreign"])
     def test_the_directory_may_vanish(self, home: MemoryHome, damage: str) -> None:
         """Deleted, torn or foreign files cost nothing but the time to make them again."""
@@ -272,22 +259,6 @@ class TestBothSidesOfTheCap:
         assert set(found.ids) <= set(cosines)
         assert len(found.ids) >= min(5, len(cosines))
         assert sorted(found.cosine, reverse=True)[:5] == pytest.approx(best, abs=2e-3)
-
-    def test_long_texts_count_by_their_best_part(self, tmp_path: Path, cap: int) -> None:
-        """A memory of several parts is as near as its nearest part, wherever its vectors lie."""
-        from anaphora.embed.hashing import WordHashingEmbedder
-
-        home = MemoryHome(tmp_path / "parts", cap=cap, embedder=WordHashingEmbedder(64, window=3))
-        try:
-            long = home.put("tea tea tea red red red dog cat paris")
-            home.put("vienna lock invoice")
-            wanted = replace(asked(home, "dog cat paris"), terms=())
-            before = facts(home.index, wanted)
-            home.index.settle()
-            assert facts(home.index, wanted)[long][0] == pytest.approx(1.0, abs=2e-3)
-            assert_alike(before, facts(home.index, wanted))
-        finally:
-            home.close()
 
 
 @pytest.mark.skipif(not available(), reason="the extra `large` is not installed")

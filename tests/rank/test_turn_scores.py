@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from anaphora.rank.question import QuestionReading
 from anaphora.rank.turn_table import (
     PERSONAL,
+    ROLE_ASSISTANT,
     ROLE_USER,
     SESSION_GAP_SECONDS,
     STANDING,
     TurnTable,
 )
 from anaphora.rank.turns import (
+    DEFAULT_WEIGHTS,
     Weights,
     best_rows,
     score_turns,
@@ -203,3 +205,35 @@ def test_the_scale_is_the_sum_of_the_highest_parts() -> None:
     reading = QuestionReading(terms=(), meaning="", speakers=(1,), spans=((0.0, 1000.0),))
     scores = score_turns(table, reading, np.full(3, 1e12), np.ones(3), weights)
     assert float(scores.total[1]) == pytest.approx(1.0)
+
+
+def test_words_alone_find_only_what_they_touch() -> None:
+    """Without vectors a turn is found when a word matches in it or right beside it, else not."""
+    table = make_table([0] * 5)
+    scores = score_turns(table, NOTHING, np.array([0.0, 0.0, 9.0, 0.0, 0.0]), None)
+    assert scores.rows[scores.found].tolist() == [1, 2, 3]
+    assert scores.rows[best_rows(table, scores, 9)].tolist() == [2, 1, 3]
+
+
+def test_neighbours_end_with_the_sitting_and_with_the_thread() -> None:
+    """A match lends to the turns beside it in its thread, unless hours lie between."""
+    table = make_table([0, 1, 0, 0], ts=[0.0, 1.0, 2.0, 3.0 + SESSION_GAP_SECONDS])
+    scores = score_turns(table, NOTHING, np.array([0.0, 0.0, 20.0, 0.0]), None)
+    context = scores.factors["context"] * DEFAULT_WEIGHTS.scale
+    assert context.tolist() == pytest.approx([0.075, 0.0, 0.0, 0.0])
+
+
+def test_a_named_time_lifts_its_turns_and_those_of_the_day_after() -> None:
+    """A turn written in a span, or within a day after it, gains; earlier and later ones do not."""
+    table = make_table([0] * 4, ts=[0.0, 2 * DAY, 3.5 * DAY, 5 * DAY])
+    reading = QuestionReading(terms=(), meaning="", spans=((2 * DAY, 3 * DAY),))
+    scores = score_turns(table, reading, np.zeros(4), None)
+    assert scores.found.tolist() == [False, True, True, False]
+
+
+def test_the_role_that_is_meant_goes_first() -> None:
+    """Of two equal turns, the one by the role that the question means stands first."""
+    table = make_table([0, 1], roles=[ROLE_ASSISTANT, ROLE_USER])
+    reading = QuestionReading(terms=(), meaning="", roles=(ROLE_USER,))
+    scores = score_turns(table, reading, np.full(2, 5.0), None)
+    assert int(best_rows(table, scores, 1)[0]) == 1

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -122,3 +127,57 @@ def test_a_failing_disk_leaves_the_conversion_to_be_finished(
     assert {".json", ".sealed"} <= kinds
     assert contents(home) == before
     assert search(home) == set()
+
+
+CONVERT = """
+import sys
+from anaphora import keys
+home, what = sys.argv[1:]
+print("ready", flush=True)
+if what == "encrypt":
+    keys.encrypt(home, kept="file")
+elif what == "decrypt":
+    keys.decrypt(home)
+else:
+    keys.rotate_key(home, deep=True)
+"""
+
+
+def run_and_kill(home: Path, what: str, seconds: float) -> bool:
+    """Start a conversion, kill it after some time; whether it was still running."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CONVERT, str(home), what], stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.kill(child.pid, signal.SIGKILL)
+    child.stdout.close()
+    return child.wait() != 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_kill_at_any_moment_leaves_a_home_that_opens(home: Path) -> None:
+    """Conversions killed at random moments lose nothing, and the next opening finishes them."""
+    fill(home)
+    damage(home)
+    before = contents(home)
+    chance = random.Random(20_260_401)
+    begun = time.monotonic()
+    keys.encrypt(home, kept="file")
+    whole = time.monotonic() - begun
+    killed = 0
+    for what in ("rekey", "decrypt", "encrypt", "rekey", "decrypt", "encrypt") * 2:
+        killed += run_and_kill(home, what, chance.uniform(0.0, 2.0 * whole))
+        assert contents(home) == before
+        sealed = (home / "sealed.json").exists()
+        # A conversion that was killed before it said what it was about to do was never begun.
+        assert search(home) == (set() if sealed else set(SECRETS))
+        if what == "decrypt" and sealed:
+            keys.decrypt(home)
+        elif what == "encrypt" and not sealed:
+            keys.encrypt(home, kept="file")
+    assert killed

@@ -128,19 +128,6 @@ def test_there_is_no_file(open_again: OpenTruth) -> None:
     assert store.problems() == ()
 
 
-def test_namespaces_are_apart(open_again: OpenTruth) -> None:
-    """A thread of one namespace is not seen, changed or counted in another."""
-    truth = open_again()
-    one, other = (SqlConversationStore(truth, name) for name in ("one", "other"))
-    one.append_user("c", "mine")
-    other.append_user("c", "yours")
-    other.delete("c")
-    assert [turn.text for turn in one.recent("c")] == ["mine"]
-    assert (len(one.list()), len(other.list())) == (1, 0)
-    assert list(one.changes_since(0)) == ["c"]
-    assert other.changes_since(0) == {"c": None}
-
-
 def test_deleted_words_leave_the_file(tmp_path: Path) -> None:
     """After a deletion and a redaction, no file of a SQLite home holds the words."""
     truth = open_database(tmp_path / "truth.db")

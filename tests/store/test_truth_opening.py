@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.sqlite_driver import IS_SAFE, JOURNAL, dbapi2, wal
 
-from anaphora.errors import ReadOnly
+from anaphora.errors import ReadOnly, StoreError
 from anaphora.store.db import sqlite
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
@@ -127,3 +127,11 @@ def test_a_server_that_takes_no_writes(postgresql_url: str) -> None:
     with pytest.raises(ReadOnly):
         sidecar.note_turns(NOTES)
     frozen.close()
+
+
+def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
+    """A home below a plain file is a `StoreError` that names it."""
+    (tmp_path / "home").write_text("a file")
+    truth = open_database(tmp_path / "home" / "truth.db")
+    with pytest.raises(StoreError, match=r"truth\.db"):
+        Sidecar(truth, "default").note_turns(NOTES)
