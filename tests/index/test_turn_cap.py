@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -22,6 +23,8 @@ from anaphora.index.turns.index import TurnIndex
 from anaphora.index.turns.view import TurnView
 from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.vectors.matrix import from_float16
+from anaphora.store.crypto.cipher import Keys
+from anaphora.store.crypto.index import SealedIndex
 from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, Eager, facts
@@ -343,3 +346,34 @@ def test_a_killed_writer_leaves_a_bulk_that_answers_right(bulky: Bench, attempt:
     assert in_bulk(new.view())
     for one in (index, new):
         assert_alike(one, bulky.fresh())
+
+
+def test_without_lancedb_the_scan_goes_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the cap, without the extra, every vector is scanned, and each answer says so once."""
+    monkeypatch.setattr(turn_bulk, "available", lambda: False)
+    bench = Bench(tmp_path, cap=100)
+    fill(bench)
+    index = bench.index()
+    for synced in (index.sync(embed="all"), index.sync()):
+        assert [part.part for part in synced.degraded] == ["vectors"]
+        assert "the extra large" in synced.degraded[0].reason
+    assert not index.commit_vectors()
+    assert_alike(index, bench.fresh())
+    bench.close()
+
+
+def test_a_sealed_home_has_no_bulk(tmp_path: Path) -> None:
+    """Vectors of a sealed home never lie on the disk in the clear, whatever the cap is."""
+    bench = Bench(tmp_path)
+    fill(bench)
+    index = TurnIndex(
+        tmp_path / "sealed", bench.store, None, bench.service,
+        sealer=SealedIndex(Keys(bytes(range(32)), os.urandom), "default"), cap=0,
+    )  # fmt: skip
+    bench.opened.append(index)
+    assert index.sync(embed="all").degraded == ()
+    assert not index.commit_vectors()
+    assert not (tmp_path / "sealed" / "ann").exists()
+    bench.close()

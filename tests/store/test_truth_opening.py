@@ -135,3 +135,29 @@ def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
     truth = open_database(tmp_path / "home" / "truth.db")
     with pytest.raises(StoreError, match=r"truth\.db"):
         Sidecar(truth, "default").note_turns(NOTES)
+
+
+@pytest.mark.parametrize("damage", ["not a database", "cut in two", "overwritten inside"])
+def test_a_damaged_file(tmp_path: Path, damage: str) -> None:
+    """A damaged database is a `StoreError` that names the file, and the file is left as it is."""
+    path = tmp_path / "truth.db"
+    write_home(path)
+    content = path.read_bytes()
+    if damage == "not a database":
+        content = b"This was a diary.\n" * 1_000
+    elif damage == "cut in two":
+        content = content[: len(content) // 2]
+    else:
+        content = content[:4096] + b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    truth = open_database(path)
+    for use in (
+        lambda: Sidecar(truth, "default").turn_notes("c"),
+        lambda: Sidecar(truth, "default").note_turns(NOTES),
+    ):
+        with pytest.raises(StoreError) as refused:
+            use()
+        assert type(refused.value) is StoreError
+        assert str(path) in str(refused.value)
+    truth.close()
+    assert path.read_bytes() == content
