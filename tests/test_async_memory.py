@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from anaphora.api.aio import AsyncMemory
-from anaphora.errors import Closed, InvalidInput
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 Clock = Callable[[], datetime]
@@ -21,50 +20,6 @@ Clock = Callable[[], datetime]
 
 def opening(tmp_path: Path, clock: Clock) -> Any:
     return AsyncMemory.open(tmp_path / "home", embedder="hashing", clock=clock)
-
-
-def test_what_is_said_is_recalled(tmp_path: Path, clock: Clock) -> None:
-    """A thread is written, read, listed and recalled from, in several namespaces at once."""
-
-    async def scenario() -> None:
-        async with opening(tmp_path, clock) as memory:
-            other = memory.scoped("other")
-            texts = [f"word{n} of the green tent" for n in range(20)]
-            await asyncio.gather(
-                *(memory.conversations.append_user(f"t{n}", text) for n, text in enumerate(texts)),
-                *(other.conversations.append_user(f"t{n}", "elsewhere") for n in range(5)),
-            )
-            assert await memory.ready()
-            assert len(await memory.conversations.list()) == 20
-            assert len(await other.conversations.list()) == 5
-            hits = await memory.recall_conversation(None, "word7")
-            assert hits[0].conversation_id == "t7"
-            thread = await memory.conversations.get("t7")
-            assert thread is not None
-            assert thread.turns[0].text == texts[7]
-            assert (await memory.stats()).turns == 20
-            assert len(list(await memory.conversations.files())) == 20
-            assert all(check.name for check in await memory.doctor())
-            assert (memory.namespace, other.namespace) == ("default", "other")
-
-    asyncio.run(scenario())
-
-
-def test_errors_come_through_as_they_are(tmp_path: Path, clock: Clock) -> None:
-    """A mistake raises the typed error where it is awaited; a closed memory raises `Closed`."""
-
-    async def scenario() -> None:
-        memory = await opening(tmp_path, clock)
-        with pytest.raises(InvalidInput):
-            await memory.recall_conversation(None, "x", top_k=0)
-        with pytest.raises(InvalidInput):
-            await memory.conversations.append("../up", "user", "x")
-        await memory.close()
-        await memory.close()
-        with pytest.raises(Closed):
-            await memory.conversations.list()
-
-    asyncio.run(scenario())
 
 
 def test_progress_and_events_come_in_the_event_loop(tmp_path: Path, clock: Clock) -> None:

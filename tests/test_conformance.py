@@ -1,4 +1,4 @@
-"""Every statement of the seeds is tried: what differs does so on purpose, and a page says so."""
+"""Statements of the seeds are covered: by promises, or by a function that shows what differs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conformance.desk import Desk
-from tests.conformance.rows import SEEDS
-from tests.conformance.shared import Shared
-from tests.conformance.table import ROOT, Outcome, Row, Seed, print_table, run
+from tests.behaviours import PROMISES
+from tests.conformance import seed_000, seed_001, seed_003, seed_004
+from tests.conformance.desk import Desk, Shared
+from tests.conformance.table import ROOT, Row
 from tests.docs.pages import anchors
 
 pytestmark = pytest.mark.internal
 
-ROWS = [row for seed in SEEDS for row in seed.rows]
+ROWS = [row for seed in (seed_000, seed_001, seed_003, seed_004) for row in seed.SEED.rows]
 PAGE = "docs/seeds.md"
+STATEMENTS = Path(__file__).parent / "conformance" / "statements.md"
 
 
 @pytest.fixture(scope="module")
@@ -35,71 +36,32 @@ def desk(tmp_path: Path, shared: Shared) -> Iterator[Desk]:
     desk.close()
 
 
-def _marks(row: Row) -> list[pytest.MarkDecorator]:
-    marks = [pytest.mark.enable_socket] if row.sockets else []
-    if row.expected_failure is not None:
-        marks.append(
-            pytest.mark.xfail(strict=True, raises=AssertionError, reason=row.expected_failure)
-        )
-    return marks
+def _statements() -> list[list[str]]:
+    """The rows of the table: seed, line, statement, promises."""
+    lines = STATEMENTS.read_text("utf-8").splitlines()
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:3] == "| 0"]
 
 
 @pytest.mark.promise("seeds.conformance")
-@pytest.mark.parametrize("row", [pytest.param(row, id=row.id, marks=_marks(row)) for row in ROWS])
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.id) for row in ROWS])
 def test_a_statement_of_a_seed_holds(row: Row, desk: Desk) -> None:
     """The product does what the statement says, or what a page says that it does instead."""
-    if row.expected_failure is not None:
-        row.look(desk)
-        return
-    outcome = run(row, desk)
-    assert outcome.verdict in ("works", "on purpose"), outcome.seen
+    assert row.look(desk)
 
 
-def test_no_row_is_expected_to_fail_and_none_is_missing() -> None:
-    """Every statement holds, or a page says why it does not."""
-    assert [row.id for row in ROWS if row.missing is not None] == []
-    assert [row.line for row in ROWS if row.expected_failure is not None] == []
+@pytest.mark.promise("seeds.conformance")
+def test_every_other_statement_is_covered_by_promises() -> None:
+    """Each has one promise or more, and all of them are written down."""
+    for seed, line, statement, promises in _statements():
+        named = re.findall(r"`([^`]+)`", promises)
+        assert named, (seed, line, statement)
+        assert set(named) <= set(PROMISES), (seed, line, statement)
 
 
 @pytest.mark.promise("seeds.conformance")
 def test_each_section_about_a_difference_has_a_row() -> None:
-    """Every purpose is a heading of the page, and every such heading is shown by a row."""
-    named = {row.on_purpose for row in ROWS if row.on_purpose is not None}
-    page = (ROOT / PAGE).read_text("utf-8")
-    sections = anchors("\n".join(re.findall(r"^### .*$", page, re.MULTILINE)))
-    assert named == {f"{PAGE}#{section}" for section in sections}
-
-
-def test_verdicts_are_counted_as_they_are() -> None:
-    """A row that raises differs, one without its heading too, and a failure must be a failure."""
-
-    def holds(_: object) -> str:
-        return "seen"
-
-    def fails(_: object) -> str:
-        raise AssertionError("not so")
-
-    def breaks(_: object) -> str:
-        raise OSError("broken")
-
-    seed = Seed("9", "a seed")
-    seed.row("1", "holds")(holds)
-    seed.row("2", "fails")(fails)
-    seed.row("3", "breaks")(breaks)
-    seed.row("4", "on purpose", on_purpose="docs/README.md#reference")(holds)
-    seed.row("5", "no such heading", on_purpose="docs/README.md#reference-of-all")(holds)
-    seed.row("6", "fails as expected", expected_failure="later")(fails)
-    seed.row("7", "holds against expectation", expected_failure="later")(holds)
-    seed.row("8", "breaks, which is no expected failure", expected_failure="later")(breaks)
-    outcomes: list[Outcome] = [run(row, None) for row in seed.rows]
-    assert [outcome.verdict for outcome in outcomes] == [
-        "works",
-        "differs",
-        "differs",
-        "on purpose",
-        "differs",
-        "expected failure",
-        "differs",
-        "differs",
-    ]
-    assert "| 9 a seed | 8 | 1 | 1 | 1 | 5 | 0 |" in print_table([seed], outcomes)
+    """Every difference is a heading of the page, and every such heading is shown by a row."""
+    shown = {row.on_purpose for row in ROWS if row.on_purpose is not None}
+    shown |= set(re.findall(rf"{re.escape(PAGE)}#[\w-]+", STATEMENTS.read_text("utf-8")))
+    sections = anchors("\n".join(re.findall(r"^### .*$", (ROOT / PAGE).read_text(), re.MULTILINE)))
+    assert shown == {f"{PAGE}#{section}" for section in sections}

@@ -158,7 +158,8 @@ def test_a_path_has_one_value_at_a_time(memory: Memory, clock: Clock) -> None:
     assert texts(memory.recall("which editor?")) == ["The user's editor is Helix"]
     then = memory.recall("which editor?", as_of=spring + timedelta(days=1))
     assert texts(then) == ["The user's editor is Vim"]
-    assert len(memory.recall("which editor?", as_of=spring - timedelta(days=1))) == 0
+    before = memory.recall("which editor?", as_of=spring - timedelta(days=1), explain=True)
+    assert (before.hits, {one.reason for one in before.rejected}) == ((), {"not_yet_known"})
     line = memory.history("user.editor")
     assert [one.id for one in line] == [old.id, new.id]
     assert (line[0].valid_to, line[0].superseded_by) == (clock.now, new.id)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
-from anaphora import AsyncMemory, Memory
+from anaphora import Memory
 from anaphora.deep.persisted.answers import MOST_TRACES
-from anaphora.errors import InvalidInput, NotFound
+from anaphora.errors import NotFound
 from anaphora.store.table_rows import DEEP_TABLES
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
@@ -265,78 +264,6 @@ def test_a_sealed_home_says_nothing(tmp_path: Path, clock: Clock) -> None:
         memory.conversations.delete("thread-of-ada")
         assert len(memory.list()) == 0
         assert memory._services().jobs.pending("extract") == []
-
-
-@pytest.mark.promise("deep.sealed")
-def test_sealing_and_opening_keeps_what_is_known(
-    tmp_path: Path, clock: Clock, script: Script
-) -> None:
-    """A home that is encrypted and decrypted again gives the same answers, gaps and traces."""
-    pytest.importorskip("cryptography")
-    from anaphora import keys
-
-    def known(memory: Memory) -> Any:
-        kept = [memory.trace(one.id) for one in memory.traces()]
-        return memory.deep_recall(TEA).cached, memory.gaps(None), kept
-
-    make = opening(tmp_path / "home", clock)
-    with make(script) as memory:
-        tell(memory)
-        memory.deep_recall(TEA)
-        script.said = submits("NOT_FOUND")
-        memory.deep_recall("How many gwendolen teapots?")
-        before = known(memory)
-    assert before[0]
-    keys.encrypt(tmp_path / "home", kept="file")
-    with make(script) as memory:
-        assert known(memory) == before
-    keys.decrypt(tmp_path / "home")
-    with make(script) as memory:
-        assert known(memory) == before
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda memory: memory.deep_recall(""),
-        lambda memory: memory.deep_recall("x" * 5_000),
-        lambda memory: memory.deep_recall("x", scope="everything"),
-        lambda memory: memory.deep_recall("x", scope="current_session"),
-        lambda memory: memory.deep_recall(3),
-        lambda memory: memory.end_session("../x"),
-        lambda memory: memory.extract("a/b"),
-    ],
-)
-def test_bad_arguments_are_named(
-    tmp_path: Path, clock: Clock, ask: Callable[[Memory], object]
-) -> None:
-    """What cannot be asked raises `InvalidInput`, whether or not there is a model."""
-    with opening(tmp_path, clock)() as memory, pytest.raises(InvalidInput):
-        ask(memory)
-
-
-def test_the_async_face_gives_the_same(tmp_path: Path, clock: Clock, script: Script) -> None:
-    """Awaited, the answer is the same value, and steps are told in the loop."""
-
-    async def ask() -> tuple[DeepAnswer, list[DeepStep]]:
-        told: list[DeepStep] = []
-        async with AsyncMemory.open(
-            tmp_path, embedder="hashing", model=script.model, clock=clock
-        ) as memory:
-            await memory.conversations.append_user("tea", "Ada drinks lapsang tea at night")
-            answer = await memory.deep_recall(TEA, on_step=told.append)
-            await asyncio.sleep(0)
-            assert await memory.gaps() == ()
-            assert answer.trace_id is not None
-            assert await memory.trace(answer.trace_id) == answer
-            assert len(await memory.traces()) == 1
-            assert (await memory.dream()).closed == ()
-            assert await memory.end_session("tea") == 2
-            return answer, told
-
-    answer, told = asyncio.run(ask())
-    assert answer.supported
-    assert told == list(answer.steps)
 
 
 def test_saved_answers_of_another_program_are_read() -> None:

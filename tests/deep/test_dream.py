@@ -9,7 +9,6 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, finds, opening, submits, tell
 
 from anaphora import Memory
-from anaphora.deep.dreaming.dream import list_angles
 from anaphora.values.conversations import NewTurn
 from anaphora.values.deep import Budget
 from anaphora.values.memories import NewMemory
@@ -182,15 +181,3 @@ def test_without_a_model_only_a_dream_is_queued(tmp_path: Path, clock: Clock) ->
         tell(memory)
         assert memory.end_session("tea") == 1
         assert memory.run_jobs().extracted == ()
-
-
-def test_angles_are_different_ways_to_ask() -> None:
-    """The question itself comes first; no two angles are the same; none is a wildcard."""
-    found = list_angles('When did Ada and Bob visit "Lake Como" with the blue boat?')
-    assert found[0].startswith("When did Ada")
-    assert len(found) == len(set(found)) > 2
-    assert all(any(c.isalpha() for c in one) for one in found)
-    assert list_angles("???") == ()
-    assert set(list_angles("Where does Ada live?", whole=True)) <= set(
-        list_angles("Where does Ada live?")
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,7 @@ from anaphora import Memory
 from anaphora.core.analyser import query_terms
 from anaphora.deep.evidence.questions import first_hits, seed_queries
 from anaphora.deep.evidence.scope import ScopedEvidence, parse_moment
-from anaphora.deep.evidence.sources import format_time, merge_sources, turn_id
-from anaphora.errors import InvalidInput
+from anaphora.deep.evidence.sources import merge_sources, turn_id
 from anaphora.values.conversations import NewTurn
 from anaphora.values.deep import DeepSource
 
@@ -250,22 +249,3 @@ def test_first_hits_come_from_every_query(everything: ScopedEvidence) -> None:
     assert len(set(ids)) == len(ids) <= 16
     for query in seed_queries(question):
         assert everything.search(query, 1)[0].id in ids
-
-
-@given(st.datetimes(datetime(1971, 1, 1), datetime(2190, 1, 1)))  # noqa: DTZ001 - as given
-def test_times_read_back(when: datetime) -> None:
-    """A time in ISO form is read as it stands, with or without a zone."""
-    aware = when.replace(tzinfo=UTC)
-    assert parse_moment("since", when.isoformat(), ASKED) == aware
-    assert parse_moment("since", aware.isoformat(), ASKED) == aware
-    assert parse_moment("until", when.strftime("%Y-%m-%d"), ASKED, end=True) == datetime(
-        when.year, when.month, when.day, tzinfo=UTC
-    ) + timedelta(days=1)
-    assert format_time(aware) == aware.strftime("%Y-%m-%d %H:%M")
-
-
-@pytest.mark.parametrize("text", ["soon", "2026-13-01", "monday and tuesday", "12"])
-def test_times_that_cannot_be_read(text: str) -> None:
-    """A time that is none, or two, names its argument."""
-    with pytest.raises(InvalidInput, match="since"):
-        parse_moment("since", text, ASKED)

@@ -126,13 +126,6 @@ def test_what_is_not_there_is_not_extracted(
     assert script.model.asked == []
 
 
-def test_without_a_model_it_says_so(tmp_path: Path, clock: Clock) -> None:
-    """Nothing is done, and `skipped` tells why."""
-    with opening(tmp_path, clock)() as memory:
-        tell(memory)
-        assert memory.extract("tea").skipped == "no_model"
-
-
 @pytest.mark.promise("deep.extract")
 def test_the_budget_is_kept(tmp_path: Path, clock: Clock) -> None:
     """What the budget does not allow is not asked, and comes the next time."""

@@ -426,19 +426,6 @@ submit("In German.", [h["id"] for h in hits])"""
     assert result.steps[0].output.strip() == "0"
 
 
-@pytest.mark.promise("deep.models")
-def test_a_model_that_fails_is_told_in_the_result(ferrywell: Memory) -> None:
-    """A failing model gives what was found so far, marked incomplete, and the reason."""
-    failing: list[Scripted] = [block(GOOD), ModelError("m", "HTTP 500: overloaded", 500)]
-    result = loop_over(ferrywell, failing).run(QUESTION, scope="all_sessions")
-    assert not result.complete
-    assert result.limit is None
-    assert "SKIP LOCKED" in result.answer
-    assert [d.part for d in result.degraded] == ["model"]
-    assert "overloaded" in str(result.degraded[0])
-    assert result.steps[-1].kind == "limit"
-
-
 @pytest.mark.promise("deep.loop")
 def test_the_sandbox_ends_with_the_question(ferrywell: Memory) -> None:
     """Whatever ends a loop, every session of the sandbox is closed."""

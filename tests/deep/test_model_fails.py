@@ -12,7 +12,6 @@ from mcp_types import CallToolResult
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, opening, tell
 from tests.mcp_client import connected, text_of
-from tests.surfaces.rest_desk import served
 from typer.testing import CliRunner
 
 from anaphora import Memory
@@ -252,21 +251,6 @@ def test_over_mcp_why_comes_first(home: Path) -> None:
     assert [part["part"] for part in found["degraded"]] == ["model"]
     assert found["gap_id"] is None
     assert "tea#0" in {source["id"] for source in found["sources"]}
-
-
-@pytest.mark.promise("deep.model_fails")
-def test_over_http_the_answer_says_why(tmp_path: Path) -> None:
-    """The body has the evidence, the note and `degraded`."""
-    model = ScriptedModel(lambda _: ModelError("m", "HTTP 500: no", 500))
-    with served(tmp_path / "home", model=model) as (client, memory):
-        tell(memory)
-        response = client.post("/v1/deep", json={"question": TEA})
-        assert response.status_code == 200
-        found = response.json()
-        assert found["note"].startswith("the model m did not answer: HTTP 500: no")
-        assert [part["part"] for part in found["degraded"]] == ["model"]
-        assert found["sources"]
-        assert client.get("/v1/gaps").json() == []
 
 
 @pytest.mark.promise("deep.no_model")

@@ -78,6 +78,8 @@ def test_words_of_a_history_stay_data(ferrywell: Memory) -> None:
         fact_prompt([(1, turn)], 5)[1].text,
         rewording_prompt(ORDER)[1].text,
     ]
+    assert "Sessions, newest first" in told[0]
+    assert "history holds" in told[0]
     for prompt in told:
         lines = prompt.splitlines()
         assert "owned" in prompt

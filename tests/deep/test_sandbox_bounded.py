@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +12,6 @@ from anaphora.deep.sandbox.crossing import (
     Oversized,
     copy_plain,
     read_call,
-    replace_surrogates,
-    shorten,
 )
 
 pytestmark = pytest.mark.internal
@@ -27,16 +23,6 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=20,
 )
-
-
-@given(values)
-def test_plain_data_is_copied_as_it_is(value: object) -> None:
-    """Plain data comes out equal, and none of its containers is the caller's own."""
-    copied = copy_plain([value], 100_000)
-    assert copied == [value]
-    if isinstance(value, list | dict):
-        assert isinstance(copied, list)
-        assert copied[0] is not value
 
 
 @given(values, st.integers(0, 200))
@@ -54,24 +40,6 @@ def test_text_never_exceeds_its_bound(value: object, chars: int) -> None:
         assert text_in(copy_plain(value, chars)) <= chars
     except Oversized:
         assert text_in(value) > chars
-
-
-@given(st.text(st.characters()), st.lists(values, max_size=3), st.dictionaries(texts, values))
-def test_a_call_is_read_as_it_was_written(
-    name: str, positional: list[object], named: dict[str, object]
-) -> None:
-    """A call survives its line of JSON, whatever its texts are, but for lone surrogates."""
-    line = json.dumps([name, positional, named], ensure_ascii=False)
-    assert read_call(line, 100_000) == (name, positional, named)
-
-
-@given(st.text())
-def test_no_line_raises_anything_but_a_refusal(line: str) -> None:
-    """Any text at all is a call or is refused."""
-    try:
-        read_call(line, 100)
-    except HostRefusal:
-        return
 
 
 @pytest.mark.parametrize(
@@ -110,29 +78,3 @@ def test_shared_parts_are_counted_every_time() -> None:
     endless.append(endless)
     with pytest.raises(Oversized, match="nested deeper"):
         copy_plain(endless, 100)
-
-
-@given(st.text(st.characters(), max_size=50))
-def test_cleaned_text_can_always_be_encoded(text: str) -> None:
-    """Valid text stays as it is; lone surrogates become the replacement character."""
-    cleaned = replace_surrogates(text)
-    cleaned.encode()
-    if not any("\ud800" <= c <= "\udfff" for c in text):
-        assert cleaned == text
-
-
-def test_surrogates_become_replacement_characters() -> None:
-    """A lone surrogate is one replacement character; the text around it stays."""
-    assert replace_surrogates("a\ud800b") == "a\ufffdb"
-    assert replace_surrogates("\udc00") == "\ufffd"
-    assert copy_plain({"k\udfff": "v\ud83d"}, 10) == {"k\ufffd": "v\ufffd"}
-
-
-@given(st.text(max_size=30), st.integers(0, 40))
-def test_shortened_text_says_what_is_missing(text: str, chars: int) -> None:
-    """A text within the bound stays; a longer one keeps its beginning and a count."""
-    short = shorten(text, chars)
-    if len(text) <= chars:
-        assert short == text
-    else:
-        assert short == f"{text[:chars]}… [{len(text) - chars} more characters]"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import CacheEvent, EmbedderService, QueryCache, spec_for
+from anaphora.embed.service import CacheEvent, EmbedderService, spec_for
 from anaphora.errors import InvalidInput
 
 QUERIES = st.lists(
@@ -37,15 +37,6 @@ def test_cache_is_least_recently_used(queries: list[str], size: int) -> None:
         assert np.array_equal(service.query(query), embedder.embed_query(query))
     assert events == expected
     assert service.embedded == sum(event.type == "miss" for event in events)
-
-
-@given(st.lists(st.tuples(st.text(max_size=3), st.integers(0, 9)), max_size=60), st.integers(0, 6))
-def test_cache_never_exceeds_its_size(puts: list[tuple[str, int]], size: int) -> None:
-    """However often it is filled, the cache holds at most `size` vectors."""
-    cache = QueryCache(size)
-    for text, key in puts:
-        cache.put(text, key, np.zeros(1, np.float32))
-        assert len(cache) <= size
 
 
 @pytest.mark.promise("embed.cache")

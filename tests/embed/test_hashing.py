@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.embed.base import Embedder
 from anaphora.embed.hashing import WordHashingEmbedder
 
 EMBEDDER = WordHashingEmbedder()
-
-
-def test_is_an_embedder() -> None:
-    """It offers what every embedder offers."""
-    assert isinstance(EMBEDDER, Embedder)
 
 
 @given(st.text())

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.embed.base import Embedder
 from anaphora.embed.minilm import MINILM, MiniLM, read_manifest, verified
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
@@ -30,14 +29,6 @@ REFERENCE = Path(__file__).with_name("fp32_reference.json")
 @pytest.fixture(scope="module")
 def minilm() -> MiniLM:
     return MiniLM()
-
-
-def test_is_an_embedder(minilm: MiniLM) -> None:
-    """It offers what every embedder offers, under the name of its manifest."""
-    assert isinstance(minilm, Embedder)
-    manifest = read_manifest(MINILM)
-    assert (minilm.name, minilm.dimensions) == (manifest.name, 384)
-    assert manifest.files["model.onnx"][:12] in minilm.name
 
 
 @pytest.mark.promise("embed.integrity")

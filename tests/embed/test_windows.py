@@ -47,16 +47,6 @@ def test_windows_cover_every_piece(text: str, size: int) -> None:
     assert ends == sorted(set(ends))
 
 
-def test_short_text_is_one_window() -> None:
-    """A text that fits is not split."""
-    assert list(windows("one two", [(0, 3), (4, 7)], 2)) == [(0, 2)]
-
-
-def test_no_words_are_one_empty_window() -> None:
-    """A text without words has one window, which is empty."""
-    assert list(windows("", [], 5)) == [(0, 0)]
-
-
 def test_cut_prefers_a_line_break() -> None:
     """Where a line ends in the second half of a window, the next part begins with the next."""
     text = "a b c. d e f\ng h i j k l"

@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,12 +28,16 @@ class Histories(RuleBasedStateMachine):
     """Two indexes share a directory, in any order of writes, follows, crashes and deletions."""
 
     cap: int | None = None
+    names: tuple[str, ...] = ("index", "index")
 
     @initialize()
     def begin(self) -> None:
         self.root = Path(tempfile.mkdtemp())
-        self.bench = Bench(self.root, self.cap)
-        self.indexes: list[TurnIndex] = [self.bench.index(), self.bench.index()]
+        self.bench: Any = self.open_bench()
+        self.indexes: list[TurnIndex] = [self.bench.index(name) for name in self.names]
+
+    def open_bench(self) -> Any:
+        return Bench(self.root, self.cap)
 
     def teardown(self) -> None:
         if hasattr(self, "bench"):
@@ -52,35 +57,23 @@ class Histories(RuleBasedStateMachine):
     def delete(self, thread: str) -> None:
         self.bench.store.delete(thread)
 
-    @rule(thread=threads, index=st.integers(0, 6), text=texts)
-    def rewrite_from_outside(self, thread: str, index: int, text: str) -> None:
-        path = self.bench.store.path(thread)
-        if not path.exists():
-            return
-        document = json.loads(path.read_bytes())
-        turns = document["turns"]
-        if index < len(turns):
-            turns[index]["text"] = text
-        else:
-            del turns[len(turns) // 2 :]
-        path.write_text(json.dumps(document), "utf-8")
-
-    @rule(who=st.integers(0, 1), thread=st.none() | threads)
+    @rule(who=st.integers(0, 2), thread=st.none() | threads)
     def sync(self, who: int, thread: str | None) -> None:
-        self.indexes[who].sync(thread)
+        self.indexes[who % len(self.names)].sync(thread)
 
-    @rule(who=st.integers(0, 1))
+    @rule(who=st.integers(0, 2))
     def write_words(self, who: int) -> None:
-        self.indexes[who].commit_words()
+        self.indexes[who % len(self.names)].commit_words()
 
-    @rule(who=st.integers(0, 1))
+    @rule(who=st.integers(0, 2))
     def write_vectors(self, who: int) -> None:
-        self.indexes[who].commit_vectors()
+        self.indexes[who % len(self.names)].commit_vectors()
 
-    @rule(who=st.integers(0, 1))
+    @rule(who=st.integers(0, 2))
     def reopen(self, who: int) -> None:
-        self.indexes[who].close()
-        self.indexes[who] = self.bench.index()
+        number = who % len(self.names)
+        self.indexes[number].close()
+        self.indexes[number] = self.bench.index(self.names[number])
 
     @rule()
     def delete_the_index(self) -> None:
@@ -105,7 +98,24 @@ class Histories(RuleBasedStateMachine):
         shutil.rmtree(self.root / f"fresh-{len(self.bench.opened) - 1}", ignore_errors=True)
 
 
-class HistoriesInTheBulk(Histories):
+class FileHistories(Histories):
+    """The same, where another program writes into thread files."""
+
+    @rule(thread=threads, index=st.integers(0, 6), text=texts)
+    def rewrite_from_outside(self, thread: str, index: int, text: str) -> None:
+        path = self.bench.store.path(thread)
+        if not path.exists():
+            return
+        document = json.loads(path.read_bytes())
+        turns = document["turns"]
+        if index < len(turns):
+            turns[index]["text"] = text
+        else:
+            del turns[len(turns) // 2 :]
+        path.write_text(json.dumps(document), "utf-8")
+
+
+class HistoriesInTheBulk(FileHistories):
     """The same, with as many vectors in LanceDB as there happen to be when they are written."""
 
     cap = 0
@@ -115,7 +125,7 @@ class HistoriesInTheBulk(Histories):
         shutil.rmtree(self.root / "index" / "ann", ignore_errors=True)
 
 
-TestHistories = Histories.TestCase
+TestHistories = FileHistories.TestCase
 TestHistories.settings = settings(
     max_examples=12,
     stateful_step_count=14,

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import rule
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
@@ -24,13 +19,9 @@ from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
 from anaphora.values.conversations import NewTurn
 
-from .conftest import Ticking, facts
+from .conftest import Ticking
+from .test_any_history_gives_the_same_index import Histories, texts, threads
 
-OpenTruth = Callable[[], Database]
-WORDS = ["apple", "river", "the", "stone", "running", "getUserName", "猫と犬", "zero", "Apples"]
-QUERIES = ("apples in the river", "username", "猫と犬 zero")
-texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
-threads = st.sampled_from(["a", "b", "Ünï"])
 speakers = st.sampled_from([None, "Ann", "Bob"])
 
 
@@ -62,6 +53,7 @@ class RowBench:
     def close(self) -> None:
         for index in self.opened:
             index.close()
+        self.truth.close()
 
 
 @pytest.fixture
@@ -71,34 +63,13 @@ def rows(tmp_path: Path, truth: Database) -> Iterator[RowBench]:
     rows.close()
 
 
-class Histories(RuleBasedStateMachine):
-    """Two indexes share a directory, a third has its own, in any order of what may happen."""
+class RowHistories(Histories):
+    """The same over a database; a third index has its own directory, and speakers are noted."""
 
-    @initialize()
-    def begin(self) -> None:
-        self.root = Path(tempfile.mkdtemp())
-        self.truth = open_database(self.root / "truth.db")
-        self.bench = RowBench(self.root, self.truth)
-        self.names = ["index", "index", "own"]
-        self.indexes = [self.bench.index(name) for name in self.names]
+    names = ("index", "index", "own")
 
-    def teardown(self) -> None:
-        if hasattr(self, "bench"):
-            self.bench.close()
-            self.truth.close()
-            shutil.rmtree(self.root)
-
-    @rule(thread=threads, turns=st.lists(texts, min_size=1, max_size=4), speaker=speakers)
-    def append(self, thread: str, turns: list[str], speaker: str | None) -> None:
-        self.bench.store.extend(thread, [NewTurn("user", t, speaker=speaker) for t in turns])
-
-    @rule(thread=threads, index=st.integers(0, 6))
-    def redact(self, thread: str, index: int) -> None:
-        self.bench.store.redact(thread, index)
-
-    @rule(thread=threads)
-    def delete(self, thread: str) -> None:
-        self.bench.store.delete(thread)
+    def open_bench(self) -> RowBench:
+        return RowBench(self.root, open_database(self.root / "truth.db"))
 
     @rule(thread=threads, title=texts)
     def entitle(self, thread: str, title: str) -> None:
@@ -106,95 +77,20 @@ class Histories(RuleBasedStateMachine):
 
     @rule(thread=threads, index=st.integers(0, 6), name=speakers)
     def note_a_speaker(self, thread: str, index: int, name: str | None) -> None:
-        found = self.bench.store.get(thread)
-        if found is not None and index < len(found.turns):
-            turn = found.turns[index]
+        stored = self.bench.store.get(thread)
+        if stored is not None and index < len(stored.turns):
+            turn = stored.turns[index]
             note = TurnNote(thread, index, stored_turn_hash(turn.role, turn.text), name)
             self.bench.sidecar.note_turns([note])
 
-    @rule(who=st.integers(0, 2), thread=st.none() | threads)
-    def sync(self, who: int, thread: str | None) -> None:
-        self.indexes[who].sync(thread)
 
-    @rule(who=st.integers(0, 2))
-    def write_words(self, who: int) -> None:
-        self.indexes[who].commit_words()
-
-    @rule(who=st.integers(0, 2))
-    def reopen(self, who: int) -> None:
-        self.indexes[who].close()
-        self.indexes[who] = self.bench.index(self.names[who])
-
-    @rule()
-    def delete_the_index(self) -> None:
-        shutil.rmtree(self.root / "index", ignore_errors=True)
-
-    @rule()
-    def tear_the_index(self) -> None:
-        path = self.root / "index" / "turns.sqlite"
-        if path.exists():
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-    @invariant()
-    def answers_as_a_fresh_index(self) -> None:
-        if not hasattr(self, "bench"):
-            return
-        fresh = self.bench.fresh()
-        expected = facts(fresh, QUERIES)
-        for index in self.indexes:
-            index.sync(embed="all")
-            assert facts(index, QUERIES) == expected
-        fresh.close()
-        shutil.rmtree(self.root / f"fresh-{len(self.bench.opened) - 1}", ignore_errors=True)
-
-
-TestHistories = Histories.TestCase
-TestHistories.settings = settings(
+TestRowHistories = RowHistories.TestCase
+TestRowHistories.settings = settings(
     max_examples=7,
     stateful_step_count=10,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-
-
-@pytest.mark.promise("index.follows")
-def test_a_turn_is_seen_by_the_next_question(rows: RowBench) -> None:
-    """Every append is found by words and by vector at the next follow, of one thread or all."""
-    index = rows.index()
-    assert index.sync().new_turns == 0
-    for number in range(12):
-        rows.store.append("a" if number % 3 else "b", "user", f"fact number{number} holds")
-        synced = index.sync(("a" if number % 3 else "b") if number % 2 else None)
-        assert (synced.new_turns, synced.embedded, synced.pending) == (1, 1, 0)
-        row = int(np.argmax(index.view().words([f"number{number}"])))
-        assert index.texts_of(index.view(), [row]) == [f"fact number{number} holds"]
-    assert index.check().problems == ()
-    rows.store.append("a", "user", "not synced yet")
-    assert index.check().problems == ("1 threads changed since they were indexed",)
-
-
-def all_bytes(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
-
-
-@pytest.mark.promise("index.forgets")
-def test_what_is_forgotten_is_gone_from_the_disk(rows: RowBench) -> None:
-    """After a redaction or deletion is synced, no file of the index holds the words."""
-    for number in range(80):
-        rows.store.append("a", "user", f"chatter {number}")
-    rows.store.append("a", "user", "the secret is xylophone")
-    rows.store.append("b", "user", "another zeppelinword here")
-    index = rows.index()
-    index.sync(embed="all")
-    assert b"xylophon" in all_bytes(rows.root / "index")
-    rows.store.redact("a", 80)
-    index.sync()
-    assert b"xylophon" not in all_bytes(rows.root / "index")
-    rows.store.delete("b")
-    index.sync()
-    index.wait(60)
-    assert b"zeppelinword" not in all_bytes(rows.root / "index")
-    assert index.view().table.conversations == ("a",)
 
 
 class Watched(SqlConversationStore):
@@ -243,101 +139,3 @@ def test_only_what_is_new_is_read(rows: RowBench) -> None:
     reopened = rows.index()
     reopened.sync()
     assert watched.turns_read == 201 + 3 * 3 + 203 + 2
-
-
-def test_truth_that_was_put_back_and_went_on_differently(tmp_path: Path) -> None:
-    """An index of turns that a restore took away again answers with those that came instead."""
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    truth = open_database(tmp_path / "one" / "truth.db")
-    bench = RowBench(tmp_path, truth)
-    bench.store.extend("a", [NewTurn("user", f"apple {n}") for n in range(5)])
-    bench.index().sync()
-    truth.close()
-    bench.close()
-    shutil.copy(tmp_path / "one" / "truth.db", tmp_path / "two" / "truth.db")
-    for folder, word in (("one", "river"), ("two", "stone")):
-        truth = open_database(tmp_path / folder / "truth.db")
-        bench = RowBench(tmp_path, truth)
-        bench.store.append("a", "user", f"the {word}")
-        index = bench.index()
-        index.sync(embed="all")
-        assert facts(index, QUERIES) == facts(bench.fresh(), QUERIES)
-        assert index.view().words([word]).any()
-        bench.close()
-        truth.close()
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns.index import TurnIndex
-from anaphora.recall.conversation import ConversationRecall
-from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.db.engine import open_database
-from anaphora.store.threads.sql_store import SqlConversationStore
-from datetime import UTC, datetime
-
-database, place = sys.argv[1:]
-truth = open_database(database)
-sidecar = Sidecar(truth, "default")
-store = SqlConversationStore(truth, "default", sidecar=sidecar)
-service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
-index = TurnIndex(Path(place), store, sidecar, service)
-lane = ConversationRecall(store, index, service, lambda: datetime(2026, 4, 30, tzinfo=UTC))
-print("ready", flush=True)
-for line in sys.stdin:
-    command, thread, words = line.rstrip("\\n").split("|")
-    if command == "append":
-        print(store.append(thread, "user", words), flush=True)
-    elif command == "delete":
-        print(store.delete(thread), flush=True)
-    else:
-        hits = lane.recall(None, words, top_k=3)
-        print([hit.text for hit in hits][:1], flush=True)
-index.close()
-truth.close()
-"""
-
-
-class Server:
-    """A process with its own index directory on a shared database."""
-
-    def __init__(self, database: str, place: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD, database, str(place)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._answer() == "ready"
-
-    def ask(self, command: str, thread: str, words: str = "") -> str:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{command}|{thread}|{words}\n")
-        self.process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> str:
-        assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
-
-    def close(self) -> None:
-        self.process.communicate()
-        assert self.process.returncode == 0
-
-
-@pytest.mark.promise("threads.servers")
-def test_two_servers_see_each_others_turns_at_once(tmp_path: Path, database: Path | str) -> None:
-    """What one server process acknowledged, the other, with its own index, recalls at once."""
-    servers = [Server(str(database), tmp_path / name) for name in ("one", "two")]
-    for number in range(10):
-        writer, reader = servers[number % 2], servers[1 - number % 2]
-        assert writer.ask("append", f"t{number % 3}", f"fact number{number} holds") == "True"
-        assert reader.ask("recall", "", f"number{number}") == f"['fact number{number} holds']"
-    assert servers[0].ask("delete", "t0") == "True"
-    assert servers[1].ask("recall", "", "number9") != "['fact number9 holds']"
-    for server in servers:
-        server.close()

@@ -154,21 +154,6 @@ def test_an_embedder_that_is_down_uses_up_no_attempts(bench: Bench) -> None:
     assert (synced.embedded, synced.pending, synced.degraded) == (1, 0, ())
 
 
-@pytest.mark.promise("embed.identity")
-def test_vectors_of_another_embedder_are_never_compared(bench: Bench) -> None:
-    """An index opened with another embedder has its own vectors only, and keeps the others."""
-    bench.store.append("a", "user", "hello there")
-    first = bench.index()
-    first.sync()
-    first.close()
-    other = EmbedderService(spec_for(WordHashingEmbedder(32)))
-    second = bench.index(service=other)
-    assert second.sync().embedded == 1
-    assert second.view().cosine(other.query("hello there"))[0] > 0.99
-    second.close()
-    assert bench.index().sync().embedded == 0
-
-
 def test_a_long_text_counts_by_its_best_part(bench: Bench) -> None:
     """The cosine of a text of several parts is that of the part closest to the question."""
     words = "one two three four five six seven eight nine ten eleven twelve thirteen"

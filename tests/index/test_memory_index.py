@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
-import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,7 +22,6 @@ from anaphora.errors import EmbeddingError
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.snapshot import SnapshotFile
 from anaphora.index.memories.state import MemoryQuery
-from anaphora.index.memories.words import memory_segments
 from anaphora.index.vectors.ann import available
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.index import CLEAR_INDEX, SealedIndex
@@ -193,19 +188,6 @@ class TestBothSidesOfTheCap:
             assert home.index.visible(history.living, wanted.moment, past=True) == valid
             assert_alike(then, facts(fresh, wanted))
 
-    def test_what_another_process_wrote_is_seen_at_once(
-        self, home: MemoryHome, tmp_path: Path, cap: int
-    ) -> None:
-        """A write acknowledged through one connection is in the next answer through another."""
-        home.put("red cat")
-        home.index.sync()
-        home.index.settle()
-        with memory_home(tmp_path, cap) as other:
-            written = other.put("blue dog ERR_4711")
-            assert written in facts(home.index, asked(home, "dog"))
-            other.erase(written)
-            assert written not in facts(home.index, asked(home, "dog"))
-
     @pytest.mark.parametrize("damage", ["gone", "torn", "foreign"])
     def test_the_directory_may_vanish(self, home: MemoryHome, damage: str) -> None:
         """Deleted, torn or foreign files cost nothing but the time to make them again."""
@@ -278,22 +260,6 @@ class TestBothSidesOfTheCap:
         assert len(found.ids) >= min(5, len(cosines))
         assert sorted(found.cosine, reverse=True)[:5] == pytest.approx(best, abs=2e-3)
 
-    def test_long_texts_count_by_their_best_part(self, tmp_path: Path, cap: int) -> None:
-        """A memory of several parts is as near as its nearest part, wherever its vectors lie."""
-        from anaphora.embed.hashing import WordHashingEmbedder
-
-        home = MemoryHome(tmp_path / "parts", cap=cap, embedder=WordHashingEmbedder(64, window=3))
-        try:
-            long = home.put("tea tea tea red red red dog cat paris")
-            home.put("vienna lock invoice")
-            wanted = replace(asked(home, "dog cat paris"), terms=())
-            before = facts(home.index, wanted)
-            home.index.settle()
-            assert facts(home.index, wanted)[long][0] == pytest.approx(1.0, abs=2e-3)
-            assert_alike(before, facts(home.index, wanted))
-        finally:
-            home.close()
-
 
 @pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
 @pytest.mark.parametrize("read_back", [False, True])
@@ -328,24 +294,6 @@ def test_the_graph_finds_nearly_what_the_scan_finds(
         exact.close()
 
 
-def test_nothing_forgotten_stays_on_disk(tmp_path: Path) -> None:
-    """When a memory is deleted, the words on disk go at once, and come again without it."""
-    with memory_home(tmp_path) as home:
-        secret = home.put("the launch code is qwxzzq")
-        kept = home.put("red cat")
-        home.index.sync()
-        home.index.settle()
-        words = tmp_path / "index" / "words"
-        assert set(memory_segments(words).read().ids) == {secret, kept}
-        home.erase(secret)
-        home.index.sync()
-        assert not list(words.iterdir())
-        assert secret not in facts(home.index, asked(home, "qwxzzq"))
-        assert home.index.settle()
-        assert memory_segments(words).read().ids == (kept,)
-        assert kept in facts(home.index, asked(home, "cat"))
-
-
 def test_forgotten_vectors_leave_the_bulk(tmp_path: Path) -> None:
     """When a memory is deleted, its vector's bytes are in no file of the ANN index any more."""
     pytest.importorskip("lancedb")
@@ -373,21 +321,6 @@ def test_forgotten_vectors_leave_the_bulk(tmp_path: Path) -> None:
         assert kept in facts(home.index, asked(home, "cat"))
 
 
-def test_nothing_to_find(tmp_path: Path) -> None:
-    """An empty namespace, and one whose last memory was deleted, answer with nothing."""
-    with memory_home(tmp_path) as home:
-        assert facts(home.index, asked(home, "cat")) == {}
-        one = home.put("red cat")
-        home.index.sync()
-        home.index.settle()
-        home.erase(one)
-        assert facts(home.index, asked(home, "cat")) == {}
-        assert home.index.settle()
-        assert len(home.index) == 0
-        two = home.put("blue cat")
-        assert set(facts(home.index, asked(home, "cat"))) == {two}
-
-
 def test_without_lancedb_the_scan_goes_on_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,38 +333,6 @@ def test_without_lancedb_the_scan_goes_on_and_says_so(
         assert len(found.columns.ids) == 6
         assert [d.part for d in found.degraded] == ["vector index"]
         assert home.index.settle()
-
-
-def test_truth_that_was_put_back(tmp_path: Path) -> None:
-    """When truth's numbers go back (a backup was restored), the index starts over."""
-    with memory_home(tmp_path) as home:
-        home.put("red cat")
-        home.index.sync()
-        for n in range(5):
-            home.put(f"dog {n}")
-        home.index.sync()
-        with home.truth.write("default") as write:
-            from sqlalchemy import delete, update
-
-            from anaphora.store.db.schema import metadata
-
-            head, record = metadata.tables["head"], metadata.tables["record"]
-            write.connection.execute(delete(record).where(record.c.text.like("dog%")))
-            write.connection.execute(update(head).values(seq=2))
-        assert len(facts(home.index, asked(home, "dog"))) == 1
-
-
-def test_neighbours(tmp_path: Path) -> None:
-    """Neighbours are the current memories at least as close as asked."""
-    with memory_home(tmp_path) as home:
-        one = home.put("red cat lock")
-        old = home.put("red cat lock")
-        home.put("blue dog")
-        home.change(old, valid_to=home.now)
-        (parts,) = home.service.embed(["red cat lock"])
-        assert isinstance(parts, np.ndarray)
-        ((found,),) = [home.index.neighbours(parts, 0.8)]
-        assert [(i, round(c, 2)) for i, c in found] == [(one, 1.0)]
 
 
 # What is written at closing.
@@ -612,44 +513,3 @@ def test_a_forgotten_memory_leaves_the_snapshot(tmp_path: Path) -> None:
         home.index.sync()
         assert not place.exists()
         assert_as_without(home)
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from tests.memory_home import MemoryHome
-from anaphora.index.memories import index, rows
-
-index.WORTH_KEEPING, index.UNREAD_SHARE, rows.BLOCK = 1, 10**6, 3
-home = MemoryHome(Path(sys.argv[1]))
-for n in range(10**6):
-    one = home.put(f"cat {n}")
-    home.index.close()
-    home.index = home.open_index()
-    home.index.sync()
-    if n == 5:
-        print("ready", flush=True)
-"""
-
-
-@pytest.mark.promise("index.crash")
-@pytest.mark.usefixtures("every_row_worth_keeping")
-@pytest.mark.parametrize("attempt", range(2))
-def test_killed_while_it_closes(tmp_path: Path, attempt: int) -> None:
-    """What a killed program has left of a snapshot changes nothing, and goes with the next."""
-    command = [sys.executable, "-c", KILLED, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
-        place = tmp_path / "index" / KEPT
-        # A random moment: so many times another file lies there.
-        seen = {place.stat().st_ino}
-        while len(seen) < 2 + attempt:
-            with suppress(FileNotFoundError):
-                seen.add(place.stat().st_ino)
-        writer.send_signal(signal.SIGKILL)
-    with memory_home(tmp_path) as home:
-        home.index.sync()
-        home.put("dog")
-        assert_as_without(home)
-        assert not place.with_name(f"{KEPT}.new").exists()

@@ -22,11 +22,10 @@ from anaphora.index import maintenance
 from anaphora.index.memories import index as memories
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.state import MemoryQuery
-from anaphora.index.memories.words import FIELDS, memory_segments
+from anaphora.index.memories.words import memory_segments
 from anaphora.index.words.manifest import SegmentFolder
 from anaphora.index.words.parts import PartSizes
 from anaphora.index.words.segment import SegmentPart
-from anaphora.store.records.store import Records
 from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
@@ -287,45 +286,6 @@ def test_words_in_parts_answer_as_those_in_one(home: MemoryHome, seed: int) -> N
     _assert_as_fresh(home.open_index(), home)
 
 
-def test_forgetting_writes_one_part_anew(home: MemoryHome, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was forgotten is gone with its part at once; that part alone is read and written."""
-    rng = random.Random(1)
-    ids = [_put(home, number, rng) for number in range(80)]
-    index = home.open_index(sizes=PartSizes(least=20))
-    _write(index)
-    before = {name: one.stat().st_ino for name, one in _files(home).items()}
-    parts = _stored(home)["parts"]
-    folder = memory_segments(home.root / "index" / "words")
-    assert folder.open(folder.read()).holding("marked25x") == 1
-    assert [part[1] for part in parts] == [20] * 4
-    home.erase(ids[25])
-    index.sync()
-    there = set(_files(home))
-    assert not there & set(parts[1][4])
-    assert all(set(part[4]) <= there for part in parts if part != parts[1])
-    read: list[int] = []
-    many, every = Records.many, Records.changed_since
-
-    def counted(self: Records, *given: Any) -> Any:
-        read.append(len(found := many(self, *given)))
-        return found
-
-    def counted_too(self: Records, *given: Any) -> Any:
-        read.append(len(found := every(self, *given)))
-        return found
-
-    monkeypatch.setattr(Records, "many", counted)
-    monkeypatch.setattr(Records, "changed_since", counted_too)
-    index.close()
-    monkeypatch.undo()
-    assert sum(read) == 19
-    after = {name: one.stat().st_ino for name, one in _files(home).items()}
-    kept = [name for part in parts if part != parts[1] for name in part[4]]
-    assert {name: before[name] for name in kept} == {name: after[name] for name in kept}
-    _assert_forgotten(home, [25], [ids[25]])
-    _assert_as_fresh(home.open_index(), home)
-
-
 class _KilledError(BaseException):
     """The process ends here: nothing is cleaned up."""
 
@@ -405,37 +365,6 @@ def test_a_part_goes_from_what_another_process_wrote(home: MemoryHome) -> None:
     for index in (home.open_index(sizes=SMALL), one, other):
         _assert_as_fresh(index, home)
     _assert_forgotten(home, [4], [ids[4]])
-
-
-def test_words_of_an_earlier_form_are_one_part(home: MemoryHome) -> None:
-    """What was written before there were parts is read as it is, and stays when more comes."""
-    rng = random.Random(3)
-    ids = [_put(home, number, rng) for number in range(30)]
-    index = home.open_index(sizes=SMALL)
-    _write(index)
-    index.close()
-    words = home.root / "index" / "words"
-    written = memory_segments(words).read()
-    documents = [index._document(home.records.get(one)) for one in ids]
-    shutil.rmtree(words)
-    assert SegmentFolder(words, "memories.json", FIELDS).write(
-        SegmentFolder(words, "memories.json", FIELDS).read(), written.upto, documents
-    )
-    assert "parts" not in _stored(home)
-    before = {one.stat().st_ino for one in _files(home).values() if one.suffix == ".term"}
-    index = home.open_index(sizes=SMALL)
-    assert len(_found(index, home, "number")) == 30
-    assert index._state.words.index.waiting == 0
-    _put(home, 30, rng)
-    _write(index)
-    assert [part[1] for part in _stored(home)["parts"]] == [30, 1]
-    after = {one.stat().st_ino for one in _files(home).values() if one.suffix == ".term"}
-    assert before < after
-    home.erase(ids[7])
-    _assert_as_fresh(index, home)
-    assert all(part[1] <= SMALL.least for part in _stored(home)["parts"])
-    _assert_forgotten(home, [7], [ids[7]])
-    _assert_as_fresh(index, home)
 
 
 def test_however_many_there_are_parts_stay_few() -> None:

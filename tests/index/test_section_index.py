@@ -14,7 +14,6 @@ from tests.conftest import Clock
 from tests.index.section_desk import SectionDesk, section_desk
 
 from anaphora.core.analyser import query_terms
-from anaphora.errors import Closed
 from anaphora.index.sections import index as module
 from anaphora.index.sections.changes import SectionChanges
 from anaphora.index.sections.index import SectionIndex
@@ -75,18 +74,6 @@ def test_a_changed_file_is_in_the_next_answer(desk: SectionDesk, tmp_path: Path)
         assert names(desk, index, "walrus") == set()
         assert names(desk, index, "heron") == {"heron"}
         assert names(desk, index, "otter") == set()
-
-
-def test_a_moved_file_is_found_by_its_new_path(desk: SectionDesk, tmp_path: Path) -> None:
-    """After a rename the new path matches and the old one does not."""
-    root = tmp_path / "p"
-    desk.add(root, {"lagoon/a.py": "def walrus():\n    pass\n"})
-    assert names(desk, desk.sections, "lagoon") == {"walrus"}
-    (root / "harbour").mkdir()
-    (root / "lagoon" / "a.py").rename(root / "harbour" / "a.py")
-    desk.indexing.index(root)
-    assert names(desk, desk.sections, "lagoon") == set()
-    assert names(desk, desk.sections, "harbour") == {"walrus"}
 
 
 @pytest.mark.promise("context.index_cheap")
@@ -217,14 +204,6 @@ def test_a_replaced_note_is_past_and_an_expired_one_is_gone(desk: SectionDesk) -
     assert [found.table.ids[row] for row in found.rows] == [new]
     past = desk.sections.candidates(SectionQuery({"cart": 1.0}, 10, now, past=True))
     assert [past.table.ids[row] for row in past.rows] == [old]
-
-
-def test_a_closed_index_says_so(desk: SectionDesk) -> None:
-    """Closing twice is safe; asking afterwards raises Closed."""
-    desk.sections.close()
-    desk.sections.close()
-    with pytest.raises(Closed):
-        desk.sections.sync()
 
 
 ANIMALS = ("walrus", "otter", "heron", "badger")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -103,62 +102,6 @@ def test_what_is_dropped_or_replaced_counts_no_more(tmp_path: Path) -> None:
     assert words.best(weights, 9).tolist() == [1]
     assert words.scores(weights, np.array([0, 1])).body.tolist()[0] == 0.0
     assert words.scores(words.weights({"cat": 1.0}), np.array([1])).held.tolist() == [0.0]
-
-
-def test_a_bulk_grows_and_is_read_again(tmp_path: Path) -> None:
-    """What is written behind is read again from the manifest; the later of a key counts."""
-    segments = section_segments(tmp_path)
-    first = segments.write(WordManifest(), 3, made([("a.py", "cat", "cat")]))
-    assert first is not None
-    again = [document_of("0", ("a.py", "dog", "dog")), document_of("1", ("b.py", "tea", "tea"))]
-    second = segments.write(first, 5, again)
-    assert second is not None
-    assert section_segments(tmp_path).read() == second
-    words = empty(tmp_path)
-    assert words.open(section_segments(tmp_path).read(), int, 5)
-    assert words.best(words.weights({"cat": 1.0}), 9).tolist() == []
-    assert words.best(words.weights({"dog": 1.0, "tea": 1.0}), 9).tolist() == [0, 1]
-
-
-def test_a_folder_may_vanish_or_tear(tmp_path: Path) -> None:
-    """Missing, torn and foreign files are no manifest: nothing is opened, nothing raises."""
-    words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
-    manifest = words.index.manifest
-    place = tmp_path / manifest.meta.generation
-    lines = next(place.glob("forward-*.npz"))
-    lines.write_bytes(lines.read_bytes()[:40])
-    assert not empty(tmp_path).open(manifest, int, 1)
-    assert words.index.folder.write(manifest, 2, made([("b.py", "dog", "dog")])) is None
-    shutil.rmtree(place)
-    assert not empty(tmp_path).open(manifest, int, 1)
-    (tmp_path / "sections.json").write_text("{", encoding="utf-8")
-    assert section_segments(tmp_path).read() == WordManifest()
-
-
-def test_keyed_words_lie_on_disk_without_a_clear_one(tmp_path: Path) -> None:
-    """With `term_of`, no token is on the disk as it is; a segment of another key is not read."""
-    document = document_of(
-        "0", ("secret/path.py", "Hidden", "treasure map"), lambda token: f"k{hash(token)}"
-    )
-    on_disk(tmp_path, [document], key_tag="key1")
-    everything = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
-    assert b"treasur" not in everything
-    assert b"secret" not in everything
-    assert section_segments(tmp_path).read() == WordManifest()
-    assert section_segments(tmp_path, "key1").read().ids == ("0",)
-    section_segments(tmp_path, "key2").remove_foreign()
-    assert not tmp_path.exists()
-
-
-def test_purging_takes_the_words_off_the_disk(tmp_path: Path) -> None:
-    """After a drop, `purge` leaves none of the segment's files."""
-    words = on_disk(tmp_path, made([("a.py", "cat", "cat")]))
-    words.index.purge()
-    assert section_segments(tmp_path).read().ids == ("0",)
-    words.index.drop(0)
-    words.index.purge()
-    assert not section_segments(tmp_path).read().ids
-    assert not list(tmp_path.rglob("*.npz"))
 
 
 def test_a_files_own_name_is_no_common_word(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
@@ -24,12 +23,11 @@ from anaphora.index.turns.index import TurnIndex
 from anaphora.index.turns.view import TurnView
 from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.vectors.matrix import from_float16
-from anaphora.recall.conversation import ConversationRecall
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.index import SealedIndex
 from anaphora.values.conversations import NewTurn
 
-from .conftest import Bench, Eager, Ticking, facts
+from .conftest import Bench, Eager, facts
 
 pytestmark = pytest.mark.internal
 
@@ -104,25 +102,6 @@ def test_answers_from_the_bulk_are_those_of_the_scan(bulky: Bench) -> None:
 
 
 @needs_lancedb
-@pytest.mark.parametrize("mode", ["hybrid", "vector"])
-def test_recall_gives_the_same_hits_on_both_sides(bulky: Bench, mode: Any) -> None:
-    """`recall_conversation` answers alike from the matrix and from the ANN index, in all threads or
-    in one."""
-    fill(bulky)
-    answers = []
-    for index in (bulky.index(), bulky.fresh()):
-        index.sync(embed="all")
-        lane = ConversationRecall(bulky.store, index, bulky.service, Ticking())
-        for query in QUERIES:
-            for thread in (None, "t2"):
-                hits = lane.recall(thread, query, mode=mode).hits
-                answers.append([(h.conversation_id, h.index) for h in hits])
-    half = len(answers) // 2
-    assert all(answers[:half])
-    assert answers[:half] == answers[half:]
-
-
-@needs_lancedb
 def test_the_nearest_of_the_bulk_have_their_cosine(
     bulky: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,27 +137,6 @@ def keys_of(view: TurnView) -> list[tuple[str, int]]:
     table = view.table
     names = [table.conversations[c] for c in table.conversation.tolist()]
     return list(zip(names, table.position.tolist(), strict=True))
-
-
-@needs_lancedb
-def test_the_graph_finds_nearly_what_the_scan_finds(
-    bulky: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a graph answers, at least nine of ten of the nearest have their cosines."""
-    monkeypatch.setattr("anaphora.index.vectors.ann.INDEX_FROM", 300)
-    monkeypatch.setattr(turn_bulk, "NEAREST", 60)
-    fill(bulky, threads=6, turns=100)
-    index = bulky.index()
-    index.sync(embed="all")
-    store = index._core.ann._store
-    assert store is not None
-    assert store.meta.indexed >= 300
-    fresh = bulky.fresh()
-    for query in QUERIES:
-        expected = cosines(fresh, query)
-        found = cosines(index, query)
-        nearest = np.argsort(-expected)[:40]
-        assert np.count_nonzero(np.abs(found - expected)[nearest] < 2e-3) >= 36
 
 
 @needs_lancedb
@@ -298,23 +256,6 @@ def harm(place: Path, damage: str) -> None:
 
 
 @needs_lancedb
-def test_a_bulk_of_another_index_file_is_not_used(bulky: Bench) -> None:
-    """When the index file alone vanishes, numbers begin anew: what lies in the ANN index goes."""
-    fill(bulky)
-    index = bulky.index()
-    index.sync(embed="all")
-    index.close()
-    for path in (bulky.root / "index").glob("turns.sqlite*"):
-        path.unlink()
-    bulky.store.append("0", "user", "a thread that comes first now")
-    index = bulky.index()
-    TurnIndex.sync(index, embed="none")
-    assert not list((bulky.root / "index" / "ann").iterdir())
-    index.sync(embed="all")
-    assert_alike(index, bulky.fresh())
-
-
-@needs_lancedb
 @pytest.mark.promise("embed.identity")
 def test_each_embedder_has_a_bulk_of_its_own(bulky: Bench) -> None:
     """The ANN index of one embedder is not read with another, stays beside it, and forgets too."""
@@ -334,30 +275,6 @@ def test_each_embedder_has_a_bulk_of_its_own(bulky: Bench) -> None:
     assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
     first.sync()
     assert_alike(first, bulky.fresh())
-
-
-@needs_lancedb
-def test_several_indexes_share_a_bulk(bulky: Bench) -> None:
-    """One writes at a time, and the others read what it wrote instead of what they have."""
-    fill(bulky)
-    one, other = bulky.index(), Bench.index(bulky)
-    TurnIndex.sync(other, embed="none")
-    with FileLock(bulky.root / "index" / "ann.lock"):
-        one.sync(embed="all")
-        assert not one.commit_vectors()
-        assert in_bulk(one.view()) == 0
-    old = one.view()
-    assert one.commit_vectors()
-    TurnIndex.sync(other)
-    assert (in_bulk(other.view()), other._core.state.parts) == (in_bulk(one.view()), 0)
-    bulky.store.append("t0", "user", "a newer red cat")
-    other.sync()
-    TurnIndex.sync(one)
-    assert in_bulk(one.view()) == in_bulk(other.view())
-    for index in (one, other):
-        assert_alike(index, bulky.fresh())
-    # A view stays as it was.
-    assert len(old.cosine(bulky.service.query("red cat"))) == len(old) == len(one.view()) - 1
 
 
 @needs_lancedb
@@ -460,36 +377,3 @@ def test_a_sealed_home_has_no_bulk(tmp_path: Path) -> None:
     assert not index.commit_vectors()
     assert not (tmp_path / "sealed" / "ann").exists()
     bench.close()
-
-
-UNDER_THE_CAP = """
-import sys
-from pathlib import Path
-from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.index.turns.index import TurnIndex
-from anaphora.store.threads.file_store import ConversationStore
-
-root = Path(sys.argv[1])
-store = ConversationStore(root / "conversations")
-service = EmbedderService(spec_for(WordHashingEmbedder(48, window=6)))
-index = TurnIndex(root / "index", store, None, service)
-index.sync(embed="all")
-assert index.view().cosine(service.query("red cat")).any()
-index.close()
-assert "lancedb" not in sys.modules
-assert "pyarrow" not in sys.modules
-"""
-
-
-def test_under_the_cap_lancedb_is_not_imported(tmp_path: Path) -> None:
-    """Who stays under the cap does not pay the seconds that importing LanceDB takes."""
-    bench = Bench(tmp_path)
-    fill(bench)
-    done = subprocess.run(
-        [sys.executable, "-c", UNDER_THE_CAP, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from anaphora.core.analyser import analyse, query_terms
-from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.words.postings import MemoryPostings
-from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench
 
@@ -117,59 +115,6 @@ def test_words_score_as_bm25(bench: Bench, where: str) -> None:
     assert found == pytest.approx(expected, rel=0.06 if where == "both" else 1e-4)
 
 
-@pytest.mark.parametrize("written", [False, True])
-def test_one_thread_can_be_asked_alone(bench: Bench, written: bool) -> None:
-    """The turns of other threads score 0; those of the thread score as among all."""
-    filled(bench)
-    index = bench.index()
-    index.sync()
-    if written:
-        index.commit_words()
-    everywhere = index.view().words(["pine", "oak"])
-    code = index.view().table.conversations.index("b")
-    own = index.view().table.conversation == code
-    inside = index.view().words(["pine", "oak"], code)
-    assert inside[own] == pytest.approx(everywhere[own], rel=1e-5)
-    assert not inside[~own].any()
-
-
-def test_a_limit_keeps_the_best(bench: Bench) -> None:
-    """With a limit, the best turns of the segment are the ones that have scores."""
-    filled(bench)
-    index = bench.index()
-    index.sync()
-    index.commit_words()
-    view = index.view()
-    everything, best = view.words(["ash", "pine"]), view.words(["ash", "pine"], limit=5)
-    kept = np.flatnonzero(best)
-    assert len(kept) == 5
-    assert everything[kept].min() >= np.delete(everything, kept).max()
-
-
-def test_idf_tells_rare_words_from_common_ones(bench: Bench) -> None:
-    """A rarer term weighs more, an unknown one nothing; disk and memory count alike."""
-    filled(bench)
-    index = bench.index()
-    index.sync()
-    before = index.view().idf(["ash", "pine", "unheard"])
-    assert before[1] > before[0] > before[2] == 0
-    index.commit_words()
-    assert index.view().idf(["ash", "pine", "unheard"]) == pytest.approx(before)
-
-
-def test_an_unknown_term_and_no_term_score_nothing(bench: Bench) -> None:
-    """No evidence is no evidence: zeros of the right length, on an empty index too."""
-    index = bench.index()
-    index.sync()
-    view = index.view()
-    assert view.words(["ash"]).shape == view.cosine(np.ones(48, np.float32)).shape == (0,)
-    filled(bench, 3)
-    index.sync()
-    assert not index.view().words([]).any()
-    assert not index.view().words(["unheard"]).any()
-    assert len(index.view().rows("nowhere")) == 0
-
-
 def test_a_view_stays_as_it_was(bench: Bench) -> None:
     """What was taken before more turns came still fits together afterwards."""
     filled(bench, 20)
@@ -183,19 +128,3 @@ def test_a_view_stays_as_it_was(bench: Bench) -> None:
     assert np.array_equal(view.cosine(bench.service.query("pine")), cosine)
     assert len(view.words(["pine"])) == len(words) == 20
     assert len(index.view().table) == 30
-
-
-def test_the_bundled_model_serves_the_index(bench: Bench) -> None:
-    """With the real model the meant turn is the closest, reopened or not."""
-    service = EmbedderService(spec_for("minilm"))
-    turns = ["My cat is called Misha.", "The build fails on Windows.", "We moved to Lisbon in May."]
-    bench.store.extend("a", [NewTurn("user", text) for text in turns])
-    index = bench.index(service=service)
-    assert index.sync().embedded == 3
-    query = service.query("What is the name of your pet?")
-    first = index.view().cosine(query)
-    assert int(np.argmax(first)) == 0
-    index.close()
-    index = bench.index(service=service)
-    assert index.sync().embedded == 0
-    assert np.array_equal(index.view().cosine(query), first)

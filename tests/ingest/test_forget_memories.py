@@ -109,42 +109,6 @@ def test_forgetting_by_filter(desk: Desk) -> None:
     assert desk.forget(filters={"category": "nowhere"}).count == 0
 
 
-def test_what_must_not_be_forgotten_by_mistake(desk: Desk) -> None:
-    """No argument, empty filters, both at once or a bad filter are errors, and nothing goes."""
-    done = desk.say("x")
-    both = {"record_id": done.id, "filters": {"type": "semantic"}}
-    wrong: list[dict[str, Any]] = [{}, {"filters": {}}, both]
-    for arguments in wrong:
-        with pytest.raises(InvalidInput):
-            desk.forget(**arguments)
-    with pytest.raises(FilterError):
-        desk.forget(filters={"colour": "red"})
-    assert desk.get(done.id).text == "x"
-
-
-@pytest.mark.promise("forget.soft")
-def test_forgetting_softly_keeps_history(desk: Desk, clock: Any) -> None:
-    """A softly forgotten memory leaves lists; history has it; it comes back anew."""
-    ids = [desk.say(text, path="user.home").id for text in ("Rome", "Oslo")]
-    before = desk.records.version()
-    gone = desk.forget(ids[1], soft=True)
-    assert (gone.count, set(gone.ids)) == (2, set(ids))
-    assert {r.id for r in desk.records.changed_since(before)} == set(ids)
-    assert len(desk.records.list()) == 0
-    assert desk.records.current("user.home") is None
-    assert [(r.text, r.forgotten) for r in desk.records.history("user.home")] == [
-        ("Rome", True), ("Oslo", True),
-    ]  # fmt: skip
-    assert desk.records.events(ids[1])[-1].kind == "forgotten"
-    again = desk.say("Oslo", path="user.home")
-    assert (again.action, again.id not in ids) == ("added", True)
-    assert desk.get(again.id).reinforce_count == 0
-    assert desk.forget(ids[1], soft=True).count == 0
-    assert desk.forget(ids[1]).count == 2
-    with pytest.raises(NotFound):
-        desk.remembering.update(ids[1], tags=["x"])
-
-
 @pytest.mark.promise("forget.survivors")
 def test_surviving_sources_are_named(desk: Desk) -> None:
     """Turns that hold the words, or that the memory came from, are named, each once."""
@@ -238,3 +202,39 @@ def test_a_log_that_another_keeps_is_named(
     assert truth.scrub()
     assert found(tmp_path, ["Quetzalcoatlus"]) == set()
     truth.close()
+
+
+def test_what_must_not_be_forgotten_by_mistake(desk: Desk) -> None:
+    """No argument, empty filters, both at once or a bad filter are errors, and nothing goes."""
+    done = desk.say("x")
+    both = {"record_id": done.id, "filters": {"type": "semantic"}}
+    wrong: list[dict[str, Any]] = [{}, {"filters": {}}, both]
+    for arguments in wrong:
+        with pytest.raises(InvalidInput):
+            desk.forget(**arguments)
+    with pytest.raises(FilterError):
+        desk.forget(filters={"colour": "red"})
+    assert desk.get(done.id).text == "x"
+
+
+@pytest.mark.promise("forget.soft")
+def test_forgetting_softly_keeps_history(desk: Desk, clock: Any) -> None:
+    """A softly forgotten memory leaves lists; history has it; it comes back anew."""
+    ids = [desk.say(text, path="user.home").id for text in ("Rome", "Oslo")]
+    before = desk.records.version()
+    gone = desk.forget(ids[1], soft=True)
+    assert (gone.count, set(gone.ids)) == (2, set(ids))
+    assert {r.id for r in desk.records.changed_since(before)} == set(ids)
+    assert len(desk.records.list()) == 0
+    assert desk.records.current("user.home") is None
+    assert [(r.text, r.forgotten) for r in desk.records.history("user.home")] == [
+        ("Rome", True), ("Oslo", True),
+    ]  # fmt: skip
+    assert desk.records.events(ids[1])[-1].kind == "forgotten"
+    again = desk.say("Oslo", path="user.home")
+    assert (again.action, again.id not in ids) == ("added", True)
+    assert desk.get(again.id).reinforce_count == 0
+    assert desk.forget(ids[1], soft=True).count == 0
+    assert desk.forget(ids[1]).count == 2
+    with pytest.raises(NotFound):
+        desk.remembering.update(ids[1], tags=["x"])

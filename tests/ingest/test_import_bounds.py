@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.ingest.imported import read
-from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
 from anaphora.errors import DamagedBackup, StoreError, UnknownFormat
@@ -74,19 +73,6 @@ def test_what_a_zip_file_would_become_is_bounded_and_the_rest_goes_in(tmp_path: 
     assert (problem.path, problem.place) == (f"{path}/long.jsonl", "file")
     assert "would become 314,572,8" in problem.reason
     assert peak < 32 << 20
-
-
-@pytest.mark.promise("import.bounded")
-def test_a_zip_bomb_over_http_is_answered_with_its_place(tmp_path: Path) -> None:
-    """What would fill the server's memory is a problem, and what lies beside it goes in."""
-    data = bomb(tmp_path / "export.zip").read_bytes()
-    with served(tmp_path / "home") as (client, memory):
-        headers = {"Content-Type": "application/octet-stream"}
-        report = client.post("/v1/import", content=data, headers=headers).json()
-        (problem,) = report["problems"]
-        assert (report["added"], problem["place"]) == (1, "file")
-        assert problem["path"].endswith("/long.jsonl")
-        assert len(memory.conversations.list()) == 1
 
 
 @pytest.mark.promise("import.bounded")

@@ -14,7 +14,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
 
 from .project_desk import ProjectDesk
-from .project_files import FILES, git, write
+from .project_files import FILES, write
 
 pytestmark = pytest.mark.internal
 
@@ -207,25 +207,6 @@ def test_a_project_removed_while_it_is_indexed(desk: ProjectDesk, root: Path) ->
     assert desk.indexer.index(root).added == 157
 
 
-def test_an_empty_project(desk: ProjectDesk, tmp_path: Path) -> None:
-    """A folder without files is a project without sections."""
-    (tmp_path / "empty").mkdir()
-    report = desk.indexer.index(tmp_path / "empty")
-    assert (report.files, report.sections, report.skipped) == (0, 0, ())
-    assert desk.indexer.refresh(report.project).added == 0
-    write(tmp_path / "empty", {"a.md": "# A\n"})
-    assert desk.indexer.refresh(report.project).added == 1
-
-
-def test_what_cannot_be_read_is_reported(desk: ProjectDesk, root: Path) -> None:
-    """A binary file is skipped with its reason, every time, and is not read again."""
-    write(root, {"blob": bytes(range(256)) * 40})
-    first, again = desk.indexer.index(root), desk.indexer.index(root)
-    for report in (first, again):
-        assert [(one.path, one.reason) for one in report.skipped] == [("blob", "binary")]
-    assert (again.unchanged, again.files) == (8, 7)
-
-
 def test_names_of_projects(desk: ProjectDesk, tmp_path: Path) -> None:
     """Two folders of one name have two names; a name can be given, but not one that is taken."""
     for place in ("a/app", "b/app", "c/app"):
@@ -238,29 +219,6 @@ def test_names_of_projects(desk: ProjectDesk, tmp_path: Path) -> None:
     assert [one.name for one in desk.projects.list()] == ["b/app", "first"]
     with pytest.raises(NotFound):
         desk.projects.find("app")
-
-
-def test_removing_a_project_takes_everything(desk: ProjectDesk, root: Path, tmp_path: Path) -> None:
-    """Nothing of a removed project stays in any table but tombstones; another one stays whole."""
-    git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "All of it")
-    other = write(tmp_path / "other", {"o.md": "# Other\n\nwords\n"})
-    kept = desk.indexer.index(other).project
-    project = desk.indexer.index(root).project
-    ids = {row.id for row in desk.sections_since(0) if row.project == project}
-    seq = desk.projects.version()
-    assert desk.projects.remove(project) == len(ids)
-    assert desk.gone_since(seq) == ids
-    for table in ("source_file", "section", "entity", "relation", "history_item", "project"):
-        rows = desk.truth.rows(f"SELECT DISTINCT project_id FROM {table}", {})
-        assert set(rows) <= {(kept,)}, table
-    assert desk.truth.rows("SELECT * FROM history_path", {}) == []
-    assert len(desk.vectors()) == 1
-    with pytest.raises(NotFound):
-        desk.projects.remove(project)
-    with pytest.raises(NotFound):
-        desk.indexer.refresh(project)
 
 
 @pytest.mark.promise("project.incremental")

@@ -13,7 +13,7 @@ from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayou
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of
-from anaphora.values.memories import MemoryRecord, NewMemory
+from anaphora.values.memories import NewMemory
 
 from .project_desk import ProjectDesk
 from .project_files import FILES, git, write
@@ -158,10 +158,6 @@ def test_git_history_becomes_evidence(desk: ProjectDesk, root: Path) -> None:
     assert (again.commits, again.removed) == (1, 1)
     assert len(desk.projects.history(project)) == 4
     assert desk.indexer.index(root).commits == 0
-
-
-def record_of(desk: ProjectDesk, note: str) -> MemoryRecord:
-    return desk.notes.get(note).record
 
 
 @pytest.mark.promise("project.notes")

@@ -10,25 +10,17 @@ from typing import Any
 
 import pytest
 
-from anaphora.embed.base import Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.errors import EmbeddingError
+from anaphora.embed.service import EmbedderService
 from anaphora.ingest.projects.indexing import ProjectIndexer
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import SealedRows
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.db.health import check_truth
-from anaphora.store.home.conversion import decrypt, encrypt, rekey
-from anaphora.store.home.opening import open_home
-from anaphora.store.home.sealing import Home
 
 from .project_desk import ProjectDesk
-from .project_files import FILES, git, write
+from .project_files import FILES, write
 
 pytestmark = pytest.mark.internal
 
-DESK = Path(__file__).with_name("project_desk.py")
 # Each finds nothing in a truth of which every write was kept whole or not at all.
 HALF_WRITTEN = {
     "a section without its file": (
@@ -111,37 +103,10 @@ def test_two_processes_index_one_project(database: Path | str, root: Path) -> No
     truth.close()
 
 
-class Fussy(WordHashingEmbedder):
-    """Refuses texts in which herons are kept."""
-
-    def embed(self, texts: Any) -> list[Vectors]:
-        if any("Keeps herons" in text for text in texts):
-            raise EmbeddingError("no herons")
-        return super().embed(texts)
-
-
 def indexer(desk: ProjectDesk, embedder: EmbedderService) -> ProjectIndexer:
     return ProjectIndexer(
         desk.projects, desk.graph, desk.notes, embedder, clock=desk.clock, ids=desk.ids
     )
-
-
-def test_one_text_that_cannot_be_embedded(truth: Database, root: Path) -> None:
-    """A text that the embedder refuses hides no other: it alone is pending."""
-    desk = ProjectDesk(truth)
-    report = indexer(desk, EmbedderService(spec_for(Fussy()))).index(root)
-    assert report.pending == 1
-    assert report.sections > 200
-
-
-def test_without_vectors_sections_are_there(truth: Database, root: Path) -> None:
-    """What is indexed without embedding is complete but for its vectors, which come later."""
-    desk = ProjectDesk(truth)
-    report = desk.indexer.index(root, embed=False)
-    assert report.pending == report.sections == len(desk.sections_since(0))
-    assert desk.indexer.fill_vectors(report.project, limit=10) == 10
-    desk.indexer.fill_vectors()
-    assert desk.projects.pending(desk.embedder.name) == 0
 
 
 @pytest.fixture
@@ -178,74 +143,3 @@ def test_a_sealed_project_answers_the_same(tmp_path: Path, root: Path, sealed: S
         )
         truth.close()
     assert answers[0] == answers[1]
-
-
-@pytest.mark.promise("project.sealed")
-def test_a_sealed_database_holds_nothing_of_a_project(
-    tmp_path: Path, root: Path, sealed: SealedRows
-) -> None:
-    """No text, title, path, symbol, name, package or commit of a project is in the files."""
-    git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "Herons at last")
-    git(root, "mv", "docs/nesting.md", "docs/nests.md")
-    git(root, "commit", "-qm", "Shorter")
-    truth = open_database(tmp_path / "truth.db")
-    desk = ProjectDesk(truth, sealed)
-    desk.indexer.index(root)
-    (root / "README.md").unlink()
-    desk.indexer.index(root)
-    data = b"".join(path.read_bytes() for path in tmp_path.glob("truth.db*"))
-    assert len(data) > 100_000
-    secrets = (
-        "heron", "Heron", "nesting", "nest.py", "find_nest", "Nest", "add_egg", "README", "twigs",
-        "requests", "Requests", "click", "at last", "Shorter", str(root), "pip install", "docs/",
-        "src/", "Install",
-    )  # fmt: skip
-    for secret in secrets:
-        for form in ("utf-8", "utf-16-le"):
-            assert secret.encode(form) not in data, secret
-    truth.close()
-
-
-def test_the_database_is_well(tmp_path: Path, root: Path) -> None:
-    """After passes with changes, a removal and a refresh, the database has no fault of its own."""
-    truth = open_database(tmp_path / "truth.db")
-    desk = ProjectDesk(truth)
-    project = desk.indexer.index(root).project
-    (root / "many/n3.py").unlink()
-    desk.indexer.refresh(project)
-    desk.projects.remove(project)
-    health = check_truth(truth)
-    assert health.problems == ()
-    truth.close()
-
-
-@pytest.mark.promise("project.sealed")
-def test_conversions_keep_projects(tmp_path: Path, root: Path) -> None:
-    """Encrypting, giving new keys and decrypting a home leave its projects as they were."""
-    pytest.importorskip("cryptography")
-    place = tmp_path / "home"
-    home = Home(place, place / "conversations", place / "anaphora.db")
-
-    def state() -> list[Any]:
-        truth = open_database(place / "anaphora.db")
-        desk = ProjectDesk(truth, open_home(home).rows)
-        report = desk.indexer.index(root)
-        found = [desk.texts(report.project), desk.links(report.project)]
-        assert (report.added, report.changed, report.pending) == (0, 0, 0)
-        truth.close()
-        return found
-
-    truth = open_database(place / "anaphora.db")
-    ProjectDesk(truth).indexer.index(root)
-    truth.close()
-    clear = state()
-    encrypt(home, "file")
-    assert state() == clear
-    data = b"".join(path.read_bytes() for path in place.glob("anaphora.db*"))
-    assert not [word for word in ("heron", "find_nest", "twigs", "click") if word.encode() in data]
-    rekey(home)
-    assert state() == clear
-    decrypt(home)
-    assert state() == clear

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from anaphora.embed.base import Vectors
 from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
+from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
 from anaphora.store.db.engine import Database, open_database
 from anaphora.values.memories import NewMemory
@@ -30,15 +29,6 @@ DAY = timedelta(days=1)
 def desk(truth: Database, clock: Callable[[], datetime]) -> Desk:
     """Remembering over an empty truth, once for each kind of database, its embedder loaded."""
     return Desk(truth, clock).warm()
-
-
-class Fragile(WordHashingEmbedder):
-    """An embedder that cannot embed texts with the word "poison"."""
-
-    def embed(self, texts: Sequence[str]) -> list[Vectors]:
-        if any("poison" in text for text in texts):
-            raise EmbeddingError("poisoned")
-        return super().embed(texts)
 
 
 @pytest.mark.promise("remember.links")
@@ -107,46 +97,6 @@ def test_long_memories_are_linked_by_their_closest_parts(truth: Database, clock:
     assert desk.links(long.id) == []
     short = desk.say("One two three four")
     assert short.related == (long.id,)
-
-
-@pytest.mark.promise("remember.never_blocks")
-def test_a_cold_embedder_blocks_nothing(truth: Database, clock: Any) -> None:
-    """What is remembered before the model is there is kept, and gets vectors and links later."""
-    loaded = WordHashingEmbedder()
-    ended = threading.Event()
-
-    def load() -> WordHashingEmbedder:
-        ended.wait(60)
-        return loaded
-
-    desk = Desk(truth, clock, EmbedderSpec(loaded.name, loaded.dimensions, load))
-    done = desk.remembering.remember_many([NewMemory("She lives in Rome"), NewMemory("far away")])
-    later = desk.remembering.remember(NewMemory("She lives in Rome."))
-    assert later.related == ()
-    assert len(desk.records.list()) == 3
-    assert desk.vectors.counts() == {}
-    ended.set()
-    warm = Desk(truth, clock).warm()
-    assert [warm.remembering.fill_vectors(limit=n).embedded for n in (2, 2, 2)] == [2, 1, 0]
-    (link,) = warm.links(done[0].id)
-    assert (link.kind, later.id in (link.record_id, link.other_id)) == ("same", True)
-
-
-@pytest.mark.promise("remember.never_blocks")
-def test_a_text_that_cannot_be_embedded_hides_no_other(truth: Database, clock: Any) -> None:
-    """A failing text is kept without a vector; the others get theirs, also when filled later."""
-    desk = Desk(truth, clock, Fragile()).warm()
-    bad = desk.say("poison alone")
-    assert desk.remembering.failure is not None
-    desk.remembering.remember_many(
-        [NewMemory(f"{n} poison" if n % 3 else f"{n}") for n in range(9)]
-    )
-    assert desk.vectors.counts() == {desk.service.name: (3, 3)}
-    assert desk.get(bad.id).text == "poison alone"
-    other = Desk(truth, clock, Fragile()).warm()
-    drop_vectors(other.vectors, other.service.name)
-    filled = other.remembering.fill_vectors(limit=2)
-    assert (filled.embedded, other.remembering.fill_vectors().embedded) == (2, 1)
 
 
 def test_a_failing_index_keeps_nothing_from_being_kept(truth: Database, clock: Any) -> None:

@@ -42,20 +42,6 @@ def truth_at(desk: Desk, moment: datetime) -> list[str]:
     return [desk.get(one).text for one in ids]
 
 
-@pytest.mark.promise("remember.supersedes")
-def test_a_new_value_supersedes_the_old_one(desk: Desk, clock: Any) -> None:
-    """A, B, A are three versions with their intervals; the past can still be asked for."""
-    for text in ("vim", "emacs", "vim", "vim"):
-        desk.say(text, path=PATH)
-        clock.advance(days=1)
-    assert line(desk) == [("vim", 0, 1, 0), ("emacs", 1, 2, 0), ("vim", 2, None, 1)]
-    assert [truth_at(desk, NOW + n * DAY) for n in (-1, 0, 1, 2, 9)] == [
-        [], ["vim"], ["emacs"], ["vim"], ["vim"],
-    ]  # fmt: skip
-    current = desk.memory.history(PATH)[-1]
-    assert [record.id for record in desk.present()] == [current.id]
-
-
 def test_another_payload_is_another_value(desk: Desk) -> None:
     """The same words with another payload supersede; at the same instant the last one stands."""
     one = desk.say("editor", path=PATH, payload={"name": "vim"})
@@ -158,21 +144,6 @@ def test_superseding_nothing(desk: Desk) -> None:
 
 
 @pytest.mark.promise("remember.update")
-def test_updating_a_value_makes_a_version(desk: Desk, clock: Any) -> None:
-    """Other words or another payload supersede, with a path and without one."""
-    for path in (PATH, None):
-        old = desk.say("vim", path=path, tags=("a",), category="tools")
-        clock.advance(days=1)
-        new = desk.memory.update(old.id, text="neovim")
-        record = desk.get(new.id)
-        assert (new.action, record.supersedes, record.path) == ("superseded", old.id, path)
-        assert (record.tags, record.category) == (("a",), "tools")
-        assert desk.get(old.id).valid_to == clock()
-        with pytest.raises(InvalidInput, match="superseded"):
-            desk.memory.update(old.id, text="vi")
-
-
-@pytest.mark.promise("remember.update")
 def test_updating_what_is_no_value(desk: Desk, clock: Any) -> None:
     """Tags, type, category and expiry change in place, and what was there stays known."""
     old = desk.say("vim", tags=("a",), category="tools")
@@ -202,11 +173,3 @@ def test_updates_that_cannot_be(desk: Desk) -> None:
     before = desk.everything()
     assert desk.memory.update(done.id, text="vim").action == "updated"
     assert desk.everything() == before
-
-
-def test_updates_are_redacted(desk: Desk) -> None:
-    """A secret in an update is taken out before anything is written."""
-    done = desk.say("token")
-    new = desk.memory.update(done.id, text="card 4111 1111 1111 1111")
-    assert new.redacted
-    assert "4111" not in desk.get(new.id).text

@@ -21,23 +21,6 @@ NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-@pytest.mark.promise("remember.reinforces")
-def test_saying_the_same_again_reinforces(desk: Desk, clock: Any) -> None:
-    """An exact restatement counts, joins tags and sources, and makes no second memory."""
-    first = desk.say("Prefers tea", tags=("a", "b"), source="chat", category="taste")
-    clock.advance(days=2)
-    again = desk.say("Prefers tea", tags=("b", "c"), source="mail")
-    assert (first.action, again.action) == ("added", "reinforced")
-    assert again.id == first.id
-    record = desk.get(first.id)
-    assert record.reinforce_count == 1
-    assert (record.created_at, record.last_reinforced) == (NOW, NOW + 2 * DAY)
-    assert record.tags == ("a", "b", "c")
-    assert record.sources == ("chat", "mail")
-    assert record.category == "taste"
-    assert len(desk.present()) == 1
-
-
 @pytest.mark.promise("remember.occurrences")
 def test_every_occurrence_is_kept(desk: Desk, clock: Any) -> None:
     """Each time that a memory was said keeps its own time, tags, source and turn."""
@@ -99,13 +82,6 @@ def test_what_has_expired_is_said_anew(desk: Desk, clock: Any) -> None:
     assert (again.action, again.id != first.id) == ("added", True)
     assert desk.say("Visits Oslo", expires_at=NOW + 9 * DAY).id == again.id
     assert desk.get(again.id).expires_at is None
-
-
-def test_namespaces_do_not_meet(desk: Desk) -> None:
-    """The same words in another namespace are another memory."""
-    other = Desk(desk.memory.scoped("other"))
-    assert desk.say("x").id != other.say("x").id
-    assert len(desk.present()) == len(other.present()) == 1
 
 
 def test_without_dedupe_every_memory_stands_for_itself(desk: Desk) -> None:

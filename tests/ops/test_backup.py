@@ -17,18 +17,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora import Memory, keys, ops
+from anaphora import Memory, ops
 from anaphora.errors import (
     DamagedBackup,
     InvalidInput,
-    MissingKey,
     NotEmpty,
     SchemaTooNew,
     SchemaTooOld,
     StoreError,
 )
 
-from .conftest import OpenHome, everything, say, threads
+from .conftest import OpenHome, everything, say
 
 FIXTURES = Path(__file__).resolve().parents[1] / "store" / "fixtures"
 
@@ -277,25 +276,6 @@ def test_a_damaged_database_is_not_passed_off_as_a_backup(filled: Memory, tmp_pa
     ):
         torn.backup(tmp_path / "b.zip")
     assert not (tmp_path / "b.zip").exists()
-
-
-def test_a_sealed_backup_needs_the_exported_key(open_home: OpenHome, tmp_path: Path) -> None:
-    """No key is in a backup; restored elsewhere, it opens once the exported key was imported."""
-    pytest.importorskip("cryptography")
-    parts = open_home("sealed", encrypt="file")
-    say(parts, "secret", "The vault code is violet.")
-    key = keys.export_key(parts.home, "a long passphrase")
-    made = parts.backup(tmp_path / "b.zip")
-    assert made.sealed
-    with zipfile.ZipFile(tmp_path / "b.zip") as file:
-        assert not [name for name in file.namelist() if "key" in name]
-        assert not [name for name in file.namelist() if b"violet" in file.read(name)]
-        assert "exported" in file.read("manifest.json").decode() or made.needs_key
-    Memory.restore(tmp_path / "b.zip", tmp_path / "again")
-    with pytest.raises(MissingKey):
-        open_home("again")
-    keys.import_key(tmp_path / "again", key, "a long passphrase", kept="file")
-    assert threads(open_home("again")) == threads(parts)
 
 
 CHILD = """

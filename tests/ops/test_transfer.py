@@ -519,26 +519,3 @@ def test_between_kinds_of_databases(
     ops.import_export(back, exported(server, tmp_path / "s.jsonl", clock))
     assert everything(back) == everything(filled)
     assert ops.import_export(back, file).memories_added == 0
-
-
-def test_a_sealed_home_exports_in_clear_and_takes_an_export(
-    filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
-) -> None:
-    """Threads and speakers enter a sealed home sealed, and leave it as they came."""
-    pytest.importorskip("cryptography")
-    file = exported(filled, tmp_path / "e.jsonl", clock)
-    threads_only = edited(
-        file,
-        tmp_path / "threads.jsonl",
-        lambda lines: lines.__setitem__(slice(None), [x for x in lines if b'"memory"' not in x]),
-    )
-    sealed = open_parts("sealed", encrypt="file")
-    report = ops.import_export(sealed, threads_only)
-    assert report.problems == ()
-    assert threads(sealed) == threads(filled)
-    assert notes(sealed) == notes(filled)
-    for place in sealed.home.root.rglob("*"):
-        assert not place.is_file() or b"green tent" not in place.read_bytes()
-    again = open_parts("again")
-    ops.import_export(again, exported(sealed, tmp_path / "out.jsonl", clock))
-    assert threads(again) == threads(filled)

@@ -194,26 +194,6 @@ def test_meaning_never_lifts_the_label(given_rows: list[Row], cosine: float) -> 
     assert quality_of(targets(near), 9) == quality_of(targets(bare), 9)
 
 
-def test_an_empty_focus_scores_nothing() -> None:
-    """Without terms there is no mass, and without mass no evidence."""
-    table = table_of([Row("a.py")])
-    signals = replace(signals_of([Row("a.py")]), mass=0.0)
-    found = rank_rows(table, signals, FocusNeeds(now=NOW))
-    assert found.score.tolist() == [0.0]
-    assert len(rank_targets(table, signals, FocusNeeds(now=NOW), found)) == 0
-
-
-def test_no_candidates_and_no_vectors() -> None:
-    """No candidates give nothing, and a query without a vector ranks by the other signals."""
-    empty = table_of([])
-    nothing = signals_of([])
-    found = rank_rows(empty, nothing, FocusNeeds(now=NOW))
-    assert len(rank_targets(empty, nothing, FocusNeeds(now=NOW), found)) == 0
-    pair = [Row("a.py", body=1.0), Row("b.py", body=2.0)]
-    bare = replace(signals_of(pair), cosine=None)
-    assert rank_rows(table_of(pair), bare, FocusNeeds(now=NOW)).order.tolist() == [1, 0]
-
-
 def test_recency_breaks_ties_and_no_more() -> None:
     """The fresher of two equal matches comes first, but never before a clearly better one."""
     assert scored([Row("a.py", days=300), Row("b.py", days=1)]).order.tolist() == [1, 0]

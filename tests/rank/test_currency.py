@@ -150,19 +150,6 @@ def test_no_question_changes_what_replaces_what(
 
 
 @pytest.mark.promise("recall.current")
-@given(_TOLD, _TEXTS)
-def test_what_is_marked_never_stands_before_what_replaced_it(
-    told: list[tuple[str, float]], question: str
-) -> None:
-    """But where the past is asked for: a mark is as sure as the order."""
-    order = order_of_group(statements := said(*told), question)
-    if read_cues(question).past >= 2:
-        return
-    for older, newer in judge_group(statements, question, THRESHOLD).replaced:
-        assert order.index(newer) < order.index(older)
-
-
-@pytest.mark.promise("recall.current")
 def test_what_the_question_says_word_for_word_is_never_replaced() -> None:
     """A question that is a stored statement itself gets that statement first."""
     statements = said(("fact 0 0", 0), ("fact 0 7", 1), ("fact 1 0", 2))
@@ -189,39 +176,6 @@ def test_an_echo_has_the_date_of_what_it_repeats() -> None:
         # Neither news nor before what it repeats.
         assert not pairs.replaces[pairs.later & np.isin(order, (2, 3))].any()
         assert pairs.before[order.index(own)] == 0
-
-
-@pytest.mark.promise("recall.current")
-def test_a_time_in_the_question_asks_for_what_held_then() -> None:
-    """A span that ends before a change gets the value before it, one after it the value since."""
-    statements = said(
-        ("Staging's database listens on port 5439 now, we moved it.", 40),
-        ("The staging database listens on port 5433.", 0),
-    )
-    asked = "which port did the staging database listen on in January?"
-    early = order_of_group(statements, asked, (0.0, 31 * DAY))
-    late = order_of_group(statements, asked, (31 * DAY, 62 * DAY))
-    assert (early[0], late[0]) == (1, 0)
-
-
-def test_of_several_replaced_values_one_stands_with_what_holds() -> None:
-    """The value that holds comes first, then the best of the older ones; the rest are behind."""
-    statements = said(
-        ("The staging database listens on port 5433.", 0),
-        ("The staging database listens on port 5435.", 10),
-        ("The staging database listens on port 5437.", 20),
-        ("The staging database listens on port 5439 now.", 40),
-    )
-    lifted = judge_group(statements, QUESTION, THRESHOLD).lifted
-    assert lifted[0] == 3
-    order = [3, 0, 1, 2]
-    judged = judge_group(statements.take(order), QUESTION, THRESHOLD)
-    assert judged.replaced == {
-        (place, 0): f"another value of staging database: {port}, then 5439"
-        for place, port in ((1, 5433), (2, 5435), (3, 5437))
-    }
-    old = [older for older, _ in judged.replaced]
-    assert arrange_group(0, judged.lifted, old, QUESTION) == ([0, 1], [2, 3])
 
 
 def test_another_judge_says_what_is_replaced() -> None:

@@ -55,12 +55,6 @@ def test_only_a_long_text_that_does_not_fit_is_shortened(
         left -= size if one.room is None else one.room
 
 
-def test_smaller_hits_follow_one_that_does_not_fit() -> None:
-    """A hit that does not fit is skipped, and a smaller one after it is taken."""
-    taken = fill("abc", {"a": 10, "b": 90, "c": 10}.__getitem__, top_k=3, budget=20)
-    assert taken == [Filled("a"), Filled("c")]
-
-
 def test_a_long_answer_does_not_take_all_the_room() -> None:
     """Of an answer of an hour a passage comes, first or not, and leaves room for the others."""
     sizes = {"a": 25_000, "b": 90, "c": 25_000, "d": 90}

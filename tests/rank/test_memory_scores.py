@@ -101,35 +101,6 @@ def test_half_lives() -> None:
         assert s.score == pytest.approx([0.4, 0.8])
 
 
-@pytest.mark.parametrize("hybrid", [True, False])
-def test_the_seeds_example(hybrid: bool) -> None:
-    """An old fact that was restated often outranks a fresh one-off of higher raw similarity."""
-    old, fresh = (0.78, 0.3, 1, 60.0, 12), (0.86, 0.3, 1, 0.5, 0)
-    s = rank_memories(candidates([old, fresh]), NOW, HALF_LIVES, hybrid=hybrid)
-    assert s.similarity[0] < s.similarity[1]
-    assert s.order.tolist() == [0, 1]
-
-
-def test_an_old_exact_answer_stays_above_fresh_noise() -> None:
-    """In hybrid a year-old exact answer is not hidden by fresh memories that only resemble it,
-    nor by one that was restated a hundred times; the bare formula hides it."""
-    rows = [(0.95, 0.9, 1, 365.0, 0), (0.4, 0.1, 1, 0.0, 0), (0.4, 0.1, 1, 0.0, 100)]
-    assert rank_memories(candidates(rows), NOW, HALF_LIVES).order[0] == 0
-    assert rank_memories(candidates(rows), NOW, HALF_LIVES, hybrid=False).order[-1] == 0
-
-
-def test_ties_come_newest_first_then_by_id() -> None:
-    """Equal scores stand newest first, and equal times in the order of their ids."""
-    same = candidates([(0.5, 0.0, 1, 1.0, 0)] * 3)
-    newer = np.array(same.created)
-    newer[2] += 5
-    tied = MemoryCandidates(
-        same.ids, same.cosine, same.words, same.type, newer, same.reinforced_at, same.count
-    )
-    s = rank_memories(tied, NOW, HALF_LIVES, hybrid=False)
-    assert s.order.tolist() == [2, 0, 1]
-
-
 @pytest.mark.promise("recall.exact_first")
 @given(ROWS, st.integers(0, 29), st.floats(0.0, 0.95))
 def test_restating_comes_near_an_exact_answer_and_not_past_it(

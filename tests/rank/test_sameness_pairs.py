@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rank.sameness_pairs import ONE_FACT, TWO_FACTS
 
 from anaphora.rank.sameness import differences, same_fact
-
-_spec = importlib.util.spec_from_file_location(
-    "sameness_pairs", Path(__file__).with_name("sameness_pairs.py")
-)
-assert _spec is not None
-assert _spec.loader is not None
-_pairs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_pairs)
-TWO_FACTS: list[tuple[str, str]] = _pairs.TWO_FACTS
-ONE_FACT: list[tuple[str, str]] = _pairs.ONE_FACT
 
 REASONS = {
     "articles", "case", "modality", "names", "negation", "numbers", "order", "punctuation",

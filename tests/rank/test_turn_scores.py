@@ -24,7 +24,6 @@ from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
     Weights,
     best_rows,
-    score_by,
     score_turns,
 )
 
@@ -181,77 +180,11 @@ def test_the_order_of_rows_does_not_matter(problem: Problem, random: Random) -> 
     assert first.tolist() == second.tolist()
 
 
-def test_words_alone_find_only_what_they_touch() -> None:
-    """Without vectors a turn is found when a word matches in it or right beside it, else not."""
-    table = make_table([0] * 5)
-    scores = score_turns(table, NOTHING, np.array([0.0, 0.0, 9.0, 0.0, 0.0]), None)
-    assert scores.rows[scores.found].tolist() == [1, 2, 3]
-    assert scores.rows[best_rows(table, scores, 9)].tolist() == [2, 1, 3]
-
-
-def test_neighbours_end_with_the_sitting_and_with_the_thread() -> None:
-    """A match lends to the turns beside it in its thread, unless hours lie between."""
-    table = make_table([0, 1, 0, 0], ts=[0.0, 1.0, 2.0, 3.0 + SESSION_GAP_SECONDS])
-    scores = score_turns(table, NOTHING, np.array([0.0, 0.0, 20.0, 0.0]), None)
-    context = scores.factors["context"] * DEFAULT_WEIGHTS.scale
-    assert context.tolist() == pytest.approx([0.075, 0.0, 0.0, 0.0])
-
-
-def test_the_named_speaker_goes_first() -> None:
-    """Of two equal turns, the one by the speaker whom the question names stands first."""
-    table = make_table([0, 0, 0], speakers=["Ada", "Bo", None])
-    reading = QuestionReading(terms=(), meaning="", speakers=(1,))
-    scores = score_turns(table, reading, np.full(3, 5.0), None)
-    assert int(best_rows(table, scores, 1)[0]) == 1
-    both = QuestionReading(terms=(), meaning="", speakers=(0, 1))
-    everyone = score_turns(table, both, np.full(3, 5.0), None, rows=np.array([0, 1]))
-    assert not everyone.factors["speaker"].any()
-
-
-def test_the_role_that_is_meant_goes_first() -> None:
-    """Of two equal turns, the one by the role that the question means stands first."""
-    table = make_table([0, 1], roles=[ROLE_ASSISTANT, ROLE_USER])
-    reading = QuestionReading(terms=(), meaning="", roles=(ROLE_USER,))
-    scores = score_turns(table, reading, np.full(2, 5.0), None)
-    assert int(best_rows(table, scores, 1)[0]) == 1
-
-
-def test_a_named_time_lifts_its_turns_and_those_of_the_day_after() -> None:
-    """A turn written in a span, or within a day after it, gains; earlier and later ones do not."""
-    table = make_table([0] * 4, ts=[0.0, 2 * DAY, 3.5 * DAY, 5 * DAY])
-    reading = QuestionReading(terms=(), meaning="", spans=((2 * DAY, 3 * DAY),))
-    scores = score_turns(table, reading, np.zeros(4), None)
-    assert scores.found.tolist() == [False, True, True, False]
-
-
 def test_a_turn_without_a_time_is_in_no_span() -> None:
     """A turn whose time is not known gains nothing from a span and breaks nothing."""
     table = make_table([0, 0], ts=[float("nan"), 10.0])
     reading = QuestionReading(terms=(), meaning="", spans=((0.0, 100.0),))
     assert score_turns(table, reading, np.zeros(2), None).found.tolist() == [False, True]
-
-
-def test_vector_mode_is_the_cosine() -> None:
-    """Ranking by meaning alone gives the cosine as the score and as its only part."""
-    table = make_table([0, 0, 0])
-    scores = score_by("meaning", np.array([0.25, -0.5, 0.75], np.float32))
-    assert best_rows(table, scores, 3).tolist() == [2, 0, 1]
-    assert scores.explain(1) == {"meaning": -0.5}
-
-
-def test_words_mode_is_bm25() -> None:
-    """Ranking by words alone gives BM25 as the score, and a turn without a match is not found."""
-    table = make_table([0, 0, 0])
-    scores = score_by("words", np.array([0.0, 2.0, 4.0]), rows=np.array([0, 1, 2]))
-    assert best_rows(table, scores, 3).tolist() == [2, 1]
-    assert scores.explain(2) == {"words": 4.0}
-
-
-def test_an_empty_table_has_no_hits() -> None:
-    """No turns give no scores, and no error."""
-    table = make_table([])
-    scores = score_turns(table, NOTHING, np.zeros(0), np.zeros(0))
-    assert best_rows(table, scores, 5).tolist() == []
 
 
 def test_columns_of_another_length_are_refused() -> None:
@@ -272,3 +205,35 @@ def test_the_scale_is_the_sum_of_the_highest_parts() -> None:
     reading = QuestionReading(terms=(), meaning="", speakers=(1,), spans=((0.0, 1000.0),))
     scores = score_turns(table, reading, np.full(3, 1e12), np.ones(3), weights)
     assert float(scores.total[1]) == pytest.approx(1.0)
+
+
+def test_words_alone_find_only_what_they_touch() -> None:
+    """Without vectors a turn is found when a word matches in it or right beside it, else not."""
+    table = make_table([0] * 5)
+    scores = score_turns(table, NOTHING, np.array([0.0, 0.0, 9.0, 0.0, 0.0]), None)
+    assert scores.rows[scores.found].tolist() == [1, 2, 3]
+    assert scores.rows[best_rows(table, scores, 9)].tolist() == [2, 1, 3]
+
+
+def test_neighbours_end_with_the_sitting_and_with_the_thread() -> None:
+    """A match lends to the turns beside it in its thread, unless hours lie between."""
+    table = make_table([0, 1, 0, 0], ts=[0.0, 1.0, 2.0, 3.0 + SESSION_GAP_SECONDS])
+    scores = score_turns(table, NOTHING, np.array([0.0, 0.0, 20.0, 0.0]), None)
+    context = scores.factors["context"] * DEFAULT_WEIGHTS.scale
+    assert context.tolist() == pytest.approx([0.075, 0.0, 0.0, 0.0])
+
+
+def test_a_named_time_lifts_its_turns_and_those_of_the_day_after() -> None:
+    """A turn written in a span, or within a day after it, gains; earlier and later ones do not."""
+    table = make_table([0] * 4, ts=[0.0, 2 * DAY, 3.5 * DAY, 5 * DAY])
+    reading = QuestionReading(terms=(), meaning="", spans=((2 * DAY, 3 * DAY),))
+    scores = score_turns(table, reading, np.zeros(4), None)
+    assert scores.found.tolist() == [False, True, True, False]
+
+
+def test_the_role_that_is_meant_goes_first() -> None:
+    """Of two equal turns, the one by the role that the question means stands first."""
+    table = make_table([0, 1], roles=[ROLE_ASSISTANT, ROLE_USER])
+    reading = QuestionReading(terms=(), meaning="", roles=(ROLE_USER,))
+    scores = score_turns(table, reading, np.full(2, 5.0), None)
+    assert int(best_rows(table, scores, 1)[0]) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -302,20 +301,6 @@ def test_factors_add_up_to_the_score(memory: Memory, mode: str) -> None:
     for hit in memory.recall_conversation("chat", "salt for my bread", mode=mode):  # type: ignore[arg-type]
         assert hit.factors
         assert sum(hit.factors.values()) == pytest.approx(hit.score, abs=1e-6)
-
-
-@pytest.mark.promise("index.disposable")
-def test_deleting_the_index_changes_no_answer(tmp_path: Path) -> None:
-    """With the index removed between two openings, the same question gives the same hits."""
-    answers: list[list[tuple[int, float]]] = []
-    for _ in range(2):
-        with Memory.open(tmp_path, embedder="hashing") as memory:
-            if not answers:
-                talk(memory, "chat", FILLER * 3)
-            found = memory.recall_conversation("chat", "flat tyre on the bicycle")
-            answers.append([(hit.index, round(hit.score, 3)) for hit in found])
-        shutil.rmtree(tmp_path / "index")
-    assert answers[0] == answers[1]
 
 
 @pytest.mark.promise("recall.render")

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import Clock
-from tests.surfaces.rest_desk import served
 from tests.sync.devices import devices, settle
 
 from anaphora import Memory, keys
@@ -253,22 +252,3 @@ def test_devices_agree_on_the_block(tmp_path: Path) -> None:
         one.unpin(style)
         settle([one, other])
         assert texts(one) == texts(other) == ["Rafi owns the deploy script."]
-
-
-@pytest.mark.promise("core.surfaces")
-def test_the_block_over_http(tmp_path: Path) -> None:
-    """Read, pinned, moved and unpinned as the facade says; a mistake is named."""
-    with served(tmp_path / "home") as (client, memory):
-        first, second = (memory.remember(text).id for text in ("One.", "Two."))
-        for record_id in (first, second):
-            done = client.post("/v1/core/pin", json={"id": record_id})
-            assert done.json() == {"id": record_id}
-        client.post("/v1/core/pin", json={"id": second, "position": 1})
-        answer = client.get("/v1/core", params={"budget": 300})
-        assert answer.json() == plain(memory.core_block(budget=300))
-        assert texts(memory) == ["Two.", "One."]
-        assert client.post("/v1/core/unpin", json={"id": second}).status_code == 200
-        assert texts(memory) == ["One."]
-        assert client.post("/v1/core/pin", json={"id": "none"}).status_code == 404
-        assert client.post("/v1/core/pin", json={"id": first, "position": 0}).status_code == 422
-        assert client.get("/v1/core", params={"budget": 1}).status_code == 422

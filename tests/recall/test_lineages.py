@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.surfaces.rest_desk import served
 
 from anaphora import Memory
 from anaphora.errors import FilterError
@@ -134,18 +132,3 @@ def test_what_cannot_be_meant_is_refused(
             with pytest.raises(FilterError) as refused:
                 ask()
             assert refused.value.what == place
-
-
-@pytest.mark.promise("recall.lineages")
-def test_lineages_over_rest(tmp_path: Path) -> None:
-    """The same filter in a body and in an address."""
-    with served(tmp_path / "home") as (client, memory):
-        first = memory.remember("The first fact.").id
-        second = memory.remember("The second fact.", parent=first).id
-        third = memory.remember("The third fact.", parent=second).id
-        filters = {"lineage": {"descendant_of": first}}
-        body = {"query": "fact", "top_k": 9, "filters": filters}
-        hits = client.post("/v1/recall", json=body).json()["hits"]
-        assert {hit["id"] for hit in hits} == {second, third}
-        page = client.get("/v1/memories", params={"filters": json.dumps(filters)}).json()
-        assert {record["id"] for record in page["items"]} == {second, third}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
 from anaphora.core.config import EXACT_CAP
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.errors import EmbeddingError, FilterError, InvalidInput
+from anaphora.errors import FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
 from anaphora.rank.currency import answer_loss
 from anaphora.rank.statements import read_cues
@@ -131,16 +129,6 @@ def test_an_old_exact_answer_is_found_among_fresh_noise(home: MemoryHome) -> Non
     assert home.lane().recall("ERR_4711 lock")[0].id == exact
 
 
-def test_what_has_no_vector_is_found_by_its_words(home: MemoryHome) -> None:
-    """A memory whose vector is still to come is found by words, and the result says so."""
-    one = home.put("ERR_4711 means that the lock is stale", embed=False)
-    home.put("red cat")
-    found = home.lane().recall("ERR_4711")
-    assert found[0].id == one
-    assert [d.part for d in found.degraded] == ["embeddings"]
-    assert found[0].factors["words"] > 0.5
-
-
 def test_what_is_past_stays_out(home: MemoryHome) -> None:
     """Superseded, expired and softly forgotten memories are not recalled; explain names why."""
     cat = "red cat"
@@ -154,23 +142,6 @@ def test_what_is_past_stays_out(home: MemoryHome) -> None:
     found = home.lane().recall("red cat", explain=True)
     assert [hit.id for hit in found] == [kept]
     assert {r.hit.id: r.reason for r in found.rejected} == gone
-
-
-def test_as_of(home: MemoryHome) -> None:
-    """A question about a past moment is answered with what was true then."""
-    start = home.now - timedelta(days=100)
-    home.now = start
-    old = home.put("editor is helix")
-    home.now = start + timedelta(days=50)
-    new = home.put("editor is zed")
-    home.change(old, valid_to=home.now, superseded_by=new)
-    home.now = start + timedelta(days=100)
-    lane = home.lane()
-    assert [h.id for h in lane.recall("editor")] == [new]
-    assert [h.id for h in lane.recall("editor", as_of=start + timedelta(days=10))] == [old]
-    assert not lane.recall("editor", as_of=start - timedelta(days=1))
-    before = lane.recall("editor", as_of=start - timedelta(days=1), explain=True).rejected
-    assert {r.reason for r in before} == {"not_yet_known"}
 
 
 def test_the_same_fact_is_shown_once(home: MemoryHome) -> None:
@@ -247,28 +218,6 @@ def test_ties_stand_newest_first(home: MemoryHome) -> None:
     home.index.settle()
     assert [h.id for h in lane.recall("red cat", top_k=12, mode="words")] == wanted
     assert [h.id for h in lane.recall("red cat", top_k=4, mode="vector")] == wanted[:4]
-
-
-class _Broken(WordHashingEmbedder):
-    def embed(self, texts: Sequence[str]) -> list[Vectors]:
-        return super().embed(texts)
-
-    def embed_query(self, text: str) -> Vector:
-        raise EmbeddingError("out of order")
-
-
-@pytest.mark.parametrize("mode", ["hybrid", "vector"])
-def test_words_answer_alone_when_the_embedder_fails(tmp_path: Path, mode: Any) -> None:
-    """A failing embedder costs the meaning of a question, never the answer, and is named."""
-    home = MemoryHome(tmp_path, embedder=_Broken(64))
-    try:
-        one = home.put("ERR_4711 means that the lock is stale")
-        home.put("red cat")
-        found = home.lane().recall("ERR_4711", mode=mode)
-        assert [hit.id for hit in found] == [one]
-        assert [d.part for d in found.degraded] == ["embeddings"]
-    finally:
-        home.close()
 
 
 def test_bad_questions(home: MemoryHome) -> None:

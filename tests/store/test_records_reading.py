@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ingest.truth_desk import drop_vectors
 
-from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.db.engine import Database, open_database
+from anaphora.store.db.engine import Database
 from anaphora.store.filters import parse
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
@@ -65,34 +61,6 @@ def test_pages_cover_everything_once(truth: Database) -> None:
                 assert len(page) == limit
             wanted = [str(n) for n in reversed(expected)]
             assert found == (wanted[:1] if limit == 1 else wanted)
-
-
-def test_bad_pages(truth: Database) -> None:
-    """A limit below one and a cursor that is none are `InvalidInput`."""
-    records = Records(truth, "default")
-    for cursor in ("x", "", "é", "cjE", 3, "!!!!"):
-        if cursor == "cjE":
-            records.list(cursor=cursor)
-            continue
-        with pytest.raises(InvalidInput):
-            records.list(cursor=cursor)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput):
-        records.list(limit=0)
-
-
-def test_lists_leave_out_what_is_over(truth: Database) -> None:
-    """Superseded and expired records are in a list only when they are asked for."""
-    records = Records(truth, "default")
-    keep(
-        records,
-        NewMemory("old", path="p"),
-        NewMemory("new", path="p"),
-        NewMemory("over", expires_at=NOW),
-        NewMemory("soon over", expires_at=NOW + timedelta(seconds=1)),
-    )
-    assert texts(records.list(now=NOW)) == ["soon over", "new"]
-    assert set(texts(records.list())) == {"soon over", "over", "new"}
-    assert set(texts(records.list(history=True))) == {"soon over", "over", "new", "old"}
 
 
 @pytest.mark.promise("records.follow")
@@ -155,36 +123,6 @@ def test_short_texts_say_what_short_rows_say(truth: Database) -> None:
     assert found == [rows[1]]
 
 
-def test_a_failed_change_changes_nothing(truth: Database) -> None:
-    """When anything in a change fails, no record, event, link or number of it is there."""
-    records = Records(truth, "default")
-    (one,) = keep(records, NewMemory("a", path="p"))
-    before = records.get(one), records.version(), records.events(one)
-
-    def fail() -> None:
-        with records.change() as work:
-            assert work.find(one)
-            work.change(one, tags=("x",))
-            work.flush()
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert (records.get(one), records.version(), records.events(one)) == before
-
-
-def test_reading_what_is_not_there(truth: Database) -> None:
-    """Before the first write there is nothing, no file is made, and `get` raises `NotFound`."""
-    records = Records(truth, "default")
-    with pytest.raises(NotFound):
-        records.get("x")
-    assert (records.version(), len(records.list()), records.history("p")) == (0, 0, ())
-    assert (records.events("x"), records.links(["x"]), records.many(["x"])) == ((), (), {})
-    assert RecordVectors(truth, "default").counts() == {}
-    assert list(RecordVectors(truth, "default").get_all("e")) == []
-    assert truth.path is None or not truth.path.exists()
-
-
 @pytest.mark.promise("vectors.truth")
 def test_vectors_belong_to_their_records(truth: Database) -> None:
     """Vectors are kept by embedder and part, replaced whole, streamed in order, dropped alone."""
@@ -234,26 +172,3 @@ def test_ids_rise_whatever_the_clock_does(steps: list[int], bits: int) -> None:
     assert made == sorted(set(made))
     assert {len(one) for one in made} == {36}
     assert {(one[14], one[19] in "89ab") for one in made} == {("7", True)}
-
-
-def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
-    """Getting, listing and following on SQLite bring in no SQLAlchemy."""
-    truth = open_database(tmp_path / "truth.db")
-    (one,) = keep(Records(truth, "default"), NewMemory("x", path="p"))
-    truth.close()
-    code = f"""
-import sys
-from datetime import UTC, datetime
-from anaphora.store.records.store import Records
-from anaphora.store.db.engine import open_database
-from anaphora.store.records.vectors import RecordVectors
-from anaphora.ingest.memories import MemoryEraser, MemoryWriter
-truth = open_database({str(tmp_path / "truth.db")!r})
-records, vectors = Records(truth, "default"), RecordVectors(truth, "default")
-assert records.get({one!r}) == records.list().items[0] == records.changed_since(0)[0]
-assert records.history("p") and records.events({one!r}) and not records.links([{one!r}])
-assert vectors.owners_without("e") and not list(vectors.get_all("e"))
-print([m for m in ("sqlalchemy", "numpy") if m in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "[]", done.stderr + done.stdout

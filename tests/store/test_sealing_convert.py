@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
@@ -10,15 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.sqlite_driver import dbapi2
 
 from anaphora import ConversationStore, keys
-from anaphora.errors import InvalidInput, SealChanged, StoreError, Tampered
-from anaphora.values.conversations import NewTurn
+from anaphora.errors import InvalidInput, StoreError, Tampered
 
 from .secret_home import SECRETS, contents, damage, fill, opened, search
 
@@ -32,30 +29,6 @@ def home(tmp_path: Path) -> Path:
 
 def rekey(home: Path) -> None:
     keys.rotate_key(home, deep=True)
-
-
-def test_encrypting_a_home_hides_everything_and_changes_nothing(home: Path) -> None:
-    """After `encrypt` no word is found under the home, and every answer is what it was."""
-    fill(home)
-    damage(home)
-    (home / "index").mkdir(exist_ok=True)
-    (home / "index" / "words").write_text("heron")
-    before = contents(home)
-    assert search(home) == set(SECRETS)
-    seen: list[str] = []
-    done = keys.encrypt(home, kept="file", progress=lambda label, _done, _total: seen.append(label))
-    assert search(home) == set()
-    assert contents(home) == before
-    assert (done.threads, done.problems) == (13, ())
-    assert done.rows > 20
-    assert {"threads", "turn_note", "forgotten_turn"} <= set(seen)
-    assert (home / "sealed.json").exists()
-    with opened(home) as memory:
-        assert memory.conversations.append_user("ada-and-bob 0", "more")
-        [aside] = [p for p in memory.conversations.problems() if p.set_aside]
-        assert aside.conversation_id == "ada-and-bob broken"
-        assert len(memory.conversations.problems()) == 2
-    assert search(home) == set()
 
 
 def test_decrypting_gives_the_files_back(home: Path) -> None:
@@ -80,31 +53,6 @@ def json_files(home: Path) -> dict[str, bytes]:
     return {str(path.relative_to(home)): path.read_bytes() for path in found}
 
 
-def test_a_home_that_began_sealed_can_be_opened_up(home: Path) -> None:
-    """A home sealed from its first write on holds no words, and decrypts to Go's files."""
-    fill(home, "file")
-    assert search(home) == set()
-    before = contents(home)
-    keys.decrypt(home)
-    assert contents(home) == before
-    assert search(home) == set(SECRETS) - {"nobody's file"}
-
-
-def test_a_deep_rotation_encrypts_everything_again(home: Path) -> None:
-    """After it every sealed byte is new, and every answer is what it was."""
-    fill(home, "file")
-    damage_name = (home / "conversations") / "stray.json.sealed"
-    damage_name.write_bytes(b"no sealed thread")
-    before = contents(home)
-    old = {path.name for path in (home / "conversations").glob("*.sealed")}
-    rekey(home)
-    assert contents(home) == before
-    assert not old & {path.name for path in (home / "conversations").glob("*.sealed")}
-    assert search(home) == set()
-    marker = json.loads((home / "sealed.json").read_text())
-    assert (marker["state"], marker["generation"], marker["next"]) == ("sealed", 2, "")
-
-
 def test_conversions_that_make_no_sense_are_refused(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,36 +68,6 @@ def test_conversions_that_make_no_sense_are_refused(
     keys.encrypt(home, kept="file")
     with pytest.raises(InvalidInput):
         keys.encrypt(home, kept="file")
-
-
-def test_an_open_process_notices(home: Path) -> None:
-    """Who has the clear home open when it is encrypted neither reads nor writes it any more."""
-    fill(home)
-    with opened(home) as clear:
-        store = clear.conversations
-        assert store.recent("ada-and-bob 0")
-        keys.encrypt(home, kept="file")
-        calls: list[Callable[[], object]] = [
-            lambda: store.append_user("ada-and-bob 0", "lost"),
-            lambda: store.append_user("new", "lost"),
-            lambda: store.get("ada-and-bob 0"),
-            store.list,
-            lambda: store.extend("x", [NewTurn("user", "lost", speaker="Persephone")]),
-            lambda: store.redact("ada-and-bob 0", 0),
-            lambda: store.delete("ada-and-bob 0"),
-            lambda: clear.remember("lost"),
-            lambda: clear.export(io.BytesIO()),
-        ]
-        for call in calls:
-            with pytest.raises(SealChanged):
-                call()
-    with opened(home) as sealed:
-        store = sealed.conversations
-        store.append_user("ada-and-bob 0", "kept")
-        keys.decrypt(home)
-        with pytest.raises(SealChanged):
-            store.append_user("ada-and-bob 0", "lost")
-    assert search(home) <= set(SECRETS)
 
 
 def test_a_damaged_sealed_file_does_not_stop_a_conversion(home: Path) -> None:

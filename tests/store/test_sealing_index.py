@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,15 +91,6 @@ def answers(index: TurnIndex, service: EmbedderService) -> list[tuple[object, ..
     return [tuple(np.round(idf, 4).tolist()), *sorted(rows)]
 
 
-def test_a_sealed_index_answers_as_a_clear_one(lanes: tuple[Lane, Lane]) -> None:
-    """Words, cosines, rarity and texts are the same with encryption as without."""
-    clear, sealed = (answers(lane.index, lane.service) for lane in lanes)
-    assert clear == sealed
-    assert len(clear) == 121
-    for lane in lanes:
-        assert all("the " in text for text in lane.index.texts_of(lane.index.view(), range(120)))
-
-
 def test_a_sealed_index_is_read_back_from_the_disk(lanes: tuple[Lane, Lane]) -> None:
     """Another process finds the sealed index whole: nothing is embedded a second time."""
     _, sealed = lanes
@@ -112,20 +102,6 @@ def test_a_sealed_index_is_read_back_from_the_disk(lanes: tuple[Lane, Lane]) -> 
     assert (followed.new_turns, followed.pending) == (0, 0)
     assert answers(again.index, again.service) == before
     again.close()
-
-
-def test_nothing_can_be_read_in_the_whole_home(lanes: tuple[Lane, Lane]) -> None:
-    """No word, name or id stands anywhere under a sealed home, in UTF-8 or UTF-16."""
-    for lane in lanes:
-        lane.close()
-    found = []
-    for lane in lanes:
-        files = [path for path in lane.home.root.rglob("*") if path.is_file()]
-        data = b"\n".join([os.fsencode(str(path.relative_to(lane.home.root))) for path in files])
-        data += b"\n".join(path.read_bytes() for path in files)
-        codings = ("utf-8", "utf-16-le", "utf-16-be")
-        found.append({w for w in WORDS for coding in codings if w.encode(coding) in data})
-    assert found == [set(WORDS), set()]
 
 
 def test_a_damaged_sealed_index_is_made_again(lanes: tuple[Lane, Lane]) -> None:

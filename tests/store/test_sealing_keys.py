@@ -159,16 +159,6 @@ def test_clear_contents_are_not_mixed_with_sealed_ones(home: Path) -> None:
     assert not (home / "sealed.json").exists()
 
 
-def test_sealed_threads_without_a_marker_are_not_taken_for_clear(home: Path) -> None:
-    """A home that lost sealed.json is refused, and no second key is made for it."""
-    say(home, "kept", "file")
-    (home / "sealed.json").unlink()
-    wishes: tuple[Any, ...] = (None, True, "file")
-    for wish in wishes:
-        with pytest.raises(MissingKey):
-            opened(home, wish)
-
-
 def test_a_changed_marker_is_refused(home: Path) -> None:
     """Nobody without the key can tell the program that a home is being opened up."""
     say(home, "kept", "file")

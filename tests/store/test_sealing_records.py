@@ -5,25 +5,21 @@ from __future__ import annotations
 import itertools
 import random
 import re
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from tests.ingest.truth_desk import drop_vectors
 
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, SealedRows, Sealer
-from anaphora.store.db.engine import Database, open_database
+from anaphora.store.db.engine import Database
 from anaphora.store.filters import parse
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
-from anaphora.store.records.rows import RecordLink, same_key_of
+from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
 from anaphora.values.memories import NewMemory
@@ -33,10 +29,6 @@ pytestmark = pytest.mark.internal
 pytest.importorskip("cryptography")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
-SECRETS = (
-    "cardamom", "/drink/ada", "kitchen-tag", "taste-of-ada", "from-the-diary", "chat-with-ada",
-    "espresso", "payload-word",
-)  # fmt: skip
 TEXTS = ("tea", "cafe\u0301", "caf\u00e9", "a\x00b \ud800", "tee")
 PATHS = (None, "/drink", "/drink/\u00e9")
 EMBEDDER = "hashing"
@@ -131,90 +123,6 @@ def said(desk: Desk) -> str:
     desk.change(record_id, category="espresso")
     desk.embed(record_id, b"\x00\x3c" * 8)
     return record_id
-
-
-def cells(truth: Database) -> str:
-    """Every value of every row of memories, as it is stored."""
-    tables = ("record", "record_event", "link", "tombstone", "vector")
-    rows = [row for name in tables for row in truth.rows(f"SELECT * FROM {name}", {})]
-    return repr(rows)
-
-
-# Shrinking would open hundreds of databases.
-PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
-STEP = st.tuples(
-    st.sampled_from(["put", "put", "put", "change", "soft", "hard", "embed", "link"]),
-    st.sampled_from(TEXTS),
-    st.sampled_from(PATHS),
-    st.integers(0, 6),
-    st.booleans(),
-)
-
-
-@settings(max_examples=25, deadline=None, phases=PHASES)
-@given(steps=st.lists(STEP, min_size=1, max_size=14))
-def test_a_sealed_truth_answers_as_a_clear_one(steps: list[tuple[Any, ...]]) -> None:
-    """Whatever is remembered, changed, split and forgotten, all reads are those of a clear home."""
-    with tempfile.TemporaryDirectory() as folder:
-        truths = [open_database(Path(folder) / name) for name in ("clear.db", "sealed.db")]
-        desks = [Desk(truths[0], CLEAR), Desk(truths[1], sealed_with(7))]
-        try:
-            for step in steps:
-                assert do(desks[0], step) == do(desks[1], step)
-            assert desks[1].everything() == desks[0].everything()
-            assert not desks[1].records.changed_since(0) or "an1" in cells(truths[1])
-        finally:
-            for truth in truths:
-                truth.close()
-
-
-def do(desk: Desk, step: tuple[Any, ...]) -> Any:
-    kind, text, path, day, flag = step
-    changed = sorted(desk.records.changed_since(0), key=lambda record: record.id)
-    records = [record for record in changed if not record.forgotten]
-    if kind == "put" or not records:
-        at = NOW - timedelta(days=day)
-        tags, payload = (("t1",), {"a": text}) if flag else ((), None)
-        new = NewMemory(text, path=path, tags=tags, payload=payload, created_at=at, source=text)
-        return desk.put(new, NewMemory(text, dedupe=flag))
-    record = records[day % len(records)]
-    if kind == "change":
-        return desk.change(record.id, tags=("t1", text), category=text)
-    if kind == "embed":
-        return desk.embed(record.id, *([bytes([day, 60]) * 4] * (1 + flag)))
-    if kind == "link":
-        some = sorted({record.id, records[0].id, records[-1].id})
-        return _link(desk, some[0], some[1]) if len(some) > 1 else None
-    return desk.forget(record.id, soft=kind == "soft")
-
-
-def _link(desk: Desk, one: str, other: str) -> Sequence[RecordLink]:
-    with desk.records.change() as work:
-        found = work.linked([one])
-        if not any(other in (link.record_id, link.other_id) for link in found):
-            work.join([RecordLink(one, other, "related", 0.8)])
-        return sorted(work.linked([one, other]), key=repr)
-
-
-def test_no_cell_says_a_word(truth: Database, sealer: SealedRows) -> None:
-    """In both databases nothing of a memory, its history or its vectors can be read from rows."""
-    desk = Desk(truth, sealer)
-    record_id = said(desk)
-    found = cells(truth)
-    assert [secret for secret in SECRETS if secret in found] == []
-    assert repr(b"\x00\x3c" * 8)[2:-1] not in found
-    record = desk.records.get(record_id)
-    assert (record.text, record.path, record.tags) == (
-        "Ada takes cardamom", "/drink/ada", ("kitchen-tag",),
-    )  # fmt: skip
-    assert record.payload == {"payload-word": 1}
-    assert desk.records.with_same_key(same_key_of(record)) == (record,)
-    assert desk.records.current("/drink/ada") == record
-    assert desk.records.with_text("Ada takes cardamom") == (record_id,)
-    assert desk.records.with_text("Ada takes cinnamon") == ()
-    (batch,) = desk.vectors.get_all(EMBEDDER)
-    assert batch.data == b"\x00\x3c" * 8
-    assert desk.vectors.owners_without("another")[0].text == "Ada takes cardamom"
 
 
 def test_events_that_move_to_a_new_version_still_open(truth: Database, sealer: SealedRows) -> None:

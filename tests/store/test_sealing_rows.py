@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,14 +19,13 @@ from anaphora.store.crypto.columns import ClearRows, SealedRows, open_rows
 from anaphora.store.crypto.index import ClearIndex, SealedIndex
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.db.tables import TABLES
-from anaphora.store.threads.sidecar import ConversationNote, Sidecar, TurnNote
+from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 
 pytestmark = pytest.mark.internal
 
 pytest.importorskip("cryptography")
 
-SECRETS = ("Persephone", "chat-of-Ada", "message-of-Ada", "ada-and-bob", "fork-of-ada")
 ROW = {
     "namespace": "default",
     "record_id": "r1",
@@ -278,54 +276,6 @@ def test_blobs_of_the_index_are_bound(keys: Keys) -> None:
     ):
         with pytest.raises(Tampered):
             reader.open(kind, key, sealed)
-
-
-def test_notes_are_the_same_sealed_and_clear(tmp_path: Path, keys: Keys) -> None:
-    """A sealed sidecar answers every question as a clear one does."""
-    answers = []
-    for name, sealer in (("clear", ClearRows()), ("sealed", SealedRows(keys))):
-        truth = open_database(tmp_path / f"{name}.db")
-        sidecar = Sidecar(truth, "default", sealer)
-        answers.append(list(everything(sidecar)))
-        truth.close()
-    assert answers[0] == answers[1]
-    assert answers[0]
-
-
-def everything(sidecar: Sidecar) -> Iterator[Any]:
-    sidecar.note_turns(notes())
-    yield sidecar.turn_notes("ada-and-bob")
-    yield sidecar.turn_notes("ada-and-bob", 1)
-    yield sidecar.known("chatgpt", "chat-of-Ada")
-    sidecar.note_conversation(
-        ConversationNote("fork-of-ada", "chatgpt", "chat-of-Ada", "ada-and-bob", 1)
-    )
-    yield sidecar.conversation_notes().get("fork-of-ada")
-    yield sidecar.conversation_notes().get("nobody")
-    yield sidecar.conversation_notes()
-    yield sidecar.changed_since(1)
-    yield sidecar.forget("ada-and-bob", 0)
-    yield sidecar.known("chatgpt", "chat-of-Ada")
-    yield sidecar.turn_notes("ada-and-bob")
-    sidecar.note_turns(notes()[:1])
-    yield sidecar.known("chatgpt", "chat-of-Ada")
-    yield sidecar.forget("ada-and-bob")
-    yield sidecar.known("chatgpt", "chat-of-Ada")
-    yield sidecar.turn_notes("ada-and-bob")
-    yield sidecar.version()
-
-
-def test_a_sealed_database_holds_no_words(
-    tmp_path: Path, truth: Database, sealed: SealedRows
-) -> None:
-    """Nothing of what was noted stands in the database's files, in UTF-8 or in UTF-16."""
-    list(everything(Sidecar(truth, "default", sealed)))
-    files = list(tmp_path.glob("truth.db*"))
-    data = b"".join(path.read_bytes() for path in files)
-    assert len(data) > 10_000
-    for secret in (*SECRETS, "a" * 32, "b" * 32):
-        for form in ("utf-8", "utf-16-le", "utf-16-be"):
-            assert secret.encode(form) not in data, (secret, form)
 
 
 def test_a_tampered_note_is_not_shown(tmp_path: Path, truth: Database, sealed: SealedRows) -> None:

@@ -40,11 +40,6 @@ def texts(store: ConversationStore, conversation_id: str = ID) -> list[str]:
     return [turn.text for turn in store.recent(conversation_id, 10_000)]
 
 
-def all_bytes(place: Path) -> bytes:
-    files = [path for path in place.rglob("*") if path.is_file()]
-    return b"".join(os.fsencode(path.relative_to(place)) + path.read_bytes() for path in files)
-
-
 def test_a_sealed_thread_reads_as_a_clear_one(
     tmp_path: Path, store: ConversationStore, form: ThreadForm
 ) -> None:
@@ -66,17 +61,6 @@ def test_a_sealed_thread_reads_as_a_clear_one(
         assert one.problems() == ()
     assert store.suffix == ".json.sealed"
     assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} == {".sealed"}
-
-
-def test_nothing_of_a_thread_can_be_read(tmp_path: Path, store: ConversationStore) -> None:
-    """Neither words nor ids stand in any file or file name; equal threads look different."""
-    store.append_user(ID, WORDS)
-    store.set_title(ID, "Herons at dawn")
-    store.append_user("heron-club", WORDS)
-    data = all_bytes(tmp_path)
-    for secret in ("heron", "Herons", "dawn", "Ada", "role", "conversation_id"):
-        for coding in ("utf-8", "utf-16-le", "utf-16-be"):
-            assert secret.encode(coding) not in data
 
 
 def test_the_json_is_that_of_a_clear_file(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
@@ -128,43 +126,6 @@ def test_there_is_no_file(open_again: OpenTruth) -> None:
     assert [(key, path.suffix) for key, path in store.files()] == [("Ünï", ".json")]
     assert (store.enabled, store.directory, store.failures) == (True, None, 0)
     assert store.problems() == ()
-
-
-CHECK_IMPORTS = """
-import sys
-from anaphora.store.threads.sidecar import Sidecar
-from anaphora.store.db.engine import open_database
-from anaphora.store.threads.sql_store import SqlConversationStore
-
-truth = open_database(sys.argv[1])
-store = SqlConversationStore(truth, "default", sidecar=Sidecar(truth, "default"))
-assert store.get("c").turns and store.recent("c") and store.list() and list(store.files())
-assert store.version() and store.changes_since(0) and store.read_file("c")
-assert "sqlalchemy" not in sys.modules
-truth.close()
-"""
-
-
-def test_reading_imports_no_sqlalchemy(tmp_path: Path) -> None:
-    """A command that only reads threads of a SQLite home starts without SQLAlchemy."""
-    truth = open_database(tmp_path / "truth.db")
-    SqlConversationStore(truth, "default").append_user("c", "text")
-    truth.close()
-    command = [sys.executable, "-W", "error", "-c", CHECK_IMPORTS, str(tmp_path / "truth.db")]
-    subprocess.run(command, check=True)
-
-
-def test_namespaces_are_apart(open_again: OpenTruth) -> None:
-    """A thread of one namespace is not seen, changed or counted in another."""
-    truth = open_again()
-    one, other = (SqlConversationStore(truth, name) for name in ("one", "other"))
-    one.append_user("c", "mine")
-    other.append_user("c", "yours")
-    other.delete("c")
-    assert [turn.text for turn in one.recent("c")] == ["mine"]
-    assert (len(one.list()), len(other.list())) == (1, 0)
-    assert list(one.changes_since(0)) == ["c"]
-    assert other.changes_since(0) == {"c": None}
 
 
 def test_deleted_words_leave_the_file(tmp_path: Path) -> None:

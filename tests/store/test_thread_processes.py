@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -37,16 +36,6 @@ def test_eight_processes_lose_no_turn(tmp_path: Path) -> None:
         own = [turn.text for turn in thread.turns if turn.text.startswith(f"p{n} ")]
         assert own == [f"p{n} {number}" for number in range(12)]
     assert len(thread.turns) == 96
-
-
-@pytest.mark.promise("threads.processes")
-def test_threads_of_one_process_lose_no_turn(tmp_path: Path) -> None:
-    """Threads of one process share a store, and every turn is there."""
-    store = ConversationStore(tmp_path, strict=True)
-    with ThreadPoolExecutor(8) as pool:
-        kept = list(pool.map(lambda n: store.append("shared", "user", f"turn {n}"), range(64)))
-    assert all(kept)
-    assert {turn.text for turn in store.recent("shared", 100)} == {f"turn {n}" for n in range(64)}
 
 
 @pytest.mark.promise("threads.durable")

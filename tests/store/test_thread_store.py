@@ -5,12 +5,12 @@ from __future__ import annotations
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from anaphora.errors import InvalidTurn, StoreError
+from anaphora.errors import StoreError
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.file_store import ConversationStore, conversations_dir
 from anaphora.store.threads.gojson import decode, encode
@@ -47,23 +47,6 @@ def test_the_bytes_of_a_new_thread(store: ConversationStore, clock: Clock) -> No
         rb'"ts":"2026-04-30T12:00:00Z"},{"role":"assistant","text":"because",'
         rb'"intent_id":"neo_1","ts":"2026-04-30T12:00:00Z"}],"updated":"2026-04-30T12:00:00Z"}'
     )
-
-
-@pytest.mark.promise("threads.title")
-def test_titles(store: ConversationStore) -> None:
-    """A title is the explicit one, else the first user turn, else "New chat"."""
-    store.append_assistant("c", "hello, how can I help?")
-    assert store.list()[0].title == "New chat"
-    store.append_user("c", "a question")
-    assert store.list()[0].title == "a question"
-    assert store.set_title("c", "Named <here>")
-    store.append_user("c", "another")
-    assert store.list()[0].title == "Named <here>"
-    data = store.path("c").read_bytes()
-    assert encode(decode(data)) == data
-    assert store.set_title("c", "")
-    assert store.list()[0].title == "a question"
-    assert not store.set_title("unknown", "t")
 
 
 @pytest.mark.promise("threads.disabled")
@@ -170,34 +153,6 @@ def test_speakers_are_kept_beside_the_file(tmp_path: Path, sidecar: Sidecar) -> 
     assert sidecar.known("chatgpt", "k")["m1"].forgotten
     store.append("c", "user", "hello")
     assert store.recent("c")[0].speaker is None
-
-
-@pytest.mark.parametrize(
-    "turn",
-    [
-        NewTurn("", "text"),
-        NewTurn("a\nb", "text"),
-        NewTurn("user", "text", ts=datetime(2026, 1, 1)),  # noqa: DTZ001 - that is the mistake
-        NewTurn("user", "text", ts=datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))),
-        NewTurn("user", "text", speaker="Nour"),
-        NewTurn("user", "text", source="chatgpt"),
-        NewTurn("user", 5),  # type: ignore[arg-type]
-        NewTurn("user", "text", intent_id=5),  # type: ignore[arg-type]
-    ],
-)
-def test_turns_that_cannot_be_kept_are_refused(turn: NewTurn, tmp_path: Path) -> None:
-    """What the format cannot hold raises InvalidTurn, in a bare store too, and keeps nothing."""
-    store = ConversationStore(tmp_path)
-    with pytest.raises(InvalidTurn):
-        store.extend("c", [NewTurn("user", "fine"), turn])
-    assert store.get("c") is None
-
-
-def test_half_characters_survive(store: ConversationStore) -> None:
-    """Lone surrogates come back; two halves of one character come back as that character."""
-    store.append_user("c", "a\ud83d b\udc00 \ud83e\udde0")
-    assert texts(store, "c") == ["a\ud83d b\udc00 🧠"]
-    assert decode(store.path("c").read_bytes()).turns[0].text == "a\ud83d b\udc00 🧠"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")

@@ -18,8 +18,7 @@ import pytest
 
 from anaphora.errors import CorruptThread, DiskFull, ReadOnly, StoreError
 from anaphora.store.threads.file_store import ConversationStore
-from anaphora.store.threads.gojson import NotAThread, decode, encode
-from anaphora.values.conversations import NewTurn
+from anaphora.store.threads.gojson import NotAThread, decode
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions and limits")
 
@@ -117,33 +116,6 @@ def test_broken_json_as_threads(broken: Path, tmp_path: Path, strict: bool) -> N
     assert {problem.conversation_id for problem in store.problems()} == set(set_aside)
     for conversation_id, data in set_aside.items():
         assert (tmp_path / ".corrupt" / f"{conversation_id}.json.1").read_bytes() == data
-
-
-@pytest.mark.promise("threads.bad_input")
-def test_naughty_strings_as_texts(naughty: list[str], tmp_path: Path) -> None:
-    """Every troublesome text is kept verbatim as a turn, in one thread and across processes."""
-    words = [text for text in naughty if text.strip()]
-    store = ConversationStore(tmp_path, strict=True)
-    assert store.extend("c", [NewTurn("user", text) for text in words[60:]])
-    for text in words[:60]:
-        assert store.append_user("c", text)
-    words = words[60:] + words[:60]
-    assert [turn.text for turn in ConversationStore(tmp_path).recent("c", 10_000)] == words
-    data = store.path("c").read_bytes()
-    assert encode(decode(data)) == data
-
-
-@pytest.mark.promise("threads.bad_input")
-def test_a_turn_of_ten_megabytes(tmp_path: Path) -> None:
-    """A huge turn is kept whole, and turns after it cost no parsing of it."""
-    store = ConversationStore(tmp_path, strict=True)
-    huge = "word <b> " * (10 * 1024 * 1024 // 9)
-    assert store.append_user("c", huge)
-    assert store.append_assistant("c", "that was long")
-    thread = store.get("c")
-    assert thread is not None
-    assert [turn.text for turn in thread.turns] == [huge, "that was long"]
-    assert store.list()[0].title == ("word <b> " * 7)[:60] + "…"
 
 
 @contextmanager

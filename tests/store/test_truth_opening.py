@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from tests.sqlite_driver import IS_SAFE, JOURNAL, dbapi2, wal
 
-from anaphora.errors import DiskFull, ReadOnly, StoreError
+from anaphora.errors import ReadOnly, StoreError
 from anaphora.store.db import sqlite
-from anaphora.store.db.engine import Database, open_database
+from anaphora.store.db.engine import open_database
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 pytestmark = pytest.mark.internal
@@ -34,56 +28,6 @@ def journal_mode(path: Path) -> str:
     mode = str(connection.execute("PRAGMA journal_mode").fetchone()[0])
     connection.close()
     return mode
-
-
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of its own, of that size; the test is skipped where none can be made."""
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if sys.platform != "linux" or subprocess.run(mount, check=False).returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-def fill(file: Path) -> None:
-    """Write zeros to `file` until its file system has no room left."""
-    with file.open("wb", buffering=0) as stream, suppress(OSError):
-        while True:
-            stream.write(bytes(4096))
-
-
-@contextmanager
-def unprivileged() -> Iterator[None]:
-    """Without the right of root to write everywhere."""
-    if not hasattr(os, "getresuid") or os.geteuid() != 0:
-        yield
-        return
-    os.setresuid(65534, 65534, 0)
-    try:
-        yield
-    finally:
-        os.setresuid(0, 0, 0)
-
-
-@pytest.fixture
-def frozen_home() -> Iterator[Path]:
-    """A written home in a folder that may be read and not written."""
-    if os.name == "nt":
-        pytest.skip("Windows has no such permissions")
-    # Not in pytest's folder, which other users cannot enter.
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-frozen-"))
-    path = folder / "truth.db"
-    write_home(path)
-    path.chmod(0o444)
-    folder.chmod(0o555)
-    yield path
-    folder.chmod(0o755)
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
 
 
 def test_a_home_is_private(tmp_path: Path) -> None:
@@ -105,33 +49,6 @@ def test_every_new_folder_is_private(tmp_path: Path) -> None:
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
     assert tmp_path.stat().st_mode & 0o777 == 0o755
-
-
-def test_a_folder_that_may_not_be_entered(frozen_home: Path) -> None:
-    """A home in a folder of somebody else is a `StoreError` that names it."""
-    frozen_home.parent.chmod(0o700)
-    with unprivileged():
-        if frozen_home.parent.stat().st_uid == os.geteuid():
-            pytest.skip("only root can make a folder of somebody else")
-        truth = open_database(frozen_home)
-        with pytest.raises(StoreError, match=r"truth\.db"):
-            truth.version("default")
-
-
-def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
-    """A home below a plain file is a `StoreError` that names it."""
-    (tmp_path / "home").write_text("a file")
-    truth = open_database(tmp_path / "home" / "truth.db")
-    with pytest.raises(StoreError, match=r"truth\.db"):
-        Sidecar(truth, "default").note_turns(NOTES)
-
-
-def test_opening_alone_touches_nothing(tmp_path: Path) -> None:
-    """Opening and reading make no file."""
-    truth = open_database(tmp_path / "home" / "truth.db")
-    assert Sidecar(truth, "default").turn_notes("c") == {}
-    assert list(tmp_path.iterdir()) == []
-    truth.close()
 
 
 def test_strange_paths_are_paths(tmp_path: Path) -> None:
@@ -199,64 +116,25 @@ def test_an_interrupted_beginning_is_finished(tmp_path: Path) -> None:
     truth.close()
 
 
-def test_a_frozen_home_can_be_read(frozen_home: Path) -> None:
-    """A home in a place that cannot be written answers, and says `ReadOnly` to a write."""
-    open_database(frozen_home).ensure()  # loads what an unprivileged process may not be able to
-    with unprivileged():
-        truth = open_database(frozen_home)
-        sidecar = Sidecar(truth, "default")
-        assert list(sidecar.turn_notes("c").values()) == NOTES
-        assert sidecar.version() == 3
-        with pytest.raises(ReadOnly) as refused:
-            sidecar.note_turns(NOTES)
-        assert str(frozen_home) in str(refused.value)
-        assert list(sidecar.turn_notes("c").values()) == NOTES
-        truth.close()
-
-
-def test_a_home_cannot_be_made_in_a_frozen_place(frozen_home: Path) -> None:
-    """A write to a home that does not exist, in a place that cannot be written, is `ReadOnly`."""
-    with unprivileged():
-        for path in (frozen_home.parent / "new.db", frozen_home.parent / "new" / "truth.db"):
-            truth = open_database(path)
-            assert truth.version("default") == 0
-            with pytest.raises(ReadOnly):
-                Sidecar(truth, "default").note_turns(NOTES)
-            truth.close()
-
-
-def test_a_read_only_disk(tmp_path: Path) -> None:
-    """A home on a file system mounted read-only answers, and says `ReadOnly` to a write."""
-    with small_disk(tmp_path, "2m") as disk:
-        write_home(disk / "truth.db")
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        truth = open_database(disk / "truth.db")
-        sidecar = Sidecar(truth, "default")
-        assert list(sidecar.turn_notes("c").values()) == NOTES
-        with pytest.raises(ReadOnly):
-            sidecar.note_turns(NOTES)
-        truth.close()
-
-
-def test_a_full_disk(tmp_path: Path) -> None:
-    """A write for which no room is left says `DiskFull`, is not half there, and loses nothing."""
-    with small_disk(tmp_path, "1m") as disk:
-        truth = open_database(disk / "truth.db")
-        sidecar = Sidecar(truth, "default")
+def test_a_server_that_takes_no_writes(postgresql_url: str) -> None:
+    """A PostgreSQL that is read-only, as a standby is, answers, and says `ReadOnly` to a write."""
+    truth = open_database(postgresql_url)
+    Sidecar(truth, "default").note_turns(NOTES)
+    truth.close()
+    frozen = open_database(postgresql_url + "%20-cdefault_transaction_read_only%3Don")
+    sidecar = Sidecar(frozen, "default")
+    assert list(sidecar.turn_notes("c").values()) == NOTES
+    with pytest.raises(ReadOnly):
         sidecar.note_turns(NOTES)
-        filler = disk / "filler"
-        fill(filler)
-        with pytest.raises(DiskFull) as refused:
-            sidecar.note_turns([TurnNote("d", index, "hash" * 50) for index in range(2_000)])
-        assert str(disk / "truth.db") in str(refused.value)
-        assert sidecar.turn_notes("d") == {}
-        assert list(sidecar.turn_notes("c").values()) == NOTES
-        with pytest.raises(DiskFull):
-            Sidecar(open_database(disk / "new" / "truth.db"), "default").note_turns(NOTES)
-        filler.unlink()
-        sidecar.note_turns([TurnNote("d", 0, "hash")])
-        assert sidecar.version() == 4
-        truth.close()
+    frozen.close()
+
+
+def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
+    """A home below a plain file is a `StoreError` that names it."""
+    (tmp_path / "home").write_text("a file")
+    truth = open_database(tmp_path / "home" / "truth.db")
+    with pytest.raises(StoreError, match=r"truth\.db"):
+        Sidecar(truth, "default").note_turns(NOTES)
 
 
 @pytest.mark.parametrize("damage", ["not a database", "cut in two", "overwritten inside"])
@@ -283,24 +161,3 @@ def test_a_damaged_file(tmp_path: Path, damage: str) -> None:
         assert str(path) in str(refused.value)
     truth.close()
     assert path.read_bytes() == content
-
-
-def test_a_server_that_is_not_there(tmp_path: Path) -> None:
-    """A PostgreSQL that cannot be reached is a `StoreError` without the password."""
-    truth = Database(url=f"postgresql+psycopg://me:secret@/truth?host={tmp_path}&password=secret")
-    with pytest.raises(StoreError) as refused:
-        truth.version("default")
-    assert "secret" not in str(refused.value)
-
-
-def test_a_server_that_takes_no_writes(postgresql_url: str) -> None:
-    """A PostgreSQL that is read-only, as a standby is, answers, and says `ReadOnly` to a write."""
-    truth = open_database(postgresql_url)
-    Sidecar(truth, "default").note_turns(NOTES)
-    truth.close()
-    frozen = open_database(postgresql_url + "%20-cdefault_transaction_read_only%3Don")
-    sidecar = Sidecar(frozen, "default")
-    assert list(sidecar.turn_notes("c").values()) == NOTES
-    with pytest.raises(ReadOnly):
-        sidecar.note_turns(NOTES)
-    frozen.close()

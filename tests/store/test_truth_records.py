@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import LargeBinary, Table, delete, func, select
+from sqlalchemy import LargeBinary, Table, select
 
-from anaphora.errors import StoreError
 from anaphora.store.db.engine import Database, Write
 from anaphora.store.db.schema import metadata
 
@@ -38,35 +37,6 @@ def put_record(write: Write, record_id: str, **values: Any) -> None:
             write, vector, record_id=record_id, embedder="e", part=part, text_hash="h",
             data=bytes(range(256)),
         )  # fmt: skip
-
-
-def counts(truth: Database) -> list[int]:
-    with truth.read() as connection:
-        return [
-            connection.execute(select(func.count()).select_from(table)).scalar_one()
-            for table in (record, record_event, link, vector)
-        ]
-
-
-def test_everything_goes_with_its_record(truth: Database) -> None:
-    """Deleting a record takes its events, vectors and links, in both directions, with it."""
-    with truth.write("default") as write:
-        for record_id in ("a", "b", "c"):
-            put_record(write, record_id)
-        put(write, link, record_id="a", other_id="b", kind="related", strength=0.97)
-        put(write, link, record_id="b", other_id="c", kind="related", strength=0.94)
-        put(write, link, record_id="a", other_id="c", kind="restates", strength=None)
-    assert counts(truth) == [3, 3, 3, 6]
-    with truth.write("default") as write:
-        write.connection.execute(delete(record).where(record.c.record_id == "b"))
-    assert counts(truth) == [2, 2, 1, 4]
-
-
-def test_a_vector_needs_its_record(truth: Database) -> None:
-    """A vector cannot be kept for a record that is not there."""
-    with pytest.raises(StoreError), truth.write("default") as write:
-        put(write, vector, record_id="a", embedder="e", part=0, text_hash="h", data=b"")
-    assert truth.version("default") == 0
 
 
 def test_values_come_back_as_they_were(truth: Database) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import subprocess
 import sys
-import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from tests.sqlite_driver import IS_SAFE, dbapi2
+from tests.sqlite_driver import IS_SAFE
 
 from anaphora.errors import Closed, InvalidInput
 from anaphora.store.db.engine import Database, open_database
@@ -23,30 +20,6 @@ turn_note = metadata.tables["turn_note"]
 
 OpenTruth = Callable[[], Database]
 
-WRITER = """
-import sys
-from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.store.db.engine import open_database
-
-place, name, count = sys.argv[1:]
-truth = open_database(place)
-sidecar = Sidecar(truth, "default")
-for index in range(int(count)):
-    sidecar.note_turns([TurnNote(name, index, "hash", name)])
-    print(index, flush=True)
-truth.close()
-"""
-
-
-def start_writer(database: Path | str, name: str, count: int) -> subprocess.Popen[str]:
-    """A process that notes `count` turns one by one and acknowledges each on its output."""
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", WRITER, str(database), name, str(count)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
 
 def sequence(truth: Database) -> list[int]:
     rows = truth.rows(
@@ -54,78 +27,6 @@ def sequence(truth: Database) -> list[int]:
         {"namespace": "default"},
     )
     return [row[0] for row in rows]
-
-
-@pytest.mark.promise("truth.processes")
-@pytest.mark.slow
-def test_eight_processes_write_at_once(database: Path | str, open_again: OpenTruth) -> None:
-    """Eight processes that also make the database: nothing lost, and no number ever skipped."""
-    writers = [start_writer(database, f"writer {n}", 25) for n in range(8)]
-    truth = open_again()
-    for writer in writers:
-        assert writer.stdout is not None
-        for index, acknowledged in enumerate(writer.stdout):
-            assert acknowledged == f"{index}\n"
-            # At every moment the committed numbers are dense: a later one never shows before.
-            seen = sequence(truth)
-            assert seen == list(range(1, len(seen) + 1))
-            assert truth.version("default") >= len(seen)
-    assert [writer.communicate()[1] for writer in writers] == [""] * 8
-    assert sequence(truth) == list(range(1, 201))
-    assert truth.version("default") == 200
-    for n in range(8):
-        assert len(Sidecar(truth, "default").turn_notes(f"writer {n}")) == 25
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("acknowledged", [1, 7, 30])
-def test_a_killed_writer_loses_nothing(
-    database: Path | str, open_again: OpenTruth, acknowledged: int
-) -> None:
-    """After `kill -9` every acknowledged note is there, and the next program just goes on."""
-    writer = start_writer(database, "c", 100_000)
-    assert writer.stdout is not None
-    for _ in range(acknowledged):
-        writer.stdout.readline()
-    writer.kill()
-    # Not `communicate`: it does not see what `readline` has read ahead.
-    said = acknowledged + len(writer.stdout.read().splitlines())
-    writer.communicate()
-    truth = open_again()
-    sidecar = Sidecar(truth, "default")
-    there = sidecar.turn_notes("c")
-    # The one that was committed but not yet acknowledged may be there, and nothing beyond it.
-    assert len(there) in {said, said + 1}
-    assert list(there) == list(range(len(there)))
-    assert sequence(truth) == list(range(1, len(there) + 1))
-    sidecar.note_turns([TurnNote("c", len(there), "hash")])
-    assert sidecar.version() == len(there) + 1
-    if isinstance(database, Path):
-        with dbapi2.connect(str(database)) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        connection.close()
-
-
-def test_threads_write_at_once(truth: Database) -> None:
-    """Threads of one process share a truth: nothing lost, every number given once."""
-    sidecar = Sidecar(truth, "default")
-    failures: list[BaseException] = []
-
-    def write(name: str) -> None:
-        try:
-            for index in range(10):
-                sidecar.note_turns([TurnNote(name, index, "hash")])
-                assert index in sidecar.turn_notes(name)
-        except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=write, args=(f"thread {n}",)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert sequence(truth) == list(range(1, 61))
 
 
 def test_a_failing_body_undoes_the_write(truth: Database) -> None:
@@ -172,15 +73,6 @@ def test_a_read_sees_one_moment(truth: Database, open_again: OpenTruth) -> None:
         assert connection.execute(positions).scalars().all() == before == [0]
     with truth.read() as connection:
         assert sorted(connection.execute(positions).scalars()) == [0, 1]
-
-
-def test_other_programs_see_a_write_at_once(truth: Database, open_again: OpenTruth) -> None:
-    """What one program wrote is in the next plain read of another that is already open."""
-    mine, yours = Sidecar(truth, "default"), Sidecar(open_again(), "default")
-    for index in range(5):
-        mine.note_turns([TurnNote("c", index, "hash")])
-        assert index in yours.turn_notes("c")
-        assert yours.version() == mine.version()
 
 
 def _write_in_child(truth: Database) -> None:

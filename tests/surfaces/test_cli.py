@@ -22,7 +22,6 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from anaphora import Memory
-from anaphora.core.display import visible
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli import recall_at_once
 from anaphora.surfaces.cli.app import app
@@ -166,37 +165,6 @@ def test_recall_is_narrowed_by_time_speaker_and_role(cli: Cli, tmp_path: Path) -
     assert "expected a day or a time" in wrong.err
 
 
-def test_recall_looks_in_one_conversation_when_told(cli: Cli, tmp_path: Path, chat: Path) -> None:
-    """`--in` leaves other conversations out."""
-    other = tmp_path / "other.jsonl"
-    other.write_text(json.dumps({"role": "user", "content": "The port of Porto."}) + "\n")
-    cli("conversation", "import", chat, other)
-    ids = [item["conversation_id"] for item in cli("conversation", "list", "--json").data]
-    for conversation_id in ids:
-        found = cli("conversation", "recall", "port", "--in", conversation_id, "--json").data
-        assert {hit["conversation_id"] for hit in found["hits"]} == {conversation_id}
-
-
-def test_namespaces_are_apart(cli: Cli, chat: Path) -> None:
-    """What is imported into one namespace is not seen from another."""
-    cli("--namespace", "work", "conversation", "import", chat)
-    assert cli("conversation", "list", "--json").data == []
-    assert len(cli("--namespace", "work", "conversation", "list", "--json").data) == 1
-
-
-def test_redact_and_delete(cli: Cli, chat: Path) -> None:
-    """Redacted words are recalled no more and do not come back by import; deleted ones likewise."""
-    (conversation_id,) = cli("conversation", "import", chat, "--json").data["conversation_ids"]
-    assert cli("conversation", "redact", conversation_id, "2").code == 0
-    assert cli("conversation", "import", chat, "--json").data["forgotten"] == 1
-    found = cli("conversation", "recall", "flat tyre", "--json").data["hits"]
-    assert all("tyre" not in hit["text"] for hit in found)
-    assert cli("conversation", "delete", conversation_id).code == 0
-    assert cli("conversation", "import", chat, "--json").data["added"] == 0
-    assert cli("conversation", "list", "--json").data == []
-    assert cli("conversation", "import", chat, "--again", "--json").data["added"] == len(SMALL)
-
-
 @pytest.mark.promise("cli.errors")
 @pytest.mark.parametrize(
     ("words", "code", "says"),
@@ -217,42 +185,6 @@ def test_mistakes_are_one_clear_line(cli: Cli, words: list[str], code: int, says
     assert says in ran.err
     assert "Traceback" not in ran.err + ran.out
     assert is_one_mistake(ran.err)
-
-
-def test_an_import_with_a_broken_line_says_where(cli: Cli, tmp_path: Path) -> None:
-    """The broken line is named, the rest goes in, and the exit code tells of it."""
-    file = tmp_path / "torn.jsonl"
-    file.write_text(json.dumps(SMALL[0]) + "\n{broken\n" + json.dumps(SMALL[2]) + "\n")
-    ran = cli("conversation", "import", file)
-    assert ran.code == 5
-    assert "2 turns added" in ran.out
-    assert "line 2" in ran.out
-
-
-def test_blank_and_stop_word_questions_have_a_clear_outcome(cli: Cli, chat: Path) -> None:
-    """A blank question says that it is blank; one of stop words alone gives an answer."""
-    cli("conversation", "import", chat)
-    blank = cli("conversation", "recall", "  ", "--json").data
-    assert blank["hits"] == []
-    assert "blank" in blank["degraded"][0]["reason"]
-    assert cli("conversation", "recall", "is it on the", "--json").code == 0
-
-
-def test_remembered_text_cannot_drive_the_terminal() -> None:
-    """Control characters of old turns are shown, not obeyed."""
-    assert visible("red \x1b[31m \x07 \x9b title \ud800") == (
-        "red \\x1b[31m \\x07 \\x9b title \\ud800"
-    )
-    assert visible("é 漢字 🧠\n\ttab") == "é 漢字 🧠\n\ttab"
-
-
-def test_every_command_has_help() -> None:
-    """Every command and option is described."""
-    runner = CliRunner()
-    for words in ([], ["conversation"], ["conversation", "recall"], ["doctor"]):
-        result = runner.invoke(app, [*words, "--help"])
-        assert result.exit_code == 0
-        assert "Usage" in result.output
 
 
 @pytest.mark.promise("recall.current")

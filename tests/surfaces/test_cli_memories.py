@@ -48,33 +48,6 @@ PREFERENCE = (
 )
 
 
-@pytest.mark.promise("cli.json")
-def test_a_memory_from_the_first_word_to_the_last(run: Run) -> None:
-    """Remember, restate, recall by filter, update, look back, forget: as programs see it."""
-    first = data(run(*PREFERENCE))
-    assert first["action"] == "added"
-    again = data(run(*PREFERENCE))
-    assert (again["action"], again["id"]) == ("reinforced", first["id"])
-
-    wanted = '{"AND": [{"category": "development"}, {"tags": {"contains": "testing"}}]}'
-    found = data(run("memory", "recall", "vitest or jest", "--filters", wanted, "--json"))
-    assert [hit["path"] for hit in found["hits"]] == ["user.preferences.testing"]
-    hit = found["hits"][0]
-    assert hit["payload"] == {"framework": "vitest"}
-    product = hit["similarity"] * hit["decay"] * hit["reinforcement"]
-    assert hit["score"] == pytest.approx(product, abs=1e-4)
-
-    newer = data(run("update", first["id"], "--text", "The user prefers node:test.", "--json"))
-    assert newer["action"] == "superseded"
-    listed = data(run("list", "--json"))
-    assert [record["text"] for record in listed["items"]] == ["The user prefers node:test."]
-    assert data(run("get", first["id"], "--json"))["superseded_by"] == newer["id"]
-
-    forgotten = data(run("forget", newer["id"], "--json"))
-    assert forgotten["count"] >= 1
-    assert data(run("recall", "what does the user prefer", "--json"))["hits"] == []
-
-
 def test_a_memory_as_people_see_it(run: Run) -> None:
     """The formula is drawn, secrets are reported, and what still holds the words is named."""
     secret = "the key is AKIA" + "QYLPMN5HHHFPZAM2"

@@ -20,7 +20,6 @@ from anaphora.errors import NotFound, UnreadableDocument
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.output import EXIT_PARTLY
 from anaphora.surfaces.rest import ServerOptions
-from anaphora.surfaces.wire import plain
 
 LEASE = pdf(
     [["The monthly rent is 1200 euros."], ["Three months of notice end the lease."]],
@@ -88,33 +87,12 @@ def test_on_the_command_line(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.promise("documents.surfaces")
 def test_over_http(tmp_path: Path) -> None:
-    """A file is sent as it is, and answers as the facade does; a broken one is 422 by name."""
-    with served(tmp_path / "home", ServerOptions(page=None)) as (client, memory):
-        sent = {"name": "lease.pdf", "tag": ["home", "flat"], "date": "2024-05-01T00:00:00Z"}
-        made = client.post("/v1/documents", params=sent, content=LEASE)
-        assert made.status_code == 201, made.text
-        kept = made.json()["document"]
-        assert kept == plain(memory.document(kept["id"]))
-        assert (kept["tags"], kept["date"][:10]) == (["home", "flat"], "2024-05-01")
-        again = client.post("/v1/documents", params=sent, content=LEASE)
-        assert (again.status_code, again.json()["action"]) == (200, "known")
+    """A broken file is 422 by name, one above the limit 413, and neither is kept."""
+    options = ServerOptions(page=None, document_limit=1_000)
+    with served(tmp_path / "home", options) as (client, memory):
         broken = client.post("/v1/documents", params={"name": "b.pdf"}, content=LEASE[:300])
         assert broken.status_code == 422
         assert "damaged" in broken.text
-        assert client.get("/v1/documents").json() == [kept]
-        place = f"/v1/documents/{kept['id']}"
-        assert client.get(place).json() == kept
-        sections = client.get(f"{place}/sections").json()
-        assert [one["heading"] for one in sections] == [["Rent"], ["Notice"]]
-        assert client.get(f"{place}/file").content == LEASE
-        question = {"query": "months of notice", "kinds": ["document"], "min_confidence": 0}
-        hits = client.post("/v1/search", json=question).json()["hits"]
-        assert hits[0]["title"].startswith("Lease of Harbour Street 4, page ")
-        assert client.delete(place).json()["count"] == 1
-        assert client.get(place).status_code == 404
-        assert client.get(f"{place}/file").status_code == 404
-    options = ServerOptions(page=None, document_limit=1_000)
-    with served(tmp_path / "small", options) as (client, memory):
         large = client.post("/v1/documents", params={"name": "lease.pdf"}, content=LEASE)
         assert large.status_code == 413
         assert memory.documents() == ()

@@ -38,91 +38,6 @@ def ok(response: Any, status: int = 200) -> Any:
 
 
 @pytest.mark.promise("rest.lanes")
-def test_a_memory_from_the_first_word_to_the_last(pair: Pair) -> None:
-    """Remember, restate, recall by filter, list, change, look back, forget: as the facade says."""
-    client, memory = pair
-    new = {"text": "The user prefers vitest over jest.", "path": "user.testing", "tags": ["t"]}
-    made = client.post("/v1/memories", json=new)
-    first = ok(made, 201)
-    again = ok(client.post("/v1/memories", json=new))
-    assert (again["action"], again["id"]) == ("reinforced", first["id"])
-    filters = {"tags": {"contains": "t"}}
-    question = {"query": "vitest or jest", "filters": filters, "explain": True}
-    found = ok(client.post("/v1/recall", json=question))
-    assert found == ok(client.post("/v1/memories/recall", json=question))
-    expected = plain(memory.recall("vitest or jest", filters=filters, explain=True))
-    assert [hit["id"] for hit in found["hits"]] == [first["id"]]
-    assert found["hits"][0].keys() == expected["hits"][0].keys()
-    listed = client.get("/v1/memories", params={"filters": json.dumps(filters), "limit": 1})
-    assert ok(listed) == plain(memory.list(filters, 1))
-    changed = ok(client.patch(f"/v1/memories/{first['id']}", json={"text": "Now it is jest."}))
-    assert changed["action"] == "superseded"
-    past = ok(client.get("/v1/memories/history", params={"path": "user.testing"}))
-    assert past == plain(memory.history("user.testing"))
-    assert len(past) == 2
-    gone = ok(client.delete(f"/v1/memories/{changed['id']}"))
-    assert gone["count"] >= 1
-    assert client.get(f"/v1/memories/{changed['id']}").status_code == 404
-    assert client.delete(f"/v1/memories/{changed['id']}").status_code == 404
-
-
-@pytest.mark.promise("rest.lanes")
-def test_one_question_searches_everything(pair: Pair) -> None:
-    """`/v1/search` answers as `Memory.search`, of one kind where told so, and refuses the rest."""
-    client, memory = pair
-    memory.remember("The user prefers vitest over jest.", path="user.testing", tags=("t",))
-    memory.conversations.append("chat", "user", "We moved the tests from jest to vitest in March.")
-    found = ok(client.post("/v1/search", json={"query": "which test runner, vitest or jest?"}))
-    assert {hit["kind"] for hit in found["hits"]} == {"memory", "turn"}
-    expected = plain(memory.search("which test runner, vitest or jest?"))
-    assert [hit["id"] for hit in found["hits"]] == [hit["id"] for hit in expected["hits"]]
-    start, end = found["hits"][0]["matches"][0]
-    assert found["hits"][0]["snippet"][start:end].lower() in {"test", "tests", "vitest", "jest"}
-    only = {"query": "vitest or jest", "kinds": ["turn"], "top_k": 1}
-    assert [hit["kind"] for hit in ok(client.post("/v1/search", json=only))["hits"]] == ["turn"]
-    refused: tuple[dict[str, Any], ...] = (
-        {"kinds": ["dream"]},
-        {"kinds": []},
-        {"speker": "x"},
-        {"since": "yesterday"},
-    )
-    for wrong in refused:
-        assert client.post("/v1/search", json={"query": "x"} | wrong).status_code == 422
-    assert client.post("/v1/search", json={"query": "x", "project": "no"}).status_code == 404
-
-
-@pytest.mark.promise("rest.lanes")
-def test_what_was_forgotten_comes_back_within_a_day(pair: Pair) -> None:
-    """A dry run changes nothing; what is forgotten undoably is gone at once, and comes back."""
-    client, memory = pair
-    kept = memory.remember("The kettle is descaled with citric acid.").id
-    planned = ok(client.post("/v1/forget", json={"id": kept, "dry_run": True}))
-    assert planned["ids"] == [kept]
-    assert memory.get(kept).id == kept
-    ok(client.delete(f"/v1/memories/{kept}", params={"undoable": "true"}))
-    assert (
-        ok(client.post("/v1/recall", json={"query": "how is the kettle descaled?"}))["hits"] == []
-    )
-    assert ok(client.post("/v1/forget/undo", json={"id": kept})) == {"ids": [kept]}
-    found = ok(client.post("/v1/recall", json={"query": "how is the kettle descaled?"}))
-    assert [hit["id"] for hit in found["hits"]] == [kept]
-    assert client.post("/v1/forget/undo", json={"id": kept}).status_code == 404
-
-
-@pytest.mark.promise("rest.lanes")
-def test_notes_and_the_diary_are_listed(pair: Pair) -> None:
-    """What was noted and done is listed, the latest first, without what was replaced."""
-    client, memory = pair
-    first = memory.observe("Staging is on 5433.", kind="fact")
-    second = memory.observe("Staging is on 5439.", kind="fact", supersedes=first.id)
-    done = memory.write_diary("The port of staging was moved.", subject="staging")
-    assert [one["id"] for one in ok(client.get("/v1/observations"))] == [second.id]
-    assert ok(client.get("/v1/diary")) == [plain(done)]
-    assert client.get("/v1/diary", params={"limit": 0}).status_code == 422
-    assert client.get("/v1/observations", params={"project": "no"}).status_code == 404
-
-
-@pytest.mark.promise("rest.lanes")
 def test_the_tool_calls_of_a_session_are_listed(pair: Pair, tmp_path: Path) -> None:
     """A session that an agent wrote shows a line for each call of its tools."""
     client, memory = pair
@@ -150,54 +65,6 @@ def test_the_tool_calls_of_a_session_are_listed(pair: Pair, tmp_path: Path) -> N
     assert [(one["text"], one["conversation_id"]) for one in listed] == [("Bash ls", conversation)]
 
 
-@pytest.mark.promise("rest.lanes")
-def test_memories_come_in_pages(pair: Pair) -> None:
-    """Following the cursor gives every memory once."""
-    client, memory = pair
-    for number in range(7):
-        memory.remember(f"fact number {number}")
-    seen, cursor = [], None
-    while True:
-        given = {"limit": 3} | ({"cursor": cursor} if cursor else {})
-        page = ok(client.get("/v1/memories", params=given))
-        seen += [one["id"] for one in page["items"]]
-        cursor = page["cursor"]
-        if cursor is None:
-            break
-    assert len(seen) == len(set(seen)) == 7
-
-
-@pytest.mark.promise("rest.lanes")
-def test_a_conversation_from_the_first_turn_to_the_last(pair: Pair) -> None:
-    """Append, list in pages, recall, read, title, redact, delete."""
-    client, memory = pair
-    for number in range(5):
-        turns = {"turns": [{"role": "user", "text": f"heron number {number}", "speaker": "Ada"}]}
-        kept = ok(client.post(f"/v1/conversations/c{number}/turns", json=turns), 201)
-        assert kept == {"conversation_id": f"c{number}", "indexes": [0]}
-    seen, cursor = [], None
-    while True:
-        given = {"limit": 2} | ({"cursor": cursor} if cursor else {})
-        page = ok(client.get("/v1/conversations", params=given))
-        seen += page["items"]
-        cursor = page["cursor"]
-        if cursor is None:
-            break
-    assert seen == plain(memory.conversations.list())
-    body = {"query": "heron number 3", "conversation_id": "c3"}
-    found = ok(client.post("/v1/conversations/recall", json=body))
-    assert found == plain(memory.recall_conversation("c3", "heron number 3"))
-    assert found["hits"][0]["speaker"] == "Ada"
-    assert ok(client.get("/v1/conversations/c3")) == plain(memory.conversations.get("c3"))
-    ok(client.patch("/v1/conversations/c3", json={"title": "Birds"}))
-    assert ok(client.get("/v1/conversations/c3"))["title"] == "Birds"
-    ok(client.post("/v1/conversations/c3/turns/0/redact"))
-    assert ok(client.get("/v1/conversations/c3"))["turns"][0]["text"] == "[redacted]"
-    assert client.post("/v1/conversations/c3/turns/9/redact").status_code == 404
-    assert ok(client.delete("/v1/conversations/c3")) == {"deleted": "c3"}
-    assert client.get("/v1/conversations/c3").status_code == 404
-
-
 @pytest.mark.promise("rest.seed")
 def test_the_routes_of_the_seed(pair: Pair) -> None:
     """All summaries as {items}; one record byte for byte as its file; 404 for what is not there."""
@@ -212,30 +79,6 @@ def test_the_routes_of_the_seed(pair: Pair) -> None:
         missing = client.get(f"/conversations/{unknown}")
         assert missing.status_code in {404, 422}, unknown
         assert missing.headers["content-type"] == "application/problem+json"
-
-
-@pytest.mark.promise("rest.lanes")
-def test_a_project_and_its_notes(pair: Pair, tmp_path: Path) -> None:
-    """Index a folder, take notes, recall for a task, see the map, begin a session."""
-    client, memory = pair
-    root = tmp_path / "heron"
-    (root / "src").mkdir(parents=True)
-    (root / "README.md").write_text("# Heron\n\nInstall with `pip install heron`.\n")
-    (root / "src" / "wing.py").write_text("def flap_wings():\n    return 1\n")
-    report = ok(client.post("/v1/projects", json={"root": str(root)}))
-    assert report["files"] == 2
-    note = {"text": "Never flap in `src/wing.py` at night.", "kind": "constraint"}
-    assert ok(client.post("/v1/observations", json=note), 201)["kind"] == "constraint"
-    assert ok(client.post("/v1/diary", json={"summary": "Made wings."}), 201)["id"]
-    body = {"focus": ["flap_wings in src/wing.py"], "include_sources": True}
-    package = ok(client.post("/v1/context/recall", json=body))
-    assert package["primary_targets"][0]["path"] == "src/wing.py"
-    assert ok(client.get("/v1/projects")) == plain(memory.projects())
-    shape = ok(client.get(f"/v1/projects/{report['project']}/map"))
-    assert {node["path"] for node in shape["nodes"]} >= {"src"}
-    warm = ok(client.get("/v1/warm-up", params={"topic": "wings"}))
-    assert warm["constraints"][0]["text"] == note["text"]
-    assert ok(client.delete("/v1/projects/heron"))["sections"] > 0
 
 
 @pytest.mark.promise("rest.streams")
