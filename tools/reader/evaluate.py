@@ -21,9 +21,9 @@ from bench.embedder import KeptEmbedder
 from tools.models.negatives import nearest_part
 from tools.models.prepare import CORPUS
 from tools.models.stories import raw_stories
-from tools.reader.examples import CHANGE_CLASSES, ChangeExample, read_changes
+from tools.reader.examples import CHANGE_CLASSES, ChangeExample
 from tools.reader.measured import JudgedSet, held_out_authors, judged_sets
-from tools.reader.pairs import story_pairs, written_pairs
+from tools.reader.pairs import story_pairs
 from tools.reader.reading import OnnxReader, model_of
 from tools.reader.scores import (
     average_precision,
@@ -35,10 +35,12 @@ from tools.reader.scores import (
 )
 from tools.reader.statements import cut_statement
 
-from anaphora.embed.minilm import MINILM, MiniLM
+from anaphora.embed.minilm import MiniLM
 from anaphora.reading.model import log_odds, probability
 
 PRECISION = 0.9
+WINDOW = 32
+"""So many of the nearest statements are read."""
 _BY = " by "
 
 
@@ -60,17 +62,13 @@ class Judgements:
 def main(words: list[str]) -> None:
     """Measure, print and write."""
     chosen = _arguments().parse_args(words)
-    embedder = MiniLM(chosen.embedder)
+    embedder = MiniLM()
     for place in chosen.readers:
-        reader = OnnxReader(place, threads=chosen.threads)
+        reader = OnnxReader(place)
         found: dict[str, Any] = {"reader": reader.name, "embedder": embedder.name, "rows": []}
         judged: dict[tuple[str, str], Judgements] = {}
         vectors = KeptEmbedder(embedder)
-        for one in judged_sets(
-            chosen.data, chosen.corpus, dated=chosen.dated, report=chosen.report
-        ):
-            if chosen.sets and not any(one.name.startswith(name) for name in chosen.sets):
-                continue
+        for one in judged_sets(chosen.data, chosen.corpus, dated=chosen.dated):
             began = time.perf_counter()
             own = judge_set(one, reader, vectors, chosen)
             judged.update(own)
@@ -79,10 +77,9 @@ def main(words: list[str]) -> None:
             found["rows"] += answer_rows(name, lane, own_lane)
         whole = [own for (name, _), own in judged.items() if _BY not in name]
         found["calibration"] = {"answers": _calibration(whole)}
-        if not chosen.sets or "pairs" in chosen.sets:
-            pairs = _pairs(chosen, embedder)
-            found["pairs"], found["calibration"]["changes"] = change_rows(reader, pairs)
-        out = chosen.out or model_of(place).parent / "measured.json"
+        pairs = _pairs(chosen, vectors)
+        found["pairs"], found["calibration"]["changes"] = change_rows(reader, pairs)
+        out = model_of(place).parent / "measured.json"
         out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
         print(f"\n{reader.name}\n{tables(found)}\n{out}")
 
@@ -103,7 +100,7 @@ def judge_set(
             count += 1
             cosines = nearest_part(vectors.embed_query(question.query), parts)
             order = np.argsort(-cosines, kind="stable")
-            window = order[: chosen.window]
+            window = order[:WINDOW]
             told = [cut_statement(question.query, pool.told[at]) for at in window]
             odds = log_odds(reader.answers(question.query, told))
             scores = {"cosine": cosines[window].astype(float), "reader": odds}
@@ -211,15 +208,14 @@ def tables(found: Mapping[str, Any]) -> str:
         f"| {row['never_said']} | {row['auc']:.3f} | {row['silent']:.3f} |"
         for row in found["rows"]
     ]
-    if found.get("pairs"):
-        names = " | ".join(CHANGE_CLASSES)
-        lines += [
-            "",
-            f"| pairs | question | count | {names} | all | AP of replaces "
-            f"| found at precision {PRECISION:g} | threshold |",
-            "|---|---|---|---|---|---|---|---|---|---|",
-        ]
-        lines += [_pair_line(row) for row in found["pairs"]]
+    names = " | ".join(CHANGE_CLASSES)
+    lines += [
+        "",
+        f"| pairs | question | count | {names} | all | AP of replaces "
+        f"| found at precision {PRECISION:g} | threshold |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        *map(_pair_line, found["pairs"]),
+    ]
     for judgement, by_source in found["calibration"].items():
         parts = {"window": by_source} if judgement == "answers" else by_source
         for name, own in parts.items():
@@ -248,17 +244,12 @@ def _calibration(lanes: Sequence[Judgements]) -> dict[str, Any]:
     return {"error": error, "deciles": [asdict(one) for one in deciles]}
 
 
-def _pairs(chosen: argparse.Namespace, embedder: MiniLM) -> list[ChangeExample]:
-    vectors = KeptEmbedder(embedder)
+def _pairs(chosen: argparse.Namespace, vectors: KeptEmbedder) -> list[ChangeExample]:
     pairs: list[ChangeExample] = []
     for author, story in raw_stories(chosen.corpus, held_out_authors(chosen.corpus)):
         pairs += story_pairs(story, "corpus", author, vectors, dated=chosen.dated)
         if chosen.limit and len(pairs) >= chosen.limit:
             break
-    if chosen.pairs is not None:
-        pairs += (
-            read_changes(chosen.pairs) if chosen.pairs.is_file() else written_pairs(chosen.pairs)
-        )
     return pairs[: chosen.limit] if chosen.limit else pairs
 
 
@@ -272,14 +263,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("readers", type=Path, nargs="+", help="runs, folders that `build` wrote, ONNX files")
     add("--data", type=Path, help="folder of the public sets, by default none")
     add("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
-    add("--embedder", type=Path, default=MINILM, help="whose cosine comes before, a folder")
-    add("--window", type=int, default=32, help="so many of the nearest are read")
     add("--weight", type=float, nargs="*", default=[0.02], help="of the log-odds in the sum")
-    add("--sets", nargs="*", default=[], help="only sets whose names begin so, `pairs` among them")
-    add("--pairs", type=Path, help="more pairs: a folder as corpus/changes, a file of `prepare`")
-    add("--report", action="store_true", help="also the chats that choose nothing")
     add("--dated", action="store_true", help="as in `prepare`")
     add("--limit", type=int, default=0, help="questions a set at most, to try it")
-    add("--threads", type=int, default=1, help="processors of one run of the reader")
-    add("--out", type=Path, help="where to write, by default beside the model")
     return parser
