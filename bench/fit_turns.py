@@ -108,7 +108,7 @@ def _chat(haystack: Haystack, model: Embedder) -> Chat:
     present = speakers_present(table)
     asked = []
     for question in haystack.questions:
-        if question.left_out:
+        if not question.evidence:
             continue
         now = question.now or turns[-1].ts
         named = read_times(question.text, now) if now else ()

@@ -35,7 +35,7 @@ from bench.datasets import SETS, Haystack, haystacks
 from bench.figures import Figure, at_least, at_most, exactly, keep
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
-from bench.projects import ProjectSet, read_project_sets
+from bench.projects import read_project_sets
 
 CLIENT: Final = "claude-code"
 NEEDED: Final = "answered here"
@@ -111,9 +111,7 @@ def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Injected]:
     """A session over each chat of both data sets; with `homes` their homes are kept there."""
     chats = {form: [chat for _, chat in haystacks(data, form)] for form, _ in SETS}
     sets = read_project_sets(data / "projects" / "history")
-    commits = [
-        one.text for found in sets if isinstance(found, ProjectSet) for one in found.questions
-    ]
+    commits = [question.text for project in sets for question in project.questions]
     for form, own in chats.items():
         (strangers,) = (found for other, found in chats.items() if other != form)
         for at, chat in enumerate(own):
@@ -151,7 +149,7 @@ def _prompts(chat: Haystack, other: Haystack, commits: Sequence[str]) -> Iterato
             or (hit.conversation_id, "") in evidence
         )
 
-    asked = [q for q in chat.questions if q.evidence and not q.left_out]
+    asked = [q for q in chat.questions if q.evidence]
     for question in _spread(asked, EACH[NEEDED]):
         yield Prompt(NEEDED, question.text, by(question.evidence))
     turns = [

@@ -135,7 +135,7 @@ def _asked(
             evidence = frozenset(
                 named[chat.namespace, *key] for key in q.evidence if (chat.namespace, *key) in named
             )
-            if evidence and not q.left_out:
+            if evidence:
                 found.append(Asked(evidence, _candidates(index, embedder, q.text)))
     index.close()
     print(f"{namespace}: {len(texts):,} memories, {len(found)} questions", flush=True)

@@ -135,7 +135,7 @@ def turn_texts(chat: Haystack) -> dict[MessageKey, str]:
 
 def spread_questions(chat: Haystack) -> list[ChatQuestion]:
     """At most `OF_CHAT` questions of a chat that can be scored, evenly spread."""
-    questions = [q for q in chat.questions if q.evidence and not q.left_out]
+    questions = [q for q in chat.questions if q.evidence]
     return questions[:: max(1, len(questions) // OF_CHAT)][:OF_CHAT]
 
 

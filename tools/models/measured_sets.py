@@ -76,7 +76,7 @@ def _chats(data: Path, name: str, role: str, form: str) -> Callable[[], Iterator
                     meant=meaning_of(question.text, speakers),
                 )
                 for number, question in enumerate(chat.questions)
-                if not question.left_out
+                if question.evidence
             ]
             yield Pool(name, "turns", group, form_passages(turns, form), asked)
 
