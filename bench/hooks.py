@@ -22,7 +22,7 @@ from typing import Final
 from anaphora import Memory
 from bench.datasets import haystacks
 from bench.figures import Figure, at_most, keep, percentile
-from bench.measuring import memory_of, plain_environment
+from bench.measuring import memory_of, user_environment
 
 TURNS: Final = 10_000
 WARM: Final = 60
@@ -42,7 +42,7 @@ def run(data: Path | None = None) -> list[Figure]:
     """Every figure, kept in bench/results/."""
     with tempfile.TemporaryDirectory(prefix="anh") as root:
         turns = _fill(Path(root) / "home", data)
-        environ = _environment(Path(root))
+        environ = user_environment(Path(root))
         cold = [_cold(environ) for _ in range(COLD)]
         bare, warm = [], []
         for number in range(WARM):
@@ -83,18 +83,6 @@ def _fill(home: Path, data: Path | None) -> int:
         memory.ready()
         memory.reindex()
         return sum(one.turn_count for one in memory.conversations.list())
-
-
-def _environment(root: Path) -> dict[str, str]:
-    for name in ("user", "run", "state"):
-        (root / name).mkdir(mode=0o700)
-    return {
-        **plain_environment(),
-        "ANAPHORA_HOME": str(root / "home"),
-        "HOME": str(root / "user"),
-        "XDG_RUNTIME_DIR": str(root / "run"),
-        "XDG_STATE_HOME": str(root / "state"),
-    }
 
 
 def _prompted(environ: Mapping[str, str], number: int) -> float:

@@ -12,7 +12,6 @@ of the stories that are held out. bench/results/injection.json and .md.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,10 +31,11 @@ from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
 from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import Figure, at_least, at_most, exactly, keep
+from bench.figures import Figure, at_least, at_most, exactly, keep, run_alone
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
 from bench.projects import read_project_sets
+from bench.told import asked_chat
 
 CLIENT: Final = "claude-code"
 NEEDED: Final = "answered here"
@@ -123,17 +123,8 @@ def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Injected]:
                 )
             )
             part, fitted = ("1-5", True) if chat.number <= 5 else ("6-10", False)
-            with home_of(homes, f"{form}-{chat.number}") as home:
-                yield from _over_chat(chat, f"{form}, {part}", fitted, prompts, home)
-
-
-def _over_chat(
-    chat: Haystack, where: str, fitted: bool, prompts: Sequence[Prompt], home: Path
-) -> Iterator[Injected]:
-    now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
-    with Memory.open(home, clock=lambda: now) as memory:
-        tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready()))
-        yield from _session(memory, where, fitted, prompts)
+            with asked_chat(homes, form, chat) as (memory, _):
+                yield from _session(memory, f"{form}, {part}", fitted, prompts)
 
 
 def _prompts(chat: Haystack, other: Haystack, commits: Sequence[str]) -> Iterator[Prompt]:
@@ -381,6 +372,4 @@ def run(data: Path) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m bench.injection", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    run(parser.parse_args().data)
+    run_alone("bench.injection", __doc__, run)

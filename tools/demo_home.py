@@ -211,7 +211,7 @@ def _reply(messages: Any) -> str:
     words = " ".join(message.text for message in messages)
     script = [_READ_ALL, _JUDGE, _SUBMIT] if QUESTION in words else [_NOT_FOUND]
     # Examples that every prompt begins with are replies of a model, too.
-    given = sum(message.role == "assistant" and message.text in script for message in messages)
+    given = sum(bool(m.role == "assistant" and m.text in script) for m in messages)
     return script[given % len(script)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
 from random import Random
 
 import tools.laws.form
@@ -33,7 +32,6 @@ def try_homes(
     asker: Asker | None = None,
     laws: Collection[str] = (),
     lanes: Collection[Lane] = LANES,
-    folder: Path | None = None,
     slow_every: int = 100,
     on_home: Callable[[int], None] = lambda number: None,
 ) -> None:
@@ -44,7 +42,7 @@ def try_homes(
     asker = asker or Asker()
     chosen = [law for law in LAWS if not laws or any(_meant(law.names, one) for one in laws)]
     for number, home in enumerate(homes):
-        with asker.opened(folder):
+        with asker.opened():
             for lane in home.lanes:
                 if lane not in lanes:
                     continue
