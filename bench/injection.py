@@ -268,11 +268,7 @@ def _session(
             len(given),
             sum(map(prompt.judge, given)),
             token_cost(block) if given else 0,
-            (
-                len(best),
-                sum(map(prompt.judge, best)),
-                sum(token_cost(hit.snippet) for hit in best),
-            ),
+            (len(best), sum(map(prompt.judge, best)), sum(token_cost(hit.snippet) for hit in best)),
             tuple(relevance_features(seen, at) for at in looked),
             tuple(prompt.judge(turns[at]) for at in looked),
             (sum(any(map(_is_later(hit), right)) for hit in stale), 0 if right else len(stale)),

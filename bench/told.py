@@ -144,9 +144,6 @@ def asked_chat(homes: Path | None, form: str, chat: Haystack) -> Iterator[tuple[
     """A chat of a data set, at the time of its last turn."""
     times = [turn.ts for one in chat.conversations for turn in one.turns if turn.ts]
     clock = Clock(max(times, default=datetime(2024, 1, 1, tzinfo=UTC)))
-    with (
-        home_of(homes, f"{form}-{chat.number}") as home,
-        Memory.open(home, clock=clock) as memory,
-    ):
+    with home_of(homes, f"{form}-{chat.number}") as home, Memory.open(home, clock=clock) as memory:
         tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready(600)))
         yield memory, clock

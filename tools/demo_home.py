@@ -228,9 +228,7 @@ def _fill(memory: Memory, clock: _Clock, folder: Path) -> None:
                 "minutes": 5 + 5 * (number % 3),
             }  # fmt: skip
             memory.remember(
-                text.format(**values),
-                path=path.format(key=key),
-                tags=("carriers", key),
+                text.format(**values), path=path.format(key=key), tags=("carriers", key)
             )
     for number, (day, text, more) in enumerate(_MEMORIES):
         clock.set(day, 9 + number % 8, 7 * number % 60)

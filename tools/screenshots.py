@@ -68,11 +68,7 @@ def main() -> None:
     arguments = parser.parse_args()
     only = frozenset(name for name in arguments.only.split(",") if name)
     with tempfile.TemporaryDirectory(prefix="anaphora-pictures-") as folder:
-        with (
-            demo_home(Path(folder)) as memory,
-            _served(memory) as url,
-            _browser() as browser,
-        ):
+        with demo_home(Path(folder)) as memory, _served(memory) as url, _browser() as browser:
             # The reader loads with the first question that is read.
             memory.search(SEARCHED, read=READ_AWAITED)
             memory.ready()

@@ -15,15 +15,7 @@ from bench.datasets.common import Haystack, MessageKey, Question
 from bench.datasets.dialogues import read_locomo, read_realtalk
 from bench.datasets.longmemeval import read_longmemeval
 
-__all__ = [
-    "FORMATS",
-    "SETS",
-    "Haystack",
-    "MessageKey",
-    "Question",
-    "haystacks",
-    "read_dataset",
-]
+__all__ = ["FORMATS", "SETS", "Haystack", "MessageKey", "Question", "haystacks", "read_dataset"]
 
 FORMATS: Mapping[str, Callable[[Path], Iterator[Haystack]]] = {
     "realtalk": read_realtalk,

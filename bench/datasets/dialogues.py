@@ -81,9 +81,7 @@ def _haystack(
     return Haystack("default", number, (chat,), questions)
 
 
-def _turns(
-    talk: Mapping[str, Any],
-) -> Iterator[tuple[str, str, str, datetime | None, str | None]]:
+def _turns(talk: Mapping[str, Any]) -> Iterator[tuple[str, str, str, datetime | None, str | None]]:
     numbers = sorted(
         int(match[1]) for name in talk if (match := re.fullmatch(r"session_(\d+)", name))
     )

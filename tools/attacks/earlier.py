@@ -20,14 +20,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from tools.attacks import attack
-from tools.attacks._helpers import (
-    command,
-    environ,
-    holds,
-    mcp_server,
-    opened,
-    rest_server,
-)
+from tools.attacks._helpers import command, environ, holds, mcp_server, opened, rest_server
 
 from anaphora import Memory
 from anaphora.errors import AnaphoraError

@@ -22,14 +22,7 @@ from bench.fitting import unless_better
 from bench.told import asked_story, turn_texts
 from corpus.reading import Story, read_split, read_stories
 from numpy.typing import NDArray
-from tools.fit_currency import (
-    CHATS,
-    TARGET,
-    Fitted,
-    fit_currency,
-    read_labelled_pairs,
-    source_of,
-)
+from tools.fit_currency import CHATS, TARGET, Fitted, fit_currency, read_labelled_pairs, source_of
 from tools.fitting.constants import Constant, Value
 from tools.fitting.outcome import Figure, Outcome
 

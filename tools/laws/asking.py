@@ -128,12 +128,7 @@ class Told:
         self, question: str, top_k: int, mode: RecallMode, filters: dict[str, Any] | None
     ) -> Hits:
         found = self.memory.recall(
-            question,
-            top_k=top_k,
-            mode=mode,
-            min_confidence=0.0,
-            filters=filters,
-            read=self.read,
+            question, top_k=top_k, mode=mode, min_confidence=0.0, filters=filters, read=self.read
         )
         return tuple(map(self._record, found))
 

@@ -19,9 +19,7 @@ _AT_ONCE: Final = 64
 
 
 def make_examples(
-    pools: Iterable[Pool],
-    model: Embedder,
-    candidates: Mapping[str, Sequence[str]] | None = None,
+    pools: Iterable[Pool], model: Embedder, candidates: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[Example]:
     """The examples of pools, in their order.
 

@@ -33,9 +33,7 @@ def answer_examples(
 
 
 def _mined(
-    pools: Sequence[Statements],
-    vectors: KeptEmbedder,
-    candidates: Mapping[str, Sequence[str]],
+    pools: Sequence[Statements], vectors: KeptEmbedder, candidates: Mapping[str, Sequence[str]]
 ) -> Iterator[AnswerExample]:
     # All in one run of the model, which sorts its texts by length.
     vectors.embed([one.query for pool in pools for one in pool.asked])

@@ -103,11 +103,7 @@ def _counted(folder: Path) -> dict[str, Any]:
         for name in ("answers", "about", "others", "unclear"):
             statements[name] += len(getattr(one, name))
     verdicts = Counter(f"{p.source} {p.verdict}" for p in read_changes(folder))
-    return {
-        "questions": dict(questions),
-        "statements": dict(statements),
-        "pairs": dict(verdicts),
-    }
+    return {"questions": dict(questions), "statements": dict(statements), "pairs": dict(verdicts)}
 
 
 def _arguments() -> argparse.ArgumentParser:

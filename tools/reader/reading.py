@@ -9,13 +9,7 @@ from pathlib import Path
 from anaphora.embed.minilm import MINILM, check_digest
 from anaphora.errors import AnaphoraError
 from anaphora.reading.inputs import TOKENIZER, Inputs, Pieces
-from anaphora.reading.model import (
-    ANSWERS,
-    CHANGES,
-    MANIFEST_FILE,
-    Logits,
-    ReaderNetwork,
-)
+from anaphora.reading.model import ANSWERS, CHANGES, MANIFEST_FILE, Logits, ReaderNetwork
 from anaphora.reading.table import read_table
 
 

@@ -19,13 +19,7 @@ from tools.models.pairs import read_pairs
 from tools.models.passages import CONTEXT, WORDS
 from tools.models.public import read_molweni, read_public
 from tools.models.stories import TURNS, raw_stories
-from tools.reader.statements import (
-    Judged,
-    Statements,
-    dated_text,
-    judged_pool,
-    judged_story,
-)
+from tools.reader.statements import Judged, Statements, dated_text, judged_pool, judged_story
 
 
 def corpus_statements(

@@ -167,8 +167,7 @@ class WeekPlayer:
         server = ServerDialogue((PROGRAM, "mcp"), self._environ, str(project), 60.0)
         about = {"name": "week", "version": "1"}
         server.ask(
-            "initialize",
-            {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about},
+            "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
         )
         server.notify("notifications/initialized")
         return server
