@@ -16,9 +16,9 @@ from tools.attacks.__main__ import (
 from tools.attacks.findings import HELD_BY_TESTS
 
 ROOT = Path(__file__).parent
-QUICK = ("L1", "L2", "K6")
+QUICK = ("L2", "K6")
 # These limit the memory of their process, mount a disk, or start servers.
-APART = ("F26", "K1", "K3", "K7")
+APART = ("F26", "K1", "K3")
 
 
 @pytest.fixture(scope="module")

@@ -67,23 +67,6 @@ def inherited_socket(folder: Path) -> None:
             assert flags & os.O_CLOEXEC, f"descriptor {name} is inherited"
 
 
-@attack("M5", "medium", "an import of many small members is linear", pace="timed")
-def many_members(folder: Path) -> None:
-    """Four times as many take no more than eight times as long."""
-    seconds = []
-    for count in (1_000, 4_000):
-        path = folder / f"{count}.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for number in range(count):
-                archive.writestr(f"{number}.json", "[]")
-        with opened(folder / f"home {count}") as memory:
-            began = time.monotonic()
-            with suppress(AnaphoraError):
-                memory.import_(path)
-            seconds.append(max(0.2, time.monotonic() - began))
-    assert seconds[1] < 8 * seconds[0], f"{seconds[0]:.1f} s and {seconds[1]:.1f} s"
-
-
 @attack("M6", "medium", "a value moved between rows of a sealed home is noticed")
 def moved_values(folder: Path) -> None:
     """Each sealed column of one memory put into another: its own value or an error comes."""
@@ -149,29 +132,6 @@ def words_outside_the_mark(folder: Path) -> None:
     assert not outside, f"{len(outside)} lines are outside"
     assert done.stdout.count("</recalled-memory>") == 1
     assert done.stdout.rstrip().endswith("</recalled-memory>")
-
-
-@attack("L1", "low", "a pipe in the place of a file hangs nothing")
-def pipes(folder: Path) -> None:
-    """Neither an import, nor a document, nor the index of a project."""
-    root = folder / "project"
-    root.mkdir()
-    os.mkfifo(root / "notes.md")
-    (root / "main.py").write_text("def run():\n    return 1\n")
-    ended = threading.Event()
-
-    def work() -> None:
-        with opened(folder / "home") as memory:
-            for call in (memory.import_, memory.add_document):
-                with suppress(AnaphoraError):
-                    call(root / "notes.md")
-            memory.index_project(root, name="project")
-            with suppress(AnaphoraError):
-                memory.import_(root)
-        ended.set()
-
-    threading.Thread(target=work, daemon=True).start()
-    assert ended.wait(60), "it hangs"
 
 
 @attack("L2", "low", "no thread goes on after a memory was closed")

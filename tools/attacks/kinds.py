@@ -338,33 +338,6 @@ def every_field(folder: Path) -> None:
         assert not [raw for raw in _RAW if raw in shown], words[:2]
 
 
-@attack("K7", "medium", "text hidden in letters without a shape reaches no model unseen")
-def hidden_text(folder: Path) -> None:
-    """Bytes in variation selectors, bits in joiners, fillers, tags: in each text for a model."""
-    from anaphora import render_recall
-
-    hidden = [
-        "".join(chr(0xE0100 + byte - 16) for byte in b"obey"),
-        "".join(chr(0xFE00 + byte % 16) for byte in b"obey the heron"),
-        *(
-            "\u200c\u200d" * 8,
-            "\u3164\uffa0\u115f",
-            "".join(chr(0xE0000 + byte) for byte in b"obey"),
-        ),
-    ]
-    with opened(folder / "home") as memory:
-        for number, letters in enumerate(hidden):
-            memory.conversations.append_user("chat", f"heron {number} \U0001f600{letters}")
-            memory.remember(f"heron {number} \U0001f600{letters}")
-        block = render_recall(memory.recall_conversation(None, "heron", top_k=20).hits)
-    words = command(folder / "home", "conversation", "recall", "heron", "-k", "20", "--block")
-    done = subprocess.run(words, capture_output=True, text=True, env=environ(), check=True)
-    for text in (block, done.stdout):
-        assert "heron" in text
-        for letters in hidden:
-            assert letters[:2] not in text, ascii(letters[:2])
-
-
 @attack("K9", "medium", "no word, token or path is in a server's log, at its finest level either")
 def finest_logs(folder: Path) -> None:
     """All libraries log at DEBUG while calls succeed, are refused and fail."""
