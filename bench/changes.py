@@ -133,11 +133,13 @@ def _asked(home: Path, part: str, story: Story) -> Iterator[Outcome]:
                 yield Outcome(part, told, question["kind"], _shares(question, texts))
 
 
-def story_turns(session: dict[str, Any]) -> Iterator[NewTurn]:
-    """The turns of a session of a story, a second apart."""
+def story_turns(
+    session: dict[str, Any], apart: timedelta = timedelta(seconds=1)
+) -> Iterator[NewTurn]:
+    """The turns of a session of a story, so far apart."""
     begun = _moment(session["when"])
     for place, turn in enumerate(session["turns"]):
-        ts = begun + timedelta(seconds=place)
+        ts = begun + place * apart
         yield NewTurn(turn["role"], turn["text"], ts=ts, speaker=turn.get("speaker"))
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from anaphora import Memory
+from anaphora.surfaces.setup.dialogue import ServerDialogue
 from bench.datasets import haystacks
 from bench.figures import Figure, at_most, keep, percentile
 from bench.measuring import memory_of, user_environment
@@ -111,6 +112,17 @@ def seconds_of(
         command, input=stdin.encode(), env=environ, stdout=subprocess.PIPE, check=True
     )
     return time.perf_counter() - began, done.stdout.decode()
+
+
+def started_server(environ: Mapping[str, str], directory: str) -> ServerDialogue:
+    """The memory server that a client starts for a session in this directory."""
+    server = ServerDialogue((str(SCRIPT), "mcp"), environ, directory, 60.0)
+    about = {"name": "bench", "version": "1"}
+    server.ask(
+        "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
+    )
+    server.notify("notifications/initialized")
+    return server
 
 
 def residents(environ: Mapping[str, str]) -> list[int]:

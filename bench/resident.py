@@ -26,9 +26,8 @@ from corpus.reading import FOLDER, Story, read_stories
 
 from anaphora.core import resident
 from anaphora.embed.service import spec_for
-from anaphora.surfaces.setup.dialogue import ServerDialogue
 from bench.figures import Figure, at_most, keep, percentile
-from bench.hooks import SCRIPT, seconds_of, stop_residents
+from bench.hooks import SCRIPT, seconds_of, started_server, stop_residents
 from bench.measuring import memory_of, processor_time, size_of, user_environment
 
 SESSIONS: Final = 15
@@ -242,14 +241,7 @@ def _call_tools(environ: Mapping[str, str], transcript: Transcript) -> None:
 def _call_server(
     environ: Mapping[str, str], directory: str, calls: Sequence[tuple[str, dict[str, Any]]]
 ) -> None:
-    greeting = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "bench", "version": "1"},
-    }
-    server = ServerDialogue((str(SCRIPT), "mcp"), environ, directory, 60.0)
-    server.ask("initialize", greeting)
-    server.notify("notifications/initialized")
+    server = started_server(environ, directory)
     for name, arguments in calls:
         server.call(name, arguments)
     server.finish()

@@ -18,8 +18,8 @@ from typing import Any, Final, TypeAlias
 
 from anaphora import Memory
 from anaphora.errors import StoreError
-from anaphora.values.conversations import ImportedConversation, NewTurn, TurnHit
-from bench.changes import HELD_OUT, Story, holds_any, read_stories
+from anaphora.values.conversations import ImportedConversation, TurnHit
+from bench.changes import HELD_OUT, Story, holds_any, read_stories, story_turns
 from bench.datasets import Haystack, MessageKey
 from bench.told import Clock
 
@@ -196,16 +196,7 @@ def _everyday(written: Mapping[str, Any]) -> Story:
 def _told_as_turns(story: Story, room: Memory, clock: Clock) -> tuple[dict[Key, str], Ask]:
     texts: dict[Key, str] = {}
     for session in story["sessions"]:
-        begun = datetime.fromisoformat(session["when"])
-        turns = [
-            NewTurn(
-                turn["role"],
-                turn["text"],
-                ts=begun + timedelta(minutes=at),
-                speaker=turn.get("speaker"),
-            )
-            for at, turn in enumerate(session["turns"])
-        ]
+        turns = list(story_turns(session, timedelta(minutes=1)))
         room.conversations.extend(session["id"], turns)
         texts |= {(session["id"], at): turn.text for at, turn in enumerate(turns)}
     return texts, _asking_turns(room, clock, None, repeated=True)

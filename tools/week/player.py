@@ -17,13 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from bench.hooks import residents
+from bench.hooks import residents, started_server
 from bench.measuring import memory_of, processor_time, size_of, user_environment
 from tools.week.clock import MovedClock
 from tools.week.story import Prompt, Session
 from tools.week.transcripts import Transcript
-
-from anaphora.surfaces.setup.dialogue import ServerDialogue
 
 PROGRAM: Final = str(Path(sys.executable).with_name("anaphora"))
 CONFIGURATION: Final[Mapping[str, str]] = {
@@ -124,7 +122,7 @@ class WeekPlayer:
         }
         start = self._hook(session.client, "SessionStart", common | {"source": "startup"})
         played.starts.append((session, start))
-        server = self._server(project) if self._stores else None
+        server = started_server(self._environ, str(project)) if self._stores else None
         for prompt in session.prompts:
             self._clock.set(prompt.at)
             event = _PROMPTS.get(session.client, "UserPromptSubmit")
@@ -162,15 +160,6 @@ class WeekPlayer:
         return HookAnswer(
             text, seconds, done.returncode if not done.stderr else done.returncode or 1
         )
-
-    def _server(self, project: Path) -> ServerDialogue:
-        server = ServerDialogue((PROGRAM, "mcp"), self._environ, str(project), 60.0)
-        about = {"name": "week", "version": "1"}
-        server.ask(
-            "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
-        )
-        server.notify("notifications/initialized")
-        return server
 
     def _wait_until_quiet(self) -> None:
         """Until the resident process has done what was left to do after a session."""
