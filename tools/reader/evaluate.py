@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from bench.embedder import KeptEmbedder
+from tools.models.evaluate import markdown
 from tools.models.negatives import nearest_part
 from tools.models.prepare import CORPUS
 from tools.models.stories import raw_stories
@@ -42,6 +43,32 @@ PRECISION = 0.9
 WINDOW = 32
 """So many of the nearest statements are read."""
 _BY = " by "
+_ORDERS = {
+    **{name: f"{{{name}}}" for name in ("set", "lane", "order", "questions")},
+    "first": "{first:.3f}",
+    "first 3": "{three:.3f}",
+    "first 10": "{ten:.3f}",
+    "MRR": "{mrr:.3f}",
+    "never said": "{never_said}",
+    "AUC": "{auc:.3f}",
+    "silent at 3 % lost": "{silent:.3f}",
+}
+_PAIRS = {
+    "pairs": "{source}",
+    "question": "{way}",
+    "count": "{pairs}",
+    **{name: f"{{accuracy[{name}]:.3f}}" for name in CHANGE_CLASSES},
+    "all": "{all:.3f}",
+    "AP of replaces": "{ap:.3f}",
+    f"found at precision {PRECISION:g}": "{recall_at_precision:.3f}",
+    "threshold": "{threshold}",
+}
+_DECILES = {
+    "up to": "{upto:.1f}",
+    "judged": "{count}",
+    "said": "{said:.3f}",
+    "right": "{right:.3f}",
+}
 
 
 @dataclass(slots=True)
@@ -76,9 +103,8 @@ def main(words: list[str]) -> None:
         for (name, lane), own_lane in judged.items():
             found["rows"] += answer_rows(name, lane, own_lane)
         whole = [own for (name, _), own in judged.items() if _BY not in name]
-        found["calibration"] = {"answers": _calibration(whole)}
-        pairs = _pairs(chosen, vectors)
-        found["pairs"], found["calibration"]["changes"] = change_rows(reader, pairs)
+        found["pairs"], of_changes = change_rows(reader, _pairs(chosen, vectors))
+        found["calibration"] = {"answers": _calibration(whole), **of_changes}
         out = model_of(place).parent / "measured.json"
         out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
         print(f"\n{reader.name}\n{tables(found)}\n{out}")
@@ -187,54 +213,20 @@ def change_rows(
                 }
             )
             deciles, error = reliability(scores, replaces)
-            calibration[f"{source}, {way}"] = {
+            calibration[f"changes of {source}, {way}"] = {
                 "error": error,
                 "deciles": [asdict(one) for one in deciles],
             }
     return rows, calibration
 
 
-def tables(found: Mapping[str, Any]) -> str:
+def tables(measured: Mapping[str, Any]) -> str:
     """The rows as tables in Markdown."""
-    lines = [
-        "",
-        "| set | lane | order | questions | first | first 3 | first 10 | MRR | never said | AUC "
-        "| silent at 3 % lost |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {row['set']} | {row['lane']} | {row['order']} | {row['questions']} "
-        f"| {row['first']:.3f} | {row['three']:.3f} | {row['ten']:.3f} | {row['mrr']:.3f} "
-        f"| {row['never_said']} | {row['auc']:.3f} | {row['silent']:.3f} |"
-        for row in found["rows"]
-    ]
-    names = " | ".join(CHANGE_CLASSES)
-    lines += [
-        "",
-        f"| pairs | question | count | {names} | all | AP of replaces "
-        f"| found at precision {PRECISION:g} | threshold |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-        *map(_pair_line, found["pairs"]),
-    ]
-    for judgement, by_source in found["calibration"].items():
-        parts = {"window": by_source} if judgement == "answers" else by_source
-        for name, own in parts.items():
-            lines += ["", f"calibration of {judgement}, {name}: error {own['error']:.3f}", ""]
-            lines += ["| up to | judged | said | right |", "|---|---|---|---|"]
-            lines += [
-                f"| {one['upto']:.1f} | {one['count']} | {one['said']:.3f} | {one['right']:.3f} |"
-                for one in own["deciles"]
-            ]
-    return "\n".join(lines)
-
-
-def _pair_line(row: Mapping[str, Any]) -> str:
-    classes = " | ".join(f"{row['accuracy'][name]:.3f}" for name in CHANGE_CLASSES)
-    threshold = "none" if row["threshold"] is None else f"{row['threshold']:.3f}"
-    return (
-        f"| {row['source']} | {row['way']} | {row['pairs']} | {classes} | {row['all']:.3f} "
-        f"| {row['ap']:.3f} | {row['recall_at_precision']:.3f} | {threshold} |"
-    )
+    parts = [markdown(_ORDERS, measured["rows"]), markdown(_PAIRS, measured["pairs"])]
+    for name, own in measured["calibration"].items():
+        parts.append(f"calibration of {name}: error {own['error']:.3f}")
+        parts.append(markdown(_DECILES, own["deciles"]))
+    return "\n\n".join(parts)
 
 
 def _calibration(lanes: Sequence[Judgements]) -> dict[str, Any]:
