@@ -11,6 +11,7 @@ in time stands beside it: hooks, and 1,000 texts that the process embeds.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import statistics
@@ -352,4 +353,5 @@ def _kind_of(path: Path) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m bench.resident", description=__doc__).parse_args()
     run()

@@ -6,6 +6,7 @@ Linux, a C compiler and git; about ten minutes.
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -90,4 +91,5 @@ def report(runs: Mapping[str, tuple[Played, list[Verdict]]]) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m tools.week", description=__doc__).parse_args()
     report({title: play(stores) for title, stores in RUNS.items()})
