@@ -57,7 +57,7 @@ _PAIRS = {
     "pairs": "{source}",
     "question": "{way}",
     "count": "{pairs}",
-    **{name: f"{{accuracy[{name}]:.3f}}" for name in CHANGE_CLASSES},
+    **{str(name): f"{{accuracy[{name}]:.3f}}" for name in CHANGE_CLASSES},
     "all": "{all:.3f}",
     "AP of replaces": "{ap:.3f}",
     f"found at precision {PRECISION:g}": "{recall_at_precision:.3f}",
