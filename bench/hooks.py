@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from anaphora import Memory
+from anaphora.surfaces.setup.dialogue import ServerDialogue
 from bench.datasets import haystacks
 from bench.figures import Figure, at_most, keep, percentile
-from bench.measuring import memory_of, plain_environment
+from bench.measuring import memory_of, user_environment
 
 TURNS: Final = 10_000
 WARM: Final = 60
@@ -42,7 +43,7 @@ def run(data: Path | None = None) -> list[Figure]:
     """Every figure, kept in bench/results/."""
     with tempfile.TemporaryDirectory(prefix="anh") as root:
         turns = _fill(Path(root) / "home", data)
-        environ = _environment(Path(root))
+        environ = user_environment(Path(root))
         cold = [_cold(environ) for _ in range(COLD)]
         bare, warm = [], []
         for number in range(WARM):
@@ -85,18 +86,6 @@ def _fill(home: Path, data: Path | None) -> int:
         return sum(one.turn_count for one in memory.conversations.list())
 
 
-def _environment(root: Path) -> dict[str, str]:
-    for name in ("user", "run", "state"):
-        (root / name).mkdir(mode=0o700)
-    return {
-        **plain_environment(),
-        "ANAPHORA_HOME": str(root / "home"),
-        "HOME": str(root / "user"),
-        "XDG_RUNTIME_DIR": str(root / "run"),
-        "XDG_STATE_HOME": str(root / "state"),
-    }
-
-
 def _prompted(environ: Mapping[str, str], number: int) -> float:
     told = {
         "hook_event_name": "UserPromptSubmit",
@@ -123,6 +112,17 @@ def seconds_of(
         command, input=stdin.encode(), env=environ, stdout=subprocess.PIPE, check=True
     )
     return time.perf_counter() - began, done.stdout.decode()
+
+
+def started_server(environ: Mapping[str, str], directory: str) -> ServerDialogue:
+    """The memory server that a client starts for a session in this directory."""
+    server = ServerDialogue((str(SCRIPT), "mcp"), environ, directory, 60.0)
+    about = {"name": "bench", "version": "1"}
+    server.ask(
+        "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}
+    )
+    server.notify("notifications/initialized")
+    return server
 
 
 def residents(environ: Mapping[str, str]) -> list[int]:

@@ -12,7 +12,6 @@ of the stories that are held out. bench/results/injection.json and .md.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,10 +31,11 @@ from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories
 from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import Figure, at_least, at_most, exactly, keep
+from bench.figures import Figure, at_least, at_most, exactly, keep, run_alone
 from bench.fitting import fit_logistic
 from bench.homes import home_of, load_reader, tell_once
-from bench.projects import ProjectSet, read_project_sets
+from bench.projects import read_project_sets
+from bench.told import asked_chat
 
 CLIENT: Final = "claude-code"
 NEEDED: Final = "answered here"
@@ -111,9 +111,7 @@ def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Injected]:
     """A session over each chat of both data sets; with `homes` their homes are kept there."""
     chats = {form: [chat for _, chat in haystacks(data, form)] for form, _ in SETS}
     sets = read_project_sets(data / "projects" / "history")
-    commits = [
-        one.text for found in sets if isinstance(found, ProjectSet) for one in found.questions
-    ]
+    commits = [question.text for project in sets for question in project.questions]
     for form, own in chats.items():
         (strangers,) = (found for other, found in chats.items() if other != form)
         for at, chat in enumerate(own):
@@ -125,17 +123,8 @@ def ask_chats(data: Path, homes: Path | None = None) -> Iterator[Injected]:
                 )
             )
             part, fitted = ("1-5", True) if chat.number <= 5 else ("6-10", False)
-            with home_of(homes, f"{form}-{chat.number}") as home:
-                yield from _over_chat(chat, f"{form}, {part}", fitted, prompts, home)
-
-
-def _over_chat(
-    chat: Haystack, where: str, fitted: bool, prompts: Sequence[Prompt], home: Path
-) -> Iterator[Injected]:
-    now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
-    with Memory.open(home, clock=lambda: now) as memory:
-        tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready()))
-        yield from _session(memory, where, fitted, prompts)
+            with asked_chat(homes, form, chat) as (memory, _):
+                yield from _session(memory, f"{form}, {part}", fitted, prompts)
 
 
 def _prompts(chat: Haystack, other: Haystack, commits: Sequence[str]) -> Iterator[Prompt]:
@@ -151,7 +140,7 @@ def _prompts(chat: Haystack, other: Haystack, commits: Sequence[str]) -> Iterato
             or (hit.conversation_id, "") in evidence
         )
 
-    asked = [q for q in chat.questions if q.evidence and not q.left_out]
+    asked = [q for q in chat.questions if q.evidence]
     for question in _spread(asked, EACH[NEEDED]):
         yield Prompt(NEEDED, question.text, by(question.evidence))
     turns = [
@@ -279,11 +268,7 @@ def _session(
             len(given),
             sum(map(prompt.judge, given)),
             token_cost(block) if given else 0,
-            (
-                len(best),
-                sum(map(prompt.judge, best)),
-                sum(token_cost(hit.snippet) for hit in best),
-            ),
+            (len(best), sum(map(prompt.judge, best)), sum(token_cost(hit.snippet) for hit in best)),
             tuple(relevance_features(seen, at) for at in looked),
             tuple(prompt.judge(turns[at]) for at in looked),
             (sum(any(map(_is_later(hit), right)) for hit in stale), 0 if right else len(stale)),
@@ -383,6 +368,4 @@ def run(data: Path) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m bench.injection", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    run(parser.parse_args().data)
+    run_alone("bench.injection", __doc__, run)

@@ -18,6 +18,28 @@ def memory_of(line: str, process: int | str = "self") -> float:
     return next((int(one.split()[1]) / 1000 for one in lines if one.startswith(line)), 0.0)
 
 
+def processor_time(process: int) -> int:
+    """Ticks of the processor that a process has used; 0 where it has ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return int(fields[11]) + int(fields[12])
+
+
+def user_environment(root: Path) -> dict[str, str]:
+    """The environment of a new user whose home, state and runtime folder are below `root`."""
+    for name in ("user", "run", "state"):
+        (root / name).mkdir(mode=0o700)
+    return {
+        **plain_environment(),
+        "ANAPHORA_HOME": str(root / "home"),
+        "HOME": str(root / "user"),
+        "XDG_RUNTIME_DIR": str(root / "run"),
+        "XDG_STATE_HOME": str(root / "state"),
+    }
+
+
 def plain_environment() -> dict[str, str]:
     """The environment without the developer's own settings, which are not to be measured."""
     return {k: v for k, v in os.environ.items() if not k.startswith(("ANAPHORA_", "NEO_"))}

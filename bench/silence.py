@@ -9,10 +9,9 @@ weights of `rank/silence`. Written to bench/results/silence.json and .md.
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +25,6 @@ from corpus.reading import Story as Told
 from corpus.reading import read_split
 from corpus.reading import read_stories as read_corpus
 
-from anaphora import Memory
 from anaphora.embed.base import Embedder
 from anaphora.rank.silence import (
     FACT_FLOOR,
@@ -44,11 +42,18 @@ from anaphora.rank.silence import (
 from anaphora.recall import likelihood
 from anaphora.recall.likelihood import Likelihood
 from bench.changes import ABSENT, CHATS, FITTED, Story, holds_any, read_stories, told_both_ways
-from bench.datasets import SETS, Haystack, haystacks
-from bench.figures import Figure, keep
+from bench.datasets import SETS, haystacks
+from bench.figures import Figure, keep, run_alone
 from bench.fitting import fit_added, fit_logistic
-from bench.homes import home_of, load_reader, tell_once
-from bench.told import asked_story, read_everyday_stories, spread_questions, turn_texts
+from bench.homes import home_of, load_reader
+from bench.told import (
+    asked_chat,
+    asked_story,
+    find_hits,
+    read_everyday_stories,
+    spread_questions,
+    turn_texts,
+)
 
 if TYPE_CHECKING:
     from anaphora.recall.currency import Candidate
@@ -218,33 +223,17 @@ def ask_chats(data: Path, homes: Path | None = None, read: int = 0) -> Iterator[
             asked = {ANSWERED: chat, OF_OTHERS: strangers[at % len(strangers)]}
             fitted = chat.number <= 5
             where = f"{form}, {'1-5' if fitted else '6-10'}"
-            with home_of(homes, f"{form}-{chat.number}") as home:
-                yield from _ask_chat(where, chat, asked, fitted, home, read)
-
-
-def _ask_chat(
-    where: str,
-    chat: Haystack,
-    asked: Mapping[str, Haystack],
-    fitted: bool,
-    home: Path,
-    read: int,
-) -> Iterator[Asked]:
-    now = max(turn.ts for one in chat.conversations for turn in one.turns if turn.ts)
-    texts = turn_texts(chat)
-    author = f"{where.partition(',')[0]} {chat.number}"
-    with Memory.open(home, clock=lambda: now) as memory:
-        tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready()))
-        load_reader(memory, read)
-        for kind, of in asked.items():
-            for question in spread_questions(of):
-                evidence = {texts.get(key) for key in question.evidence if kind == ANSWERED}
-                with watched() as seen_of:
-                    found = memory.recall_conversation(
-                        None, question.text, top_k=10, budget=100_000, min_confidence=0.0, read=read
-                    )
-                    seen = seen_of((hit.text for hit in found), evidence.__contains__)
-                yield Asked(where, "turns", kind, fitted, author, seen)
+            texts, author = turn_texts(chat), f"{form} {chat.number}"
+            with asked_chat(homes, form, chat) as (memory, _):
+                load_reader(memory, read)
+                for kind, of in asked.items():
+                    for question in spread_questions(of):
+                        keys = question.evidence if kind == ANSWERED else ()
+                        evidence = {texts.get(key) for key in keys}
+                        with watched() as seen_of:
+                            hits = find_hits(memory, "turns", question.text, read)
+                            seen = seen_of((hit.text for hit in hits), evidence.__contains__)
+                        yield Asked(where, "turns", kind, fitted, author, seen)
 
 
 def ask_corpus(
@@ -477,8 +466,4 @@ def run(data: Path, homes: Path | None = None) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m bench.silence", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder of shared data")
-    parser.add_argument("--homes", type=Path, help="keep the homes here, to ask again")
-    chosen = parser.parse_args()
-    run(chosen.data, chosen.homes)
+    run_alone("bench.silence", __doc__, run, homes=True)

@@ -135,7 +135,7 @@ def turn_texts(chat: Haystack) -> dict[MessageKey, str]:
 
 def spread_questions(chat: Haystack) -> list[ChatQuestion]:
     """At most `OF_CHAT` questions of a chat that can be scored, evenly spread."""
-    questions = [q for q in chat.questions if q.evidence and not q.left_out]
+    questions = [q for q in chat.questions if q.evidence]
     return questions[:: max(1, len(questions) // OF_CHAT)][:OF_CHAT]
 
 
@@ -144,9 +144,6 @@ def asked_chat(homes: Path | None, form: str, chat: Haystack) -> Iterator[tuple[
     """A chat of a data set, at the time of its last turn."""
     times = [turn.ts for one in chat.conversations for turn in one.turns if turn.ts]
     clock = Clock(max(times, default=datetime(2024, 1, 1, tzinfo=UTC)))
-    with (
-        home_of(homes, f"{form}-{chat.number}") as home,
-        Memory.open(home, clock=clock) as memory,
-    ):
+    with home_of(homes, f"{form}-{chat.number}") as home, Memory.open(home, clock=clock) as memory:
         tell_once(home, lambda: (memory.import_(chat.conversations), memory.ready(600)))
         yield memory, clock

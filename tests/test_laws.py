@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 from tools.laws.asking import Asker
 from tools.laws.generating import kind_of, make_home
-from tools.laws.homes import LANES, SMALL, Home
+from tools.laws.homes import SMALL, Home
 from tools.laws.running import law_of, names_of_laws, try_homes
 from tools.laws.trial import Tally
 
@@ -66,35 +66,14 @@ def homes_of(name: str) -> Iterator[Home]:
             marks=pytest.mark.xfail(strict=False, reason=NOT_YET[name]) if name in NOT_YET else (),
         )
         for name in names_of_laws()
-        if not law_of(name).slow
     ],
 )
 def test_laws_hold(name: str, asker: Asker) -> None:
     """No home breaks the law; the first that does is shown in full."""
     tally = Tally()
-    try_homes(homes_of(name), SEED, tally=tally, asker=asker, laws=(name,), slow_every=0)
+    try_homes(homes_of(name), SEED, tally=tally, asker=asker, laws=(name,))
     assert tally.tried[name]
     broken = [
         line for violation in tally.violations.get(name, [])[:1] for line in violation.lines()
     ]
     assert not tally.broken[name], "\n".join(broken)
-
-
-@pytest.mark.slow
-def test_other_processes_say_the_same(asker: Asker) -> None:
-    """The command line, the server of the Model Context Protocol and a hook, on one home."""
-    names, tally = ("surfaces-command", "surfaces-mcp", "surfaces-hooks"), Tally()
-    try_homes(
-        [make_home(2, SEED, SMALL)],
-        SEED,
-        tally=tally,
-        asker=asker,
-        laws=names,
-        lanes=LANES[:1],
-        slow_every=1,
-    )
-    assert all(tally.tried[name] for name in names)
-    shown = [
-        line for name in names for one in tally.violations.get(name, ()) for line in one.lines()
-    ]
-    assert not shown, "\n".join(shown)

@@ -22,7 +22,7 @@ from tools.models.prepare import trained_authors
 from tools.models.sentence_folder import describe
 from tools.models.stories import joined, pools_of, read_corpus, told_twice
 from tools.models.styles import restyle
-from tools.models.teacher import read_scores, score_line
+from tools.models.teacher import label_line, read_labels
 
 from anaphora import Memory
 from anaphora.embed.folder import read_folder
@@ -132,9 +132,9 @@ def test_what_was_written_to_mislead_comes_first(tmp_path: Path) -> None:
 
 def test_passages_are_the_words_alone_unless_asked_otherwise() -> None:
     turns = [Turn("Enora", "Do you mind?"), Turn(None, "Minded.")]
-    assert form_passages(turns, "text", "g") == ["Do you mind?", "Minded."]
-    assert form_passages(turns, "speaker", "g") == ["Enora: Do you mind?", "Minded."]
-    assert form_passages(turns, "before", "g")[1] == "Minded\n(before: Enora: Do you mind?)"
+    assert form_passages(turns, "text") == ["Do you mind?", "Minded."]
+    assert form_passages(turns, "speaker") == ["Enora: Do you mind?", "Minded."]
+    assert form_passages(turns, "before")[1] == "Minded\n(before: Enora: Do you mind?)"
 
 
 def test_a_question_in_other_styles_is_the_same_in_every_run() -> None:
@@ -211,10 +211,10 @@ def test_examples_and_scores_are_read_as_they_were_written(tmp_path: Path) -> No
     examples = _examples()
     assert write_lines(tmp_path / "examples.jsonl", examples) == len(examples)
     assert list(read_examples(tmp_path / "examples.jsonl")) == examples
-    (tmp_path / "scores.jsonl").write_text(score_line("k", ["a", "b"], [0.5, 0.25]) + "\n", "utf-8")
-    teacher = read_scores(tmp_path / "scores.jsonl")
-    assert teacher.scores("k", ["b", "a"]) == [0.25, 0.5]
-    assert teacher.scores("k", ["a", "never scored"]) is None
+    (tmp_path / "scores.jsonl").write_text(label_line("k", ["a", "b"], [0.5, 0.25]), "utf-8")
+    teacher = read_labels(tmp_path / "scores.jsonl")
+    assert teacher.labels("k", ["b", "a"]) == [0.25, 0.5]
+    assert teacher.labels("k", ["a", "never scored"]) is None
 
 
 def test_labels_and_an_export_are_a_story(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bench.embedder import KeptEmbedder
+from tools.models.teacher import SOFT_FILE, label_line, read_labels
 from tools.reader.batches import ABOUT, ANSWERS, NOT, UNCLEAR, Drawing, draw_steps
 from tools.reader.examples import AnswerExample, ChangeExample, read_answers, read_changes
 from tools.reader.measured import judged_sets
@@ -26,7 +27,6 @@ from tools.reader.scores import (
     silent_share,
     told_apart,
 )
-from tools.reader.soft import SOFT_FILE, read_soft, soft_line
 from tools.reader.sources import chat_statements
 from tools.reader.statements import cut_statement, judged_story
 
@@ -286,7 +286,7 @@ def test_every_other_story_of_changes_is_kept_back(tmp_path: Path) -> None:
     (tmp_path / "data" / "changes" / "dev.json").write_text(json.dumps(stories), "utf-8")
     words = ["--corpus", str(corpus), "--data", str(tmp_path / "data"), "--hashing"]
     prepare([*words, "--without", "public,corpus", "--out", str(tmp_path / "out")])
-    trained = {one.group for one in read_answers(tmp_path / "out" / "answers.jsonl")}
+    trained = {one.group for one in read_answers(tmp_path / "out")}
     assert trained == {"changes/story0", "changes/story2"}
     sets = {one.name: one for one in judged_sets(tmp_path / "data", corpus)}
     measured = {pool.group for pool in sets["changes, second half"].read()}
@@ -301,7 +301,7 @@ def test_the_same_is_prepared_again(tmp_path: Path) -> None:
         prepare(["--corpus", str(corpus), "--out", str(tmp_path / out), "--hashing"])
     for file in ("answers.jsonl", "changes.jsonl"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-    assert len(list(read_changes(tmp_path / "one" / "changes.jsonl"))) == len(_pairs())
+    assert len(list(read_changes(tmp_path / "one"))) == len(_pairs())
 
 
 def test_steps_depend_on_the_seed_alone() -> None:
@@ -387,11 +387,11 @@ def test_a_long_statement_is_cut_around_the_question() -> None:
 def test_soft_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A text without a label leaves its example without any."""
     path = tmp_path / SOFT_FILE
-    path.write_text(soft_line("k", ["a", "b"], [[-0.1, -2.5, -4], [-3, -0.2, -1.5]]) + "\n")
-    labels = read_soft(path)
-    assert labels.of("k", ["b", "a"]) == [(-3.0, -0.2, -1.5), (-0.1, -2.5, -4.0)]
-    assert labels.of("k", ["a", "c"]) is None
-    assert labels.of("other", ["a"]) is None
+    path.write_text(label_line("k", ["a", "b"], [[-0.1, -2.5, -4.0], [-3.0, -0.2, -1.5]]))
+    labels = read_labels(path)
+    assert labels.labels("k", ["b", "a"]) == [[-3.0, -0.2, -1.5], [-0.1, -2.5, -4.0]]
+    assert labels.labels("k", ["a", "c"]) is None
+    assert labels.labels("other", ["a"]) is None
 
 
 def test_chats_come_with_what_was_never_said(tmp_path: Path) -> None:

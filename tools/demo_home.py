@@ -17,7 +17,7 @@ from typing import Any, Final
 from anaphora import Memory
 from anaphora.deep.models.scripted import ScriptedModel
 
-__all__ = ["MOMENT", "QUESTION", "demo_home", "empty_home"]
+__all__ = ["MOMENT", "QUESTION", "demo_home"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 MOMENT: Final = datetime(2026, 4, 24, 9, 12, tzinfo=UTC)
@@ -192,7 +192,7 @@ def demo_home(place: Path) -> Iterator[Memory]:
     """The home at `place`, filled where it is new, with a scripted model for deep recall."""
     filled = (place / "home").is_dir()
     clock = _Clock()
-    model = ScriptedModel(_replies(), name="scripted", prices=(0.15, 0.6))
+    model = ScriptedModel(_reply, name="scripted", prices=(0.15, 0.6))
     sub = ScriptedModel(
         lambda messages: "Yes." if "Decided" in messages[-1].text else "No.",
         name="scripted-reader",
@@ -206,32 +206,13 @@ def demo_home(place: Path) -> Iterator[Memory]:
         yield memory
 
 
-@contextmanager
-def empty_home(place: Path) -> Iterator[Memory]:
-    """A home in which nothing was stored yet, as on the first visit of the page."""
-    with Memory.open(place / "home", clock=lambda: MOMENT) as memory:
-        yield memory
-
-
-def _replies() -> Any:
+def _reply(messages: Any) -> str:
     """What the model answers: a search in three blocks, or that a thing is nowhere."""
-    steps = {QUESTION: [_READ_ALL, _JUDGE, _SUBMIT]}
-
-    def reply(messages: Any) -> str:
-        replies = sum(1 for message in messages if message.role == "assistant")
-        whole = " ".join(message.text for message in messages)
-        script = next(
-            (lines for question, lines in steps.items() if question in whole), [_NOT_FOUND]
-        )
-        # Examples that every prompt begins with are replies of a model, too.
-        return script[max(0, replies - _examples(messages)) % len(script)]
-
-    return reply
-
-
-def _examples(messages: Any) -> int:
-    own = {_READ_ALL, _JUDGE, _SUBMIT, _NOT_FOUND}
-    return sum(1 for message in messages if message.role == "assistant" and message.text not in own)
+    words = " ".join(message.text for message in messages)
+    script = [_READ_ALL, _JUDGE, _SUBMIT] if QUESTION in words else [_NOT_FOUND]
+    # Examples that every prompt begins with are replies of a model, too.
+    given = sum(bool(m.role == "assistant" and m.text in script) for m in messages)
+    return script[given % len(script)]
 
 
 def _fill(memory: Memory, clock: _Clock, folder: Path) -> None:
@@ -247,9 +228,7 @@ def _fill(memory: Memory, clock: _Clock, folder: Path) -> None:
                 "minutes": 5 + 5 * (number % 3),
             }  # fmt: skip
             memory.remember(
-                text.format(**values),
-                path=path.format(key=key),
-                tags=("carriers", key),
+                text.format(**values), path=path.format(key=key), tags=("carriers", key)
             )
     for number, (day, text, more) in enumerate(_MEMORIES):
         clock.set(day, 9 + number % 8, 7 * number % 60)

@@ -31,7 +31,7 @@ from bench.changes import ABSENT, FITTED, HELD_OUT, OWN, holds_any, read_stories
 from bench.datasets import Haystack, haystacks
 from bench.fitting import fit_logistic
 from bench.homes import home_of
-from bench.told import asked_chat, asked_story
+from bench.told import asked_chat, asked_story, turn_texts
 from corpus.reading import LANES, Lane, Story, read_split
 from corpus.reading import read_stories as read_corpus
 from numpy.typing import NDArray
@@ -230,11 +230,7 @@ def look_up_chats(data: Path, homes: Path | None) -> Material:
 def _of_chat(
     form: str, chat: Haystack, homes: Path | None, seen: list[Statements]
 ) -> Iterator[Group]:
-    texts = {
-        (one.conversation_id, turn.key): turn.text
-        for one in chat.conversations
-        for turn in one.turns
-    }
+    texts = turn_texts(chat)
     with asked_chat(homes, form, chat) as (memory, clock):
         latest = clock.now
         for question in chat.questions:

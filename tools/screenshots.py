@@ -1,10 +1,9 @@
-"""Pictures of the page in a real browser: `docs/images/page-*.png`, and every view on sheets.
+"""Pictures of the page in a real browser: those that the documents show.
 
-In: the home of `tools.demo_home`, served on loopback. Out: the pictures of the documents, or with
-`--sheets FOLDER` one sheet for each view: 1280 and 390 pixels wide, light and dark.
+In: the home of `tools.demo_home`, served on loopback. Out: `page-search.png`, and below
+`page/after/` one sheet for each view: 1280 and 390 pixels wide, light and dark.
 
-Run `python -m tools.screenshots [--only search,map] [--home FOLDER] [--sheets FOLDER]`; it needs
-Chromium.
+Run `python -m tools.screenshots [--only search,map] [--images FOLDER]`; it needs Chromium.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import shutil
 import tempfile
 import threading
 import time
@@ -22,17 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tools.demo_home import MOMENT, QUESTION, demo_home, empty_home
+from tools.demo_home import MOMENT, QUESTION, demo_home
 
 from anaphora import Memory
-from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.values.conversations import READ_AWAITED
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from playwright.sync_api import Browser, Page
-
-__all__ = ["CHROMIUM", "CHROMIUM_ARGUMENTS", "served"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 IMAGES: Final = ROOT / "docs" / "images"
@@ -66,46 +61,37 @@ class Scene:
 
 
 def main() -> None:
-    """Make the pictures that were asked for; without a choice, all of the documents."""
+    """Make the pictures that were asked for; without a choice, all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="names, with commas between them")
-    parser.add_argument("--home", type=Path, help="keep the home here, and use it again")
     parser.add_argument("--images", type=Path, default=IMAGES)
-    parser.add_argument("--sheets", type=Path, help="a sheet for each view, into this folder")
-    parser.add_argument("--page", type=Path, help="the page's files, where they are others")
     arguments = parser.parse_args()
-    place = arguments.home or Path(tempfile.mkdtemp(prefix="anaphora-pictures-"))
-    options = ServerOptions(page=arguments.page) if arguments.page else ServerOptions()
-    only = [name for name in arguments.only.split(",") if name]
-    try:
-        with demo_home(place) as memory, served(memory, options) as url, _browser() as browser:
+    only = frozenset(name for name in arguments.only.split(",") if name)
+    with tempfile.TemporaryDirectory(prefix="anaphora-pictures-") as folder:
+        with demo_home(Path(folder)) as memory, _served(memory) as url, _browser() as browser:
             # The reader loads with the first question that is read.
             memory.search(SEARCHED, read=READ_AWAITED)
             memory.ready()
-            if arguments.sheets is None:
-                _pictures(browser, url, arguments.images, only)
-                return
-            views = _views(memory)
-            _sheets(browser, url, views, arguments.sheets, only)
+            if not only or "search" in only:
+                with _opened(browser, url, Scene(_FOUND + "&k=4", _why, height=1000)) as page:
+                    page.screenshot(path=arguments.images / "page-search.png")
+            _sheets(browser, url, _views(memory), arguments.images, only)
         with (
-            empty_home(place / "empty") as memory,
-            served(memory, options) as url,
+            Memory.open(Path(folder) / "empty", clock=lambda: MOMENT) as memory,
+            _served(memory) as url,
             _browser() as browser,
         ):
-            _sheets(browser, url, _FIRST_VISIT, arguments.sheets, only)
-    finally:
-        if arguments.home is None:
-            shutil.rmtree(place, ignore_errors=True)
+            _sheets(browser, url, {"first-visit": ("#/search", _settled)}, arguments.images, only)
 
 
 @contextmanager
-def served(memory: Memory, options: ServerOptions | None = None) -> Iterator[str]:
+def _served(memory: Memory) -> Iterator[str]:
     """A real server over `memory` on a free port of loopback, in a thread; gives its URL."""
     import uvicorn
 
     from anaphora.surfaces.rest import create_app
 
-    app = create_app(memory, settings=options or ServerOptions())
+    app = create_app(memory)
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", access_log=False)
     )
@@ -134,15 +120,6 @@ def _browser() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
-
-
-def _pictures(browser: Browser, url: str, images: Path, only: list[str]) -> None:
-    images.mkdir(parents=True, exist_ok=True)
-    for name, scene in _SCENES.items():
-        if only and name not in only:
-            continue
-        with _opened(browser, url, scene) as page:
-            page.screenshot(path=images / f"page-{name}.png")
 
 
 @contextmanager
@@ -175,9 +152,14 @@ _PATIENCE: Final = 120_000
 
 
 def _sheets(
-    browser: Browser, url: str, views: Mapping[str, tuple[str, Act]], folder: Path, only: list[str]
+    browser: Browser,
+    url: str,
+    views: Mapping[str, tuple[str, Act]],
+    images: Path,
+    only: frozenset[str],
 ) -> None:
     """A sheet for each view: wide and narrow in light, below them in dark."""
+    folder = images / "page" / "after"
     folder.mkdir(parents=True, exist_ok=True)
     for name, (address, act) in views.items():
         if only and name not in only:
@@ -218,46 +200,15 @@ def _why(page: Page) -> None:
     page.locator(".hit summary", has_text="Why").first.click()
 
 
-def _thread(page: Page) -> None:
-    page.wait_for_selector(".hit .where[href*=conversations]")
-    page.click(".hit .where[href*=conversations] >> nth=0")
-    page.wait_for_selector(".turn.found")
-
-
 def _map(page: Page) -> None:
     page.wait_for_selector(".node")
     page.click(".node[aria-label^='src/anaphora/recall,']")
 
 
-def _ask(page: Page) -> None:
-    page.click(f"text={QUESTION}")
-    page.wait_for_selector(".answer")
-
-
-def _questions(page: Page) -> None:
+def _import(page: Page) -> None:
     _settled(page)
-    page.get_by_role("button", name="Look again now").click()
-    page.wait_for_selector(".report")
-    _settled(page)
-
-
-def _status(page: Page) -> None:
-    _settled(page)
-    for round_ in range(5):
-        page.evaluate(_ASK, [f"{SEARCHED} {round_}", round_])
-        page.wait_for_timeout(5_100)
-    _settled(page)
-
-
-def _dialog(name: str) -> Act:
-    """Open the dialog of the first button with this name."""
-
-    def act(page: Page) -> None:
-        _settled(page)
-        page.get_by_role("button", name=name).first.click()
-        page.wait_for_selector("dialog h2")
-
-    return act
+    page.get_by_role("button", name="Import").first.click()
+    page.wait_for_selector("dialog h2")
 
 
 def _undo(page: Page) -> None:
@@ -287,76 +238,35 @@ def _menu(page: Page) -> None:
     page.locator(".memories").get_by_role("button", name="Actions").nth(1).click()
 
 
-_ASK: Final = """async ([query, at]) => {
-  const headers = {"Content-Type": "application/json"};
-  const post = (path, body) =>
-    fetch(path, {method: "POST", headers, body: JSON.stringify(body)});
-  for (let n = 0; n < 4 + at; n += 1) {
-    await post("v1/recall", {query: query + n});
-    await post("v1/conversations/recall", {query: query + n});
-  }
-  await post("v1/context/recall", {focus: query});
-  await fetch("v1/memories");
-}"""
 _FOUND: Final = f"#/search?q={SEARCHED.replace(' ', '+')}"
-_PROJECT: Final = f"#/project?focus={FOCUS.replace(' ', '+')}&sources=1"
-# Those of the documents.
-_SCENES: Final = {
-    "search": Scene(_FOUND + "&k=4", _why, height=1000),
-    "search-dark": Scene(_FOUND + "&k=4", _why, height=1000, scheme="dark"),
-    "search-narrow": Scene(_FOUND + "&k=4", _settled, 390, 844),
-    "start": Scene("#/search", _settled),
-    "timeline": Scene("#/timeline", _settled),
-    "conversation": Scene(_FOUND + "&kind=turn", _thread),
-    "memories": Scene("#/memories", _settled),
-    "notes": Scene("#/notes", _settled, height=700),
-    "project": Scene(_PROJECT, _settled, height=1100),
-    "map": Scene("#/project/map", _map, height=1150),
-    "ask": Scene("#/ask", _ask, height=1200),
-    "questions": Scene("#/questions", _questions, height=800),
-    "contradictions": Scene("#/contradictions", _settled, height=700),
-    "status": Scene("#/status", _status, height=1150),
-}
-_FIRST_VISIT: Final[Mapping[str, tuple[str, Act]]] = {"first-visit": ("#/search", _settled)}
 
 
 def _views(memory: Memory) -> dict[str, tuple[str, Act]]:
     """Every view, by name: its address, and what is done there before the picture."""
     port = memory.list({"path": "ferrywell.staging.port"}).items[0]
     turn = memory.recall_conversation(None, SEARCHED, top_k=1)[0]
-    document = memory.documents()[0]
-    note = memory.notes()[0]
     trace = next(trace for trace in memory.traces() if trace.question == QUESTION)
     return {
         "start": ("#/search", _settled),
         "search": (_FOUND, _why),
         "search-outdated": (f"#/search?q={OUTDATED.replace(' ', '+')}", _settled),
-        "search-nothing": ("#/search?q=who+won+the+world+cup%3F", _settled),
         "timeline": ("#/timeline", _settled),
         "conversations": ("#/conversations", _settled),
         "conversation": (f"#/conversations/{turn.conversation_id}?turn={turn.index}", _settled),
         "memories": ("#/memories", _settled),
-        "memories-searched": ("#/memories?q=webhook", _settled),
         "memory": (f"#/memories/{port.id}", _settled),
         "memory-menu": ("#/memories", _menu),
         "memory-forget": ("#/memories", _forget),
-        "memory-new": ("#/memories", _dialog("Remember something")),
         "always-included": ("#/core", _settled),
         "contradictions": ("#/contradictions", _settled),
         "contradiction-settled": ("#/contradictions", _settle),
         "documents": ("#/documents", _settled),
-        "document": (f"#/documents/{document.id}", _settled),
         "notes": ("#/notes", _settled),
-        "note": (f"#/notes/{note.id}", _settled),
-        "diary": ("#/notes?show=diary", _settled),
-        "project": (_PROJECT, _settled),
+        "project": (f"#/project?focus={FOCUS.replace(' ', '+')}&sources=1", _settled),
         "map": ("#/project/map", _map),
-        "ask": ("#/ask", _settled),
         "ask-answer": (f"#/ask/{trace.id}", _settled),
-        "questions": ("#/questions", _settled),
         "status": ("#/status", _settled),
-        "devices": ("#/devices", _settled),
-        "import": ("#/search", _dialog("Import")),
+        "import": ("#/search", _import),
     }
 
 

@@ -190,8 +190,7 @@ def _texts(items: Iterable[Item]) -> list[Text]:
 
 def project_sets(data: Path) -> list[ProjectSet]:
     """The sets that something is asked of."""
-    sets = read_project_sets(data / "projects")
-    return [project for project in sets if isinstance(project, ProjectSet) and project.questions]
+    return [project for project in read_project_sets(data / "projects") if project.questions]
 
 
 def pieces(project: ProjectSet) -> Iterator[Text]:

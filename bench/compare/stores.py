@@ -320,9 +320,7 @@ class InMemory(_Base):
         return [row.tolist() for row in self._vectors(texts)]
 
     def _open(self, index: Any) -> Any:
-        from langgraph.store.memory import (  # type: ignore[import-not-found,unused-ignore]
-            InMemoryStore,
-        )
+        from langgraph.store.memory import InMemoryStore  # type: ignore[import-not-found,unused-ignore]
 
         return InMemoryStore(index=index)
 
@@ -353,9 +351,7 @@ class OnSqlite(InMemory):
     def _open(self, index: Any) -> Any:
         import sqlite3
 
-        from langgraph.store.sqlite import (  # type: ignore[import-not-found,unused-ignore]
-            SqliteStore,
-        )
+        from langgraph.store.sqlite import SqliteStore  # type: ignore[import-not-found,unused-ignore]
 
         module: Any = sqlite3
         # sqlite-vec is an extension, which not every Python can load.
@@ -386,9 +382,7 @@ class Mem0(_Base):
         super().__init__(opening)
         os.environ["MEM0_DIR"] = str(opening.folder / "mem0")
         os.environ.setdefault("MEM0_TELEMETRY", "False")
-        from langchain_core.embeddings import (  # type: ignore[import-not-found,unused-ignore]
-            Embeddings,
-        )
+        from langchain_core.embeddings import Embeddings  # type: ignore[import-not-found,unused-ignore]
         from mem0 import Memory  # type: ignore[import-not-found,unused-ignore]
 
         model = type("Shared", (_Shared, Embeddings), {})(opening.vectors)

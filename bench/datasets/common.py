@@ -1,23 +1,16 @@
-"""What the readers share: the values they yield, JSON taken apart, times, safe names.
-
-In: paths, JSON text, the date spellings of the data sets. Out: frozen values. It reads files and
-nothing else; it never raises for a file's content, which comes back as `ImportProblem`.
-"""
+"""What the readers share: the values they yield, files, times."""
 
 from __future__ import annotations
 
+import json
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Final
 
-from anaphora.ingest.bounds import Bounds
-from anaphora.ingest.importers.base import ImportFile
-from anaphora.ingest.importers.finding import UNREADABLE, reason_of
-from anaphora.ingest.importers.json_reader import Record, records
-from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
+from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 MessageKey = tuple[str, str]
 """A message: its conversation's id, and its key there ("" stands for the whole conversation)."""
@@ -25,11 +18,11 @@ MessageKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about past conversations, and the messages that answer it.
+    """A question about past conversations, and the messages that answer it: none, and it cannot be
+    scored.
 
     `conversation_id` is None when it is asked of all conversations. `now` is when it is asked
-    (aware), None when the data set has no times. `left_out` says why it cannot be scored, "" if it
-    can; `unresolved` counts pieces of evidence that name no message of the data.
+    (aware), None when the data set has no times.
     """
 
     text: str
@@ -37,8 +30,6 @@ class Question:
     conversation_id: str | None
     evidence: frozenset[MessageKey]
     now: datetime | None = None
-    left_out: str = ""
-    unresolved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,123 +46,66 @@ class Haystack:
     questions: tuple[Question, ...]
 
 
-class UniqueNames:
-    """Gives a name out once; the next that asks for it gets it with -2, -3, … at its end."""
-
-    def __init__(self) -> None:
-        self._given: set[str] = set()
-
-    def take(self, name: str) -> str:
-        """The name itself, or the first numbered form of it that is free."""
-        chosen, count = name, 1
-        while chosen in self._given:
-            count += 1
-            chosen = f"{name}-{count}"
-        self._given.add(chosen)
-        return chosen
-
-
-def safe_id(text: str) -> str:
-    """A conversation id out of any name: separators and control characters become "-"."""
-    kept = "".join(
-        "-" if c in "/\\" or unicodedata.category(c) in {"Cc", "Cs"} else c for c in text.lower()
-    )
-    return kept.strip().strip(".")[:200] or "unnamed"
-
-
 def natural(path: Path) -> tuple[tuple[int, str], ...]:
     """A sort key under which Chat_2 stands before Chat_10."""
     parts = re.split(r"(\d+)", str(path))
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
 
 
-def first_number(name: str) -> int | None:
+def first_number(name: str, otherwise: int) -> int:
     """The first whole number in a name: 10 in "Chat_10_Ann_Bo"."""
-    found = re.search(r"\d{1,9}", name)
-    return int(found[0]) if found else None
+    match = re.search(r"\d+", name)
+    return int(match[0]) if match else otherwise
 
 
-def data_files(path: Path) -> list[Path]:
-    """The file itself, or a directory's .json and .jsonl files (those of its folders if it has
-    none), in natural order."""
-    if not path.is_dir():
-        return [path]
-    for pattern in ("*", "**/*"):
-        found = [p for p in path.glob(pattern) if p.suffix in {".json", ".jsonl"} and p.is_file()]
-        if found:
-            return sorted(found, key=natural)
-    return []
+def data_files(path: Path, pattern: str = "*.json") -> list[Path]:
+    """The file itself, or those of a folder, in natural order."""
+    return sorted(path.glob(pattern), key=natural) if path.is_dir() else [path]
 
 
-def json_values(path: Path, bounds: Bounds) -> Iterator[object | ImportProblem]:
-    """The members of a JSON array, one by one; or JSON lines; or the one value of the file.
-
-    One by one, because LongMemEval's files are hundreds of megabytes.
-    """
-    try:
-        file = ImportFile(path, bounds=bounds)
-        for record in records(file):
-            yield record.value if isinstance(record, Record) else record
-    except UNREADABLE as error:
-        yield ImportProblem(str(path), "file", reason_of(error))
+def read_json(path: Path) -> Any:
+    """What a file holds."""
+    return json.loads(path.read_text("utf-8"))
 
 
-_TIMES = (
+_TIMES: Final = (
     "%d.%m.%Y, %H:%M:%S",  # REALTALK: 29.12.2023, 22:42:04
-    "%d.%m.%Y, %H:%M",
     "%I:%M %p on %d %B, %Y",  # LoCoMo: 1:56 pm on 8 May, 2023
-    "%I:%M %p on %B %d, %Y",
     "%B-%d-%Y",  # BEAM: March-15-2024
-    "%b-%d-%Y",
-    "%B %d, %Y",
-    "%d %B, %Y",
-    "%d %B %Y",
-    "%Y/%m/%d %H:%M",  # LongMemEval: 2023/05/20 (Sat) 02:21
-    "%Y/%m/%d %H:%M:%S",
-    "%Y/%m/%d",
+    "%Y/%m/%d (%a) %H:%M",  # LongMemEval: 2023/05/20 (Sat) 02:21
 )
 
 
-def read_time(value: object) -> datetime | None:
-    """The instant that a data set's spelling of a time names, in UTC unless it says otherwise.
-
-    None for what is no time.
-    """
-    if not isinstance(value, str):
-        return None
-    # The weekday in brackets says nothing that the date does not.
-    text = re.sub(r"\s+", " ", re.sub(r"\(\w+\)", " ", value)).strip()
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        pass
-    else:
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
-    for pattern in _TIMES:
+def read_time(text: str | None) -> datetime | None:
+    """The instant that a data set's spelling of a time names, in UTC; None for what is no time."""
+    for pattern in _TIMES if text else ():
         try:
-            return datetime.strptime(text, pattern).replace(tzinfo=UTC)
+            return datetime.strptime(text or "", pattern).replace(tzinfo=UTC)
         except ValueError:
             continue
     return None
 
 
-def fill_times(turns: Sequence[ImportedTurn]) -> tuple[ImportedTurn, ...]:
-    """The turns; one without a time gets that of the turn before it, leading ones the first known.
+def chained(
+    turns: Iterable[tuple[str, str, str, datetime | None, str | None]],
+) -> tuple[ImportedTurn, ...]:
+    """Turns of (key, role, text, time, speaker), each behind the one before; blank ones are left
+    out. One without a time gets that of the turn before it, leading ones the first known.
 
     Otherwise an import would stamp them with the day of the import, years after their neighbours.
     """
-    known = next((turn.ts for turn in turns if turn.ts is not None), None)
-    filled: list[ImportedTurn] = []
+    kept: list[ImportedTurn] = []
+    for key, role, text, ts, speaker in turns:
+        if text.strip():
+            parent = kept[-1].key if kept else None
+            kept.append(ImportedTurn(key, parent, role, text, ts, speaker))
+    return _with_times(kept)
+
+
+def _with_times(turns: Sequence[ImportedTurn]) -> tuple[ImportedTurn, ...]:
+    latest = next((turn.ts for turn in turns if turn.ts is not None), None)
+    dated = []
     for turn in turns:
-        known = turn.ts or known
-        filled.append(turn if turn.ts == known else replace(turn, ts=known))
-    return tuple(filled)
-
-
-def text_of(message: Mapping[str, object], *fields: str) -> str:
-    """The first of the fields that holds text, "" if none does."""
-    for name in fields:
-        value = message.get(name)
-        if isinstance(value, str) and value.strip():
-            return value
-    return ""
+        latest = turn.ts or latest
+        dated.append(replace(turn, ts=latest))
+    return tuple(dated)

@@ -9,221 +9,115 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any, Final
 
-from anaphora.ingest.bounds import BOUNDS, Bounds
-from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
+from anaphora.values.conversations import ImportedConversation
 from bench.datasets.common import (
     Haystack,
-    MessageKey,
     Question,
-    UniqueNames,
+    chained,
     data_files,
-    fill_times,
     first_number,
-    json_values,
+    read_json,
     read_time,
-    safe_id,
-    text_of,
 )
-
-_SESSION = re.compile(r"session_(\d+)\Z")
 
 # "D8:6", with the stray spaces, leading zeros and doubled colon that the files have; then perhaps
 # "-D8:9" or "-9" for a range.
-_ONE = r"D\s*:?\s*(\d+)\s*:\s*(\d+)"
-_EVIDENCE = re.compile(_ONE + r"(?:\s*[-–—]\s*(?:D\s*:?\s*(\d+)\s*:\s*)?(\d+))?", re.IGNORECASE)
-
-_REALTALK = {"1": "1 multi-hop", "2": "2 temporal", "3": "3 commonsense"}
-_LOCOMO = {
-    "1": "1 multi-hop",
-    "2": "2 temporal",
-    "3": "3 open-domain",
-    "4": "4 single-hop",
-    "5": "5 adversarial",
+_ONE: Final = r"D\s*:?\s*(\d+)\s*:\s*(\d+)"
+_EVIDENCE: Final = re.compile(
+    _ONE + r"(?:\s*[-–—]\s*(?:D\s*:?\s*(\d+)\s*:\s*)?(\d+))?", re.IGNORECASE
+)
+_REALTALK: Final = {1: "1 multi-hop", 2: "2 temporal", 3: "3 commonsense"}
+_LOCOMO: Final = {
+    1: "1 multi-hop",
+    2: "2 temporal",
+    3: "3 open-domain",
+    4: "4 single-hop",
+    5: "5 adversarial",
 }
 
 Spot = tuple[int, int]
 """Session and turn number of a message: (8, 6) for "D8:6"."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    source: str
-    categories: Mapping[str, str]
-    numbered_by_file: bool
-
-
-def read_realtalk(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:
+def read_realtalk(path: Path) -> Iterator[Haystack]:
     """The chats of a REALTALK file or directory (`Chat_1_Emi_Elise.json`, …)."""
-    return _read(path, _Format("realtalk", _REALTALK, numbered_by_file=True), bounds)
+    for place, file in enumerate(data_files(path), 1):
+        number = first_number(file.stem, place)
+        yield _haystack(read_json(file), f"realtalk-{file.stem}", number, _REALTALK)
 
 
-def read_locomo(path: Path, bounds: Bounds = BOUNDS) -> Iterator[Haystack | ImportProblem]:
-    """The samples of a LoCoMo file (a list, a mapping or one sample) or of a directory of them."""
-    return _read(path, _Format("locomo", _LOCOMO, numbered_by_file=False), bounds)
-
-
-def _read(path: Path, format: _Format, bounds: Bounds) -> Iterator[Haystack | ImportProblem]:  # noqa: A002
-    names, place = UniqueNames(), 0
-    for file in data_files(path):
-        chats = 0
-        for value in json_values(file, bounds):
-            if isinstance(value, ImportProblem):
-                yield value
-                continue
-            for label, sample in _samples(value, ""):
-                place, chats = place + 1, chats + 1
-                number = first_number(file.stem) if format.numbered_by_file else None
-                name = names.take(_name(file, label, sample, chats))
-                yield _haystack(sample, name, number or place, format)
-        if not chats:
-            yield ImportProblem(str(file), "file", "no session_1, session_2, … in it")
-
-
-def _samples(
-    value: object, label: str, depth: int = 0
-) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Every mapping that holds sessions, itself or under "conversation", with its name if any."""
-    if isinstance(value, Mapping):
-        if _sessions(value):
-            yield label, value
-        elif depth < 3:
-            for key, inner in value.items():
-                yield from _samples(inner, str(key), depth + 1)
-    elif isinstance(value, list) and depth < 3:
-        for inner in value:
-            yield from _samples(inner, label, depth + 1)
-
-
-def _talk(sample: Mapping[str, object]) -> Mapping[str, object]:
-    inner = sample.get("conversation")
-    return inner if isinstance(inner, Mapping) else sample
-
-
-def _sessions(sample: Mapping[str, object]) -> list[tuple[int, list[object]]]:
-    found = []
-    for key, value in _talk(sample).items():
-        matched = _SESSION.match(str(key))
-        if matched and isinstance(value, list):
-            found.append((int(matched[1]), value))
-    return sorted(found, key=lambda pair: pair[0])
-
-
-def _name(file: Path, label: str, sample: Mapping[str, object], chats: int) -> str:
-    given = sample.get("sample_id") or label
-    if given:
-        return str(given)
-    return file.stem if chats == 1 else f"{file.stem}-{chats}"
+def read_locomo(path: Path) -> Iterator[Haystack]:
+    """The samples of a LoCoMo file, or of a directory of them."""
+    samples = (sample for file in data_files(path) for sample in read_json(file))
+    for number, sample in enumerate(samples, 1):
+        yield _haystack(sample, f"locomo-{sample['sample_id']}", number, _LOCOMO)
 
 
 def _haystack(
-    sample: Mapping[str, object],
-    name: str,
-    number: int,
-    format: _Format,  # noqa: A002
+    sample: Mapping[str, Any], name: str, number: int, categories: Mapping[int, str]
 ) -> Haystack:
-    conversation_id = safe_id(f"{format.source}-{name}")
-    turns, spots, left_out = _turns(sample)
-    conversation = ImportedConversation(
-        source=format.source,
-        key=name,
-        conversation_id=conversation_id,
-        turns=turns,
-        title=" and ".join(dict.fromkeys(t.speaker for t in turns if t.speaker)),
-        left_out=left_out,
-    )
-    qa = sample.get("qa")
+    source, _, key = name.partition("-")
+    turns = chained(_turns(sample.get("conversation", sample)))
+    matches = ((re.match(_ONE, turn.key, re.IGNORECASE), turn.key) for turn in turns)
+    spots = {(int(match[1]), int(match[2])): key for match, key in matches if match}
+    title = " and ".join(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+    chat = ImportedConversation(source, key, name.lower(), turns, title)
     questions = tuple(
-        _question(one, conversation, spots, format.categories)
-        for one in (qa if isinstance(qa, list) else [])
-        if isinstance(one, Mapping) and text_of(one, "question")
+        Question(
+            question["question"].strip(),
+            categories[int(question["category"])],
+            chat.conversation_id,
+            frozenset(
+                (chat.conversation_id, key) for key in evidence_ids(question["evidence"], spots)
+            ),
+            turns[-1].ts,
+        )
+        for question in sample["qa"]
     )
-    return Haystack("default", number, (conversation,), questions)
+    return Haystack("default", number, (chat,), questions)
 
 
-def _turns(
-    sample: Mapping[str, object],
-) -> tuple[tuple[ImportedTurn, ...], dict[Spot, str], dict[str, int]]:
-    talk, keys = _talk(sample), UniqueNames()
-    turns: list[ImportedTurn] = []
-    spots: dict[Spot, str] = {}
-    left_out: dict[str, int] = {}
-    for session, messages in _sessions(sample):
+def _turns(talk: Mapping[str, Any]) -> Iterator[tuple[str, str, str, datetime | None, str | None]]:
+    numbers = sorted(
+        int(match[1]) for name in talk if (match := re.fullmatch(r"session_(\d+)", name))
+    )
+    for session in numbers:
         began = read_time(talk.get(f"session_{session}_date_time"))
-        for place, message in enumerate(messages, start=1):
-            text = _text(message) if isinstance(message, Mapping) else ""
-            if not isinstance(message, Mapping) or not text:
-                left_out["blank"] = left_out.get("blank", 0) + 1
-                continue
-            dia_id = str(message.get("dia_id") or f"D{session}:{place}")
-            key = keys.take(dia_id.strip())
-            matched = re.match(_ONE, dia_id.strip(), re.IGNORECASE)
-            if matched:
-                spots.setdefault((int(matched[1]), int(matched[2])), key)
-            turns.append(
-                ImportedTurn(
-                    key=key,
-                    parent=turns[-1].key if turns else None,
-                    role="user",
-                    text=text,
-                    ts=read_time(message.get("date_time")) or began,
-                    speaker=text_of(message, "speaker").strip() or None,
-                )
+        for message in talk[f"session_{session}"]:
+            time = read_time(message.get("date_time")) or began
+            yield (
+                message["dia_id"].strip(),
+                "user",
+                _text(message),
+                time,
+                message["speaker"].strip(),
             )
-    return fill_times(turns), spots, left_out
 
 
-def _text(message: Mapping[str, object]) -> str:
+def _text(message: Mapping[str, Any]) -> str:
     """What was said, and in brackets what a picture sent with it shows: a reader of the chat would
     see it, and questions are asked about it."""
-    said = text_of(message, "clean_text", "text", "content").strip()
-    caption = message.get("blip_caption")
-    captions = caption if isinstance(caption, list) else [caption]
-    shown = "; ".join(c.strip() for c in captions if isinstance(c, str) and c.strip())
-    return f"{said}\n[image: {shown}]".strip() if shown else said
+    said = (message.get("clean_text") or message.get("text") or "").strip()
+    caption = message.get("blip_caption") or ()
+    captions = [caption] if isinstance(caption, str) else caption
+    pictured = "; ".join(text.strip() for text in captions if text.strip())
+    return f"{said}\n[image: {pictured}]".strip() if pictured else said
 
 
-def _question(
-    one: Mapping[str, object],
-    conversation: ImportedConversation,
-    spots: Mapping[Spot, str],
-    categories: Mapping[str, str],
-) -> Question:
-    category = str(one.get("category", "")).strip()
-    keys, unresolved = evidence_ids(one.get("evidence"), spots)
-    found: frozenset[MessageKey] = frozenset((conversation.conversation_id, key) for key in keys)
-    missing = "evidence not in the data" if unresolved else "no evidence given"
-    return Question(
-        text=text_of(one, "question").strip(),
-        category=categories.get(category, category or "none"),
-        conversation_id=conversation.conversation_id,
-        evidence=found,
-        now=conversation.turns[-1].ts if conversation.turns else None,
-        left_out="" if found else missing,
-        unresolved=unresolved,
-    )
+def evidence_ids(evidence: list[str], spots: Mapping[Spot, str]) -> frozenset[str]:
+    """The keys of the messages that an evidence field names.
 
-
-def evidence_ids(evidence: object, spots: Mapping[Spot, str]) -> tuple[frozenset[str], int]:
-    """The keys of the messages that an evidence field names, and how many pieces name none.
-
-    `evidence` is a string or a list of strings, each with one id, several (joined by anything), or
-    a range such as "D12:3-D12:5", whose messages are those of the data from one end to the other.
+    Each piece names one, several (joined by anything), or a range such as "D12:3-D12:5", whose
+    messages are those of the data from one end to the other.
     """
-    order = {spot: place for place, spot in enumerate(sorted(spots))}
-    found: set[str] = set()
-    unresolved = 0
-    for piece in evidence if isinstance(evidence, list) else [evidence]:
-        text = str(piece or "")
-        named = [_ends(match) for match in _EVIDENCE.finditer(text)]
-        unresolved += bool(text.strip() and not named)
-        for first, last in named:
-            keys = {spots[s] for s in order if first <= s <= last}
-            found |= keys
-            unresolved += not keys
-    return frozenset(found), unresolved
+    ranges = [_ends(match) for piece in evidence for match in _EVIDENCE.finditer(piece)]
+    return frozenset(
+        key for spot, key in spots.items() if any(first <= spot <= last for first, last in ranges)
+    )
 
 
 def _ends(match: re.Match[str]) -> tuple[Spot, Spot]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.sync import thieves
 from tests.sync.devices import Clock, devices, settle, state_of, words_of
-from tools.attacks.sync import unread_removal
 
 from anaphora import Memory
 from anaphora.errors import DeviceRemoved
@@ -154,7 +153,7 @@ def test_a_device_believed_it_and_compacted(
         one.conversations.set_title("talk", "About a kettle")
         settle([one, thief, away])
         before = state_of(one, tmp_path)
-        with unread_removal(tmp_path / "remote", one, thief.sync.status().device):
+        with thieves.unread_removal(tmp_path / "remote", one, thief.sync.status().device):
             if name:
                 thieves.forge(thief, name)
             act(thief)
@@ -183,7 +182,7 @@ def test_two_remove_each_other(tmp_path: Path, order: tuple[int, ...], *, founde
         settle([first, second, third])
         one, other, witness = (first, second, third) if founder else (second, third, first)
         names = {memory: memory.sync.status().device for memory in (one, other)}
-        with unread_removal(tmp_path / "remote", one, names[other]):
+        with thieves.unread_removal(tmp_path / "remote", one, names[other]):
             other.sync.remove(names[one])
         told: dict[int, str] = {}
         for place in (*order, *order):

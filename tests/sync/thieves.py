@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -40,3 +41,16 @@ def remove(memory: Memory, device: str) -> None:
     """Let a stolen device remove another one."""
     with deaf():
         memory.sync.remove(device)
+
+
+@contextmanager
+def unread_removal(remote: Path, remover: Memory, device: str) -> Iterator[None]:
+    """Remove a device; the entries that say so arrive when this is left."""
+    before = set(remote.rglob("*.entry"))
+    remover.sync.remove(device)
+    late = {file: file.read_bytes() for file in set(remote.rglob("*.entry")) - before}
+    for file in late:
+        file.unlink()
+    yield
+    for file, data in late.items():
+        file.write_bytes(data)

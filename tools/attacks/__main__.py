@@ -1,9 +1,9 @@
 """Run the attacks: one line each, then how many were tried, held and open.
 
 `python -m tools.attacks [FINDING ...]`; the exit code is 1 when one of severity high or medium is
-open, or a finding has no attack. `--table` tries none and shows the attacks of each finding. Each
-runs in a process of its own, with a limit of time, so that none takes the others down; `--jobs` at
-once, but for those that measure time.
+open, or a finding has neither an attack nor a test. `--table` tries none and shows them for each
+finding. Each attack runs in a process of its own, with a limit of time, so that none takes the
+others down; `--jobs` at once, but for those that measure time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tools.attacks as package
-from tools.attacks.findings import FINDINGS
+from tools.attacks.findings import FINDINGS, HELD_BY_TESTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300
@@ -86,18 +86,19 @@ def main() -> int:
 
 
 def findings_without_attack(attacks: Iterable[package.Attack]) -> list[str]:
-    """The findings that none of these attacks stands for. ValueError for one that is not listed."""
-    tried = {one.finding for one in attacks}
+    """The findings that no attack and no test stands for. ValueError for one that is not listed."""
+    tried = HELD_BY_TESTS.keys() | {attack.finding for attack in attacks}
     if unknown := tried - FINDINGS.keys():
         raise ValueError(f"not in findings.py: {', '.join(sorted(unknown))}")
     return [name for name in FINDINGS if name not in tried]
 
 
 def finding_table(attacks: Sequence[package.Attack]) -> Iterator[str]:
-    """Each finding, and below it what its attacks say must hold."""
+    """Each finding, and below it what its attacks say must hold, and its tests."""
     for name, says in FINDINGS.items():
         yield f"{name:4} {says}"
-        held = [one.holds for one in attacks if one.finding == name]
+        held = [attack.holds for attack in attacks if attack.finding == name]
+        held += [f"tests/{test}" for test in HELD_BY_TESTS.get(name, ())]
         yield from (f"       {holds}" for holds in held or ["NO ATTACK"])
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import pty
+import resource
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import closing, contextmanager, suppress
+from email.message import Message
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def holds(folder: Path, word: bytes) -> list[str]:
     return [path.name for path in files if word in path.read_bytes()]
 
 
+def most_memory() -> int:
+    """The most MB that this process or one of its children had."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(kind).ru_maxrss for kind in kinds) // 1024
+
+
 @contextmanager
 def mcp_server(home: Path, *more: str) -> Iterator[tuple[int, int]]:
     """The port and the process of the MCP server over HTTP."""
@@ -68,9 +75,7 @@ def mcp_server(home: Path, *more: str) -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def rest_server(
-    home: Path, *, body_limit: int | None = None, **options: Any
-) -> Iterator[tuple[int, Memory]]:
+def rest_server(home: Path, **options: Any) -> Iterator[tuple[int, Memory]]:
     """The port of the REST server in a thread, with the limits of `serve`, and its memory."""
     import uvicorn
 
@@ -79,10 +84,7 @@ def rest_server(
     from anaphora.surfaces.rest.options import ServerOptions
 
     with opened(home, **options) as memory:
-        server_options = ServerOptions(page=None)
-        if body_limit is not None:
-            server_options = replace(server_options, body_limit=body_limit)
-        app = create_app(memory, settings=server_options)
+        app = create_app(memory, settings=ServerOptions(page=None))
         config = uvicorn.Config(
             app, log_level="critical", access_log=False, **uvicorn_settings(ConnectionLimits())
         )
@@ -99,17 +101,14 @@ def rest_server(
 
 def ask(
     port: int, method: str, path: str, body: Any = None, **headers: str
-) -> tuple[int, dict[str, str]]:
-    """The status and the headers of an answer."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    try:
-        given = body if body is None or isinstance(body, bytes) else json.dumps(body)
-        connection.request(method, path, given, {**JSON, **headers})
+) -> tuple[int, Message, bytes]:
+    """The status, the headers and the words of an answer."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, sent, {**JSON, **named})
         answer = connection.getresponse()
-        answer.read()
-        return answer.status, {name.lower(): value for name, value in answer.getheaders()}
-    finally:
-        connection.close()
+        return answer.status, answer.headers, answer.read()
 
 
 def on_a_terminal(words: list[str]) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tools.attacks import attack
+from tools.attacks._helpers import holds, opened
 
 from anaphora import Memory
 from anaphora.errors import NotFound, RemoteError
@@ -26,12 +27,8 @@ WORDS = "X1234567"
 _OLD = (1_000_000_000, 1_000_000_000)
 
 
-def _open(home: Path, **options: Any) -> Memory:
-    return Memory.open(home, embedder="hashing", warm=False, **options)
-
-
 def _mirrored(folder: Path) -> tuple[Memory, Path]:
-    memory = _open(folder / "home")
+    memory = opened(folder / "home")
     memory.mirror.init(str(folder / "vault"))
     return memory, folder / "vault"
 
@@ -40,16 +37,11 @@ def _says(memory: Memory, words: str = WORDS) -> bool:
     return any(words in item.text for item in memory.list().items)
 
 
-def _left(folder: Path, words: str) -> list[str]:
-    files = (file for file in folder.rglob("*") if file.is_file())
-    return [str(file) for file in files if words.encode() in file.read_bytes()]
-
-
 def _devices(folder: Path) -> tuple[Memory, Memory]:
     (folder / "remote").mkdir()
-    first = _open(folder / "a")
+    first = opened(folder / "a")
     first.sync.init(str(folder / "remote"))
-    second = _open(folder / "b")
+    second = opened(folder / "b")
     second.sync.init(str(folder / "remote"), key=first.sync.export_key())
     return first, second
 
@@ -89,13 +81,13 @@ def killed_mirror(folder: Path) -> None:
     child.wait()
     for file in vault.rglob("*.md"):
         os.utime(file, _OLD)
-    with _open(folder / "home") as again:
+    with opened(folder / "home") as again:
         for record_id in ids:
             again.forget(record_id)
         again.mirror.now(accept_deletions=True)
         again.mirror.now(accept_deletions=True)
         assert not _says(again), "memories are back"
-    assert not _left(vault, WORDS), "words are left in the folder"
+    assert not holds(vault, WORDS.encode()), "words are left in the folder"
 
 
 @attack("F4", "high", "tags edited in a file do not bring back what was forgotten in the home")
@@ -148,7 +140,7 @@ def deleted_title(folder: Path) -> None:
     assert "titleCANARY" not in str([_patches(first, data) for data in entries]), "an entry has it"
     first.close()
     second.close()
-    left = [*_left(folder / "a", "titleCANARY"), *_left(folder / "b", "titleCANARY")]
+    left = [*holds(folder / "a", b"titleCANARY"), *holds(folder / "b", b"titleCANARY")]
     assert not left, f"the title is in {left}"
 
 
@@ -204,14 +196,14 @@ def forgotten_beside(folder: Path) -> None:
 
     def exchange() -> None:
         with suppress(RemoteError):
-            _open(folder / "a").sync.now()
+            opened(folder / "a").sync.now()
 
     with patch.object(FolderRemote, "heads", hanging):
         thread = threading.Thread(target=exchange)
         thread.start()
         inside.wait(60)
         first.forget(forgotten)
-        left = _left(folder / "a", WORDS)
+        left = holds(folder / "a", WORDS.encode())
         leave.set()
         thread.join()
     assert not left, f"words are left in {left}"
@@ -223,7 +215,7 @@ def key_after_leaving(folder: Path) -> None:
     first, _ = _devices(folder)
     key = next(iter(first.sync._load_membership().keys.values())).hex()
     first.sync.leave()
-    assert not _left(folder / "a", key), "the key is left"
+    assert not holds(folder / "a", key.encode()), "the key is left"
 
 
 @attack("F21", "low", "mirrored files are private, and a killed process leaves no words behind")
@@ -255,7 +247,7 @@ def secret_name(folder: Path) -> None:
     os.utime(file, _OLD)
     memory.mirror.now()
     memory.close()
-    assert not _left(folder / "home", secret), "the ledger has it"
+    assert not holds(folder / "home", secret.encode()), "the ledger has it"
     assert not any(secret in place.name for place in vault.rglob("*")), "the folder has it"
 
 
@@ -263,7 +255,7 @@ def secret_name(folder: Path) -> None:
 def deleted_user(folder: Path) -> None:
     """The home's files are searched for what a deleted user has said."""
     home = folder / "home"
-    owner, user = _open(home), _open(home, namespace="mara")
+    owner, user = opened(home), opened(home, namespace="mara")
     user.remember(f"Passport {WORDS}", path="mara.passport")
     user.conversations.append("c", "user", f"My passport is {WORDS}")
     user.recall("passport")
@@ -271,11 +263,11 @@ def deleted_user(folder: Path) -> None:
     owner.delete_namespace("mara")
     assert not user.recall("passport").hits
     assert "mara" not in owner.namespaces()
-    assert not _left(home, WORDS), "words are left"
+    assert not holds(home, WORDS.encode()), "words are left"
     assert not owner.tokens.list(), "her token is left"
     user.close()
     owner.close()
-    assert not _left(home, WORDS), "words came back with closing"
+    assert not holds(home, WORDS.encode()), "words came back with closing"
 
 
 _KILLED_DELETION = """
@@ -302,7 +294,7 @@ def killed_deletion(folder: Path) -> None:
     for with_turns in (True, False):
         for removals in (2, 12) if with_turns else (0, 3):
             home = folder / f"{with_turns} {removals}"
-            with _open(home) as owner, _open(home, namespace="mara") as user:
+            with opened(home) as owner, opened(home, namespace="mara") as user:
                 owner.remember("A fact of the owner's")
                 user.remember(f"Passport {WORDS}", path="mara.passport")
                 if with_turns:
@@ -311,19 +303,21 @@ def killed_deletion(folder: Path) -> None:
                 user.ready()
             words = [sys.executable, "-c", _KILLED_DELETION, str(home), str(removals)]
             done = subprocess.run(words, capture_output=True, check=False).returncode
-            with _open(home) as owner:
+            with opened(home) as owner:
                 if done:
                     with suppress(NotFound):
                         owner.delete_namespace("mara")
                 assert "mara" not in owner.namespaces()
-            assert not _left(home, WORDS), f"after {removals} removals: {_left(home, WORDS)}"
+            assert not holds(home, WORDS.encode()), (
+                f"after {removals} removals: {holds(home, WORDS.encode())}"
+            )
             assert not list(home.rglob("*mara*")), "its name is left"
 
 
 @attack("F4", "high", "an export made before brings back no deleted conversation and no memory")
 def old_export(folder: Path) -> None:
     """What was forgotten is imported again from an export of the same home."""
-    memory = _open(folder / "home")
+    memory = opened(folder / "home")
     memory.conversations.append("c", "user", f"My passport is {WORDS}")
     forgotten = memory.remember(f"Passport {WORDS}").id
     memory.export(folder / "export.jsonl")

@@ -20,14 +20,15 @@ import time
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from http.client import HTTPConnection
+from email.message import Message
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from tools.attacks import attack
 from tools.attacks._helpers import (
     HELLO,
-    JSON,
+    ask,
     command,
     environ,
     mcp_server,
@@ -291,36 +292,25 @@ def foreign_pages(folder: Path) -> None:
     with rest_server(folder / "home") as (port, memory):
         memory.remember(f"The {_CANARY} wades.")
 
-        def ask(method: str, path: str, body: Any, **headers: str) -> tuple[int, Any, bytes]:
-            connection = HTTPConnection("127.0.0.1", port, timeout=30)
-            data = b"" if body is None else json.dumps(body).encode()
-            connection.putrequest(method, path, skip_host=True)
-            told = {"Host": "127.0.0.1", "Content-Type": "application/json", **headers}
-            for name, value in told.items():
-                connection.putheader(name.replace("_", "-"), value)
-            connection.putheader("Content-Length", str(len(data)))
-            connection.endheaders(data)
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
-
+        call = partial(ask, port)
         question = {"query": _CANARY}
-        assert ask("POST", "/v1/recall", question)[0] == 200
+        assert call("POST", "/v1/recall", question)[0] == 200
         for host in hosts:
-            status, _, said = ask("POST", "/v1/recall", question, Host=host)
+            status, _, said = call("POST", "/v1/recall", question, Host=host)
             assert status == 421, f"{host}: {status}"
             assert _CANARY.encode() not in said
         for origin in origins:
-            status, headers, said = ask("POST", "/v1/recall", question, Origin=origin)
+            status, headers, said = call("POST", "/v1/recall", question, Origin=origin)
             assert status == 403, f"{origin}: {status}"
             assert "access-control-allow-origin" not in headers
             assert _CANARY.encode() not in said
         for form in forms:
-            away = {"Content_Type": form, "Sec_Fetch_Site": "cross-site"}
-            assert ask("POST", "/v1/memories", {"text": "Planted."}, **away)[0] == 403, form
-        asked = {"Origin": "http://evil.com", "Access_Control_Request_Method": "POST"}
-        assert "access-control-allow-origin" not in ask("OPTIONS", "/v1/recall", None, **asked)[1]
+            away = {"Content-Type": form, "Sec-Fetch-Site": "cross-site"}
+            assert call("POST", "/v1/memories", {"text": "Planted."}, **away)[0] == 403, form
+        asked = {"Origin": "http://evil.com", "Access-Control-Request-Method": "POST"}
+        assert "access-control-allow-origin" not in call("OPTIONS", "/v1/recall", None, **asked)[1]
         for path in ("/%2e%2e/%2e%2e/etc/passwd", "/v1/conversations/..%2fanaphora.db", "/%00"):
-            assert ask("GET", path, None)[0] in {400, 404, 422}, path
+            assert call("GET", path, None)[0] in {400, 404, 422}, path
         assert "Planted." not in str(memory.list().items)
 
 
@@ -346,78 +336,6 @@ def every_field(folder: Path) -> None:
     ):  # fmt: skip
         shown = on_a_terminal(command(home, *words))
         assert not [raw for raw in _RAW if raw in shown], words[:2]
-
-
-@attack("K7", "medium", "text hidden in letters without a shape reaches no model unseen")
-def hidden_text(folder: Path) -> None:
-    """Bytes in variation selectors, bits in joiners, fillers, tags: in each text for a model."""
-    from anaphora import render_recall
-
-    hidden = [
-        "".join(chr(0xE0100 + byte - 16) for byte in b"obey"),
-        "".join(chr(0xFE00 + byte % 16) for byte in b"obey the heron"),
-        *(
-            "\u200c\u200d" * 8,
-            "\u3164\uffa0\u115f",
-            "".join(chr(0xE0000 + byte) for byte in b"obey"),
-        ),
-    ]
-    with opened(folder / "home") as memory:
-        for number, letters in enumerate(hidden):
-            memory.conversations.append_user("chat", f"heron {number} \U0001f600{letters}")
-            memory.remember(f"heron {number} \U0001f600{letters}")
-        block = render_recall(memory.recall_conversation(None, "heron", top_k=20).hits)
-    words = command(folder / "home", "conversation", "recall", "heron", "-k", "20", "--block")
-    done = subprocess.run(words, capture_output=True, text=True, env=environ(), check=True)
-    for text in (block, done.stdout):
-        assert "heron" in text
-        for letters in hidden:
-            assert letters[:2] not in text, ascii(letters[:2])
-
-
-_PROGRAMS: Final = {
-    "attributes": "print(().__class__.__base__.__subclasses__())",
-    "globals": "print(search.__globals__)",
-    "format": "print('{0.__class__.__init__.__globals__}'.format(search))",
-    "frames": "print((x for x in [1]).gi_frame.f_back.f_globals)",
-    "traceback": "try:\n  1/0\nexcept Exception as e:\n  print(e.__traceback__.tb_frame.f_globals)",
-    "files": "print(open('/etc/passwd').read())",
-    "folders": "import os\nprint(os.listdir('/'))",
-    "eval": 'print(eval(\'__import__("os").listdir("/")\'))',
-    "socket": "import socket\nprint(socket.create_connection(('127.0.0.1', 1)))",
-    "memory": "x = [0]\nwhile True:\n  x = x + x",
-    "text": "print('x' * 10**9)",
-    "number": "print(10**10**8)",
-    "width": "print('%1000000000d' % 1)",
-    "pattern": "import re\nre.match('(a+)+$', 'a' * 40 + 'b')",
-    "recursion": "def f():\n  return f()\nf()",
-    "endless": "while True:\n  pass",
-}
-
-
-@attack("K8", "high", "no program of deep recall reaches its host, or takes its memory or time")
-def programs(folder: Path) -> None:
-    """Chains of attributes, formats, frames, files, sockets; bombs of memory, numbers and time."""
-    from anaphora.deep.models.scripted import ScriptedModel
-    from anaphora.values.deep import Budget
-
-    for name, program in _PROGRAMS.items():
-        model = ScriptedModel(
-            [f"```python\n{program}\n```", '```python\nsubmit("x", ["c#0"])\n```']
-        )
-        with opened(folder / name, model=model) as memory:
-            memory.conversations.append_user("c", "The heron wades.")
-            began = time.monotonic()
-            budget = Budget(execution_seconds=2.0)
-            with suppress(AnaphoraError):
-                memory.deep_recall("how often?", budget=budget)
-            assert time.monotonic() - began < 15, name
-            said = "".join(step.output for one in memory.traces() for step in
-                           memory.trace(one.id).steps)  # fmt: skip
-            for word in ("root:", "<class", "__builtins__", "'etc'", "bin"):
-                assert word not in said, f"{name}: {said[:80]}"
-    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
-    assert most < 700, f"{most} MB were taken"
 
 
 @attack("K9", "medium", "no word, token or path is in a server's log, at its finest level either")
@@ -528,17 +446,13 @@ def odd_requests(folder: Path) -> None:
         token = memory.tokens.create("client").secret
         memory.remember("The heron wades.")
     with mcp_server(home) as (port, _):
-        session: dict[str, str] = {}
+        allowed = {"Authorization": f"Bearer {token}"}
+        status, headers, _ = ask(port, "POST", "/mcp", HELLO, **allowed)
+        assert status == 200
+        allowed["mcp-session-id"] = headers["mcp-session-id"]
 
-        def ask(body: Any) -> tuple[int, bytes]:
-            connection = HTTPConnection("127.0.0.1", port, timeout=50)
-            data = body if isinstance(body, bytes) else json.dumps(body)
-            headers = {**JSON, "Authorization": f"Bearer {token}", **session}
-            connection.request("POST", "/mcp", data, headers)
-            answer = connection.getresponse()
-            if name := answer.headers.get("mcp-session-id"):
-                session["mcp-session-id"] = name
-            return answer.status, answer.read()
+        def post(body: Any) -> tuple[int, Message, bytes]:
+            return ask(port, "POST", "/mcp", body, **allowed)
 
         def call(arguments: str) -> bytes:
             return (
@@ -546,28 +460,26 @@ def odd_requests(folder: Path) -> None:
                 f'{{"name":"recall_memory","arguments":{arguments}}}}}'
             ).encode()
 
-        assert ask(HELLO)[0] == 200
-        ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        post({"jsonrpc": "2.0", "method": "notifications/initialized"})
         for arguments in (
             '{"query":' + "[" * 100_000 + "]" * 100_000 + "}", '{"query":"x","topK":Infinity}',
             '{"query":"x","topK":' + "9" * 5_000 + "}", '{"query":"\\ud800"}', "[]", '"x"',
         ):  # fmt: skip
-            status, said = ask(call(arguments))
+            status, _, words = post(call(arguments))
             assert status in {200, 400}, status
-            assert b"Traceback" not in said
+            assert b"Traceback" not in words
         start = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         for raw in (start + b"X: " + b"a" * 2_000_000, start + b"X: a\r\n" * 100_000):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 30) as caller:
                 caller.sendall(raw)
                 caller.recv(1_000)
-        status, said = ask(call('{"query":"heron"}'))
+        status, _, words = post(call('{"query":"heron"}'))
         assert status == 200
-        assert b"wades" in said
+        assert b"wades" in words
     damaged = folder / "damaged"
     with opened(damaged) as memory:
         token = memory.tokens.create("client").secret
-    session.clear()
     with mcp_server(damaged) as (port, _):
         for file in damaged.glob("anaphora.db*"):
             file.write_bytes(b"none" * 1_000)
-        assert ask(HELLO)[0] == 503
+        assert ask(port, "POST", "/mcp", HELLO, Authorization=f"Bearer {token}")[0] == 503

@@ -18,17 +18,11 @@ import numpy as np
 from bench.changes import FITTED
 from bench.datasets import SETS, haystacks
 from bench.embedder import KeptEmbedder
-from bench.told import asked_story
+from bench.fitting import unless_better
+from bench.told import asked_story, turn_texts
 from corpus.reading import Story, read_split, read_stories
 from numpy.typing import NDArray
-from tools.fit_currency import (
-    CHATS,
-    TARGET,
-    Fitted,
-    fit_currency,
-    read_labelled_pairs,
-    source_of,
-)
+from tools.fit_currency import CHATS, TARGET, Fitted, fit_currency, read_labelled_pairs, source_of
 from tools.fitting.constants import Constant, Value
 from tools.fitting.outcome import Figure, Outcome
 
@@ -139,7 +133,7 @@ def fit_turn_weights(given: Given) -> Outcome:
             for value in sorted({*values, in_use})
         }
         print(name, {value: round(one, 4) for value, one in worth.items()}, flush=True)
-        weights = replace(weights, **{name: _unless_better(worth, in_use)})
+        weights = replace(weights, **{name: unless_better(worth, in_use, CHANCE)})
     figures = []
     for name, _ in SETS:
         both = [
@@ -162,12 +156,6 @@ def _worth(chats: Mapping[str, Sequence[fit_turns.Chat]], weights: turns.Weights
     return fmean(
         value for own in chats.values() for value in fit_turns.measure(own, weights, fitted=True)
     )
-
-
-def _unless_better(worth: Mapping[float, float], in_use: float) -> float:
-    """The best value; the one in use where none is better by more than chance."""
-    best = max(worth, key=lambda value: worth[value])
-    return best if worth[best] > worth[in_use] + CHANCE else in_use
 
 
 # -- memories
@@ -193,7 +181,7 @@ def fit_memories(given: Given) -> Outcome:
     partial = memories.PARTIAL_TRUST
     worth = _first_right(given, sorted({*PARTIAL_TRUSTS, partial}), held_out=False)
     print("PARTIAL_TRUST", {value: round(one, 4) for value, one in worth.items()}, flush=True)
-    chosen = _unless_better(worth, partial)
+    chosen = unless_better(worth, partial, CHANCE)
     held = _first_right(given, sorted({partial, chosen}), held_out=True)
     figures.append(Figure("corpus, facts: the first hit is evidence", held[partial], held[chosen]))
     named = {
@@ -300,11 +288,7 @@ def _closeness_of_pairs(given: Given, model: Embedder) -> _Closeness:
     for _, chat in haystacks(given.data):
         if chat.number > CHATS:
             continue
-        texts = {
-            (conversation.conversation_id, turn.key): turn.text
-            for conversation in chat.conversations
-            for turn in conversation.turns
-        }
+        texts = turn_texts(chat)
         for question in chat.questions:
             evidence = [texts[key] for key in question.evidence if key in texts]
             if evidence:

@@ -2,7 +2,7 @@
 
 A law says how an answer may change, and not which answer is right: what is unrelated moves nothing,
 what is better in every respect stands before what is worse, a mark has a reason. `homes` has the
-values; `plain`, `changing` and `metamorphic` generate homes whose truth is known from labels;
-`asking` keeps a home and asks it; `evidence` compares two statements from outside; `order`, `marks`
-and `form` hold the laws, and `surfaces` the one about every way to ask.
+values; `generating` and `metamorphic` generate homes whose truth is known from labels; `asking`
+keeps a home and asks it; `evidence` compares two statements from outside; `order`, `marks`, `form`
+and `surfaces` hold the laws.
 """

@@ -12,7 +12,6 @@ import argparse
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from tools.laws.asking import Asker
 from tools.laws.generating import make_home
@@ -20,49 +19,45 @@ from tools.laws.homes import LANES
 from tools.laws.running import names_of_laws, try_homes
 from tools.laws.trial import LAWS, Tally
 
+SHOWN = 3
+"""Violations of each law in full."""
+
 
 def main() -> int:
     """Run, and print."""
     parser = argparse.ArgumentParser(prog="python -m tools.laws", description=__doc__)
     parser.add_argument("--homes", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="number of the first home")
     parser.add_argument("--law", action="append", default=[], help="; ".join(names_of_laws()))
     parser.add_argument("--lane", choices=LANES)
-    parser.add_argument("--show", type=int, default=3, help="violations of each law in full")
     parser.add_argument("--read", type=int, default=0, help="hits that a reader reads")
-    parser.add_argument("--folder", type=Path, help="where homes lie while they are tried")
     options = parser.parse_args()
-    began = time.monotonic()
-    numbers = range(options.first, options.first + options.homes)
-
-    tally, tried = Tally(), 0
-
-    def tell(number: int) -> None:
-        nonlocal tried
-        tried = number + 1
-        if sys.stderr.isatty() or tried % 50 == 0:
-            broken = sum(tally.broken.values())
-            print(f"{tried} homes, {broken} violations", file=sys.stderr, flush=True)
-
-    # What was found stands also where somebody ends it.
+    began, tally = time.monotonic(), Tally()
+    homes = (make_home(number, options.seed) for number in range(options.homes))
+    lanes = (options.lane,) if options.lane else LANES
+    # What was found stands also where the run is interrupted.
     with suppress(KeyboardInterrupt):
         try_homes(
-            (make_home(number, options.seed) for number in numbers),
+            homes,
             options.seed,
             tally=tally,
             asker=Asker(read=options.read),
             laws=options.law,
-            lanes=(options.lane,) if options.lane else LANES,
-            folder=options.folder,
-            on_home=tell,
+            lanes=lanes,
+            on_home=lambda number: _progress(number + 1, tally),
         )
-    print_tally(tally, options.show)
-    print(f"{tried} homes, seed {options.seed}, {time.monotonic() - began:.0f} s")
+    print_tally(tally)
+    print(f"{options.homes} homes, seed {options.seed}, {time.monotonic() - began:.0f} s")
     return 1 if tally.broken else 0
 
 
-def print_tally(tally: Tally, shown: int) -> None:
+def _progress(tried: int, tally: Tally) -> None:
+    if sys.stderr.isatty() or tried % 50 == 0:
+        broken = sum(tally.broken.values())
+        print(f"{tried} homes, {broken} violations", file=sys.stderr, flush=True)
+
+
+def print_tally(tally: Tally) -> None:
     """A line for each law, then violations in full."""
     for law in LAWS:
         names = [name for name in law.names if tally.tried[name]]
@@ -74,7 +69,7 @@ def print_tally(tally: Tally, shown: int) -> None:
     for name, count in sorted(others.items()):
         print(f"  {name:28} {count:6}")
     for name, violations in tally.violations.items():
-        for violation in violations[:shown]:
+        for violation in violations[:SHOWN]:
             print(f"\n--- {name}")
             print("\n".join(violation.lines()))
 

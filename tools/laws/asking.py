@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from bench.embedder import KeptEmbedder
 from bench.homes import load_reader
 from tools.laws.evidence import Evidence, matched, matched_cues, without_names
 from tools.laws.homes import NOW, Lane, Statement
 
 from anaphora import Memory, NewMemory
-from anaphora.embed.base import Vector, Vectors, mean_vector
 from anaphora.embed.minilm import MiniLM
 from anaphora.values import MemoryHit, NewTurn, RecallMode, TurnHit
 
@@ -35,37 +35,11 @@ _CONTEXT: Final = frozenset(("currency", "unanswered"))
 """Factors that depend on the other candidates."""
 
 
-class SharedEmbedder:
+class SharedEmbedder(KeptEmbedder):
     """The bundled model under its own name; a text that was embedded is not embedded again."""
 
     def __init__(self) -> None:
-        self._model = MiniLM(threads=1)
-        self._rows: dict[str, Vectors] = {}
-
-    @property
-    def name(self) -> str:
-        """That of the bundled model: its vectors are the same."""
-        return self._model.name
-
-    @property
-    def dimensions(self) -> int:
-        """384."""
-        return self._model.dimensions
-
-    def embed(self, texts: Sequence[str]) -> list[Vectors]:
-        """The vectors of texts, in their order."""
-        unknown = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if unknown:
-            self._rows.update(zip(unknown, self._model.embed(unknown), strict=True))
-        return [self._rows[text] for text in texts]
-
-    def embed_query(self, text: str) -> Vector:
-        """The vector of a question."""
-        return mean_vector(self.embed([text])[0])
-
-    def query_key(self, text: str) -> Hashable:
-        """What the model cannot tell apart."""
-        return self._model.query_key(text)
+        super().__init__(MiniLM(threads=1))
 
     def cosine(self, question: str, text: str) -> float:
         """How close the best part of a text is to a question without its final marks."""
@@ -154,12 +128,7 @@ class Told:
         self, question: str, top_k: int, mode: RecallMode, filters: dict[str, Any] | None
     ) -> Hits:
         found = self.memory.recall(
-            question,
-            top_k=top_k,
-            mode=mode,
-            min_confidence=0.0,
-            filters=filters,
-            read=self.read,
+            question, top_k=top_k, mode=mode, min_confidence=0.0, filters=filters, read=self.read
         )
         return tuple(map(self._record, found))
 
@@ -206,9 +175,9 @@ class Asker:
         self._count = 0
 
     @contextmanager
-    def opened(self, folder: Path | None = None) -> Iterator[Path]:
+    def opened(self) -> Iterator[Path]:
         """A new home, in a folder of its own that is removed afterwards."""
-        root = Path(tempfile.mkdtemp(prefix="anaphora-laws-", dir=folder or quick_folder()))
+        root = Path(tempfile.mkdtemp(prefix="anaphora-laws-", dir=quick_folder()))
         try:
             with Memory.open(
                 root / "home", embedder=self.embedder, clock=lambda: NOW, warm=False

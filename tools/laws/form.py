@@ -58,10 +58,7 @@ CHANGES: Final[dict[str, Callable[[str], str]]] = {
 }
 
 
-@law(
-    "the form of a question changes nothing",
-    *(f"form-question-{name}" for name in CHANGES),
-)
+@law("the form of a question changes nothing", *(f"form-question-{name}" for name in CHANGES))
 def check_question_form(trial: Trial) -> None:
     """Ask the same in another form."""
     for question in trial.questions():
@@ -133,12 +130,7 @@ def check_namespaces(trial: Trial) -> None:
 
 
 def _compare(
-    trial: Trial,
-    name: str,
-    question: str,
-    before: Hits,
-    after: Hits,
-    within: float = SAME_SCORE,
+    trial: Trial, name: str, question: str, before: Hits, after: Hits, within: float = SAME_SCORE
 ) -> None:
     reason = ""
     marks = {hit.place: hit.mark for hit in before}

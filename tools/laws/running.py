@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
 from random import Random
 
 import tools.laws.form
@@ -33,25 +32,19 @@ def try_homes(
     asker: Asker | None = None,
     laws: Collection[str] = (),
     lanes: Collection[Lane] = LANES,
-    folder: Path | None = None,
-    slow_every: int = 100,
     on_home: Callable[[int], None] = lambda number: None,
 ) -> None:
-    """Try laws (by their names, () for all) on homes, and count in `tally`.
-
-    Those that start processes are tried on one home in `slow_every`, on none where that is 0.
-    """
+    """Try laws (by their names, () for all) on homes, and count in `tally`."""
     asker = asker or Asker()
     chosen = [law for law in LAWS if not laws or any(_meant(law.names, one) for one in laws)]
     for number, home in enumerate(homes):
-        with asker.opened(folder):
+        with asker.opened():
             for lane in home.lanes:
                 if lane not in lanes:
                     continue
                 trial = Trial(asker, home, lane, Random(f"{seed}:{home.name}:{lane}"), tally)
                 for law in chosen:
-                    due = not law.slow or (slow_every and number % slow_every == 0)
-                    if due and home.kind in law.kinds:
+                    if home.kind in law.kinds:
                         law.check(trial)
         on_home(number)
 

@@ -123,16 +123,12 @@ Check = Callable[[Trial], None]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law: its names in a tally, what must hold, and the kinds of homes that it is tried on.
-
-    `slow` ones start processes, and are tried on a few homes.
-    """
+    """A law: its names in a tally, what must hold, and the kinds of homes that it is tried on."""
 
     names: tuple[str, ...]
     holds: str
     kinds: frozenset[Kind]
     check: Check
-    slow: bool = False
 
 
 LAWS: list[Law] = []
@@ -142,12 +138,11 @@ def law(
     holds: str,
     *names: str,
     kinds: Sequence[Kind] = ("plain", "changes", "metamorphic"),
-    slow: bool = False,
 ) -> Callable[[Check], Check]:
     """Register a check that tallies cases under these names."""
 
     def register(check: Check) -> Check:
-        LAWS.append(Law(names, holds, frozenset(kinds), check, slow))
+        LAWS.append(Law(names, holds, frozenset(kinds), check))
         return check
 
     return register

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Mapping
 
 STEPS = {
     "history": "make a story of an export and labels of your own",
@@ -17,19 +18,19 @@ STEPS = {
 }
 
 
-def main(words: list[str]) -> int:
-    """Run one step; gives the exit code."""
-    if not words or words[0] not in STEPS:
-        print("usage: python -m tools.models STEP [options]\n")
-        print("\n".join(f"  {name:10} {what}" for name, what in STEPS.items()))
+def main(package: str, steps: Mapping[str, str], words: list[str]) -> int:
+    """Run one step of a package; gives the exit code."""
+    if not words or words[0] not in steps:
+        print(f"usage: python -m {package} STEP [options]\n")
+        print("\n".join(f"  {name:10} {purpose}" for name, purpose in steps.items()))
         return 0 if words[:1] in (["-h"], ["--help"]) else 2
     # Threads that wait for each other awake take ten times as long beside other work. Read by the
     # library of threads as it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # Only the step that runs is imported: two of them need torch, which others do not have.
-    importlib.import_module(f"tools.models.{words[0]}").main(words[1:])
+    # Only the step that runs is imported: some need torch, which others do not have.
+    importlib.import_module(f"{package}.{words[0]}").main(words[1:])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main("tools.models", STEPS, sys.argv[1:]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from tools.models.examples import LONG, MEANT, Example
@@ -56,15 +57,35 @@ class Drawing:
 
 def draw_steps(examples: Sequence[Example], drawing: Drawing) -> Iterator[list[Drawn]]:
     """The batches of all steps, epoch after epoch without end."""
-    epoch = 0
-    while True:
-        chance = random.Random(f"{drawing.seed}:{epoch}")
-        visited = visit_examples(examples, drawing.weights, chance)
-        if len(visited) < drawing.size:
-            raise SystemExit(f"{len(visited)} examples do not fill a batch of {drawing.size}")
-        drawn = [_draw(example, drawing, chance) for example in visited]
-        yield from group_by_length(drawn, drawing.size, _length, chance)
-        epoch += 1
+    yield from draw_epochs(
+        examples,
+        drawing.weights,
+        drawing.size,
+        f"{drawing.seed}",
+        lambda example, chance: _draw(example, drawing, chance),
+        _length,
+    )
+
+
+def draw_epochs(
+    examples: Sequence[SourcedT],
+    weights: Mapping[str, float],
+    size: int,
+    seed: str,
+    draw: Callable[[SourcedT, random.Random], DrawnT | None],
+    length: Callable[[DrawnT], Any],
+) -> Iterator[list[DrawnT]]:
+    """Batches of `size` epoch after epoch without end, decided by the seed; `draw` may give none.
+
+    Raises SystemExit where an epoch does not fill a batch.
+    """
+    for epoch in count():
+        chance = random.Random(f"{seed}:{epoch}")
+        visited = visit_examples(examples, weights, chance)
+        drawn = [one for one in (draw(example, chance) for example in visited) if one is not None]
+        if len(drawn) < size:
+            raise SystemExit(f"{len(drawn)} examples do not fill a batch of {size}")
+        yield from group_by_length(drawn, size, length, chance)
 
 
 def epoch_length(examples: Sequence[Sourced], weights: Mapping[str, float], size: int) -> int:

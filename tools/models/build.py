@@ -1,8 +1,7 @@
 """Make the product's folder of trained weights: `python -m tools.models build --run FOLDER`.
 
 In: what `train` wrote. Out: a folder as the product reads it, in the 8-bit variant that ships, with
-how close it is to 32 bits on the sentences of tools/model_texts.txt. Where the weights are given
-without a run, the 32-bit folder alone can be made of them: `--weights FOLDER --float FOLDER`.
+how close it is to 32 bits on the sentences of tools/model_texts.txt.
 `--ship` writes the folder that the package bundles, under its own name, and the vectors of its
 test. It needs torch, onnx, onnxruntime and tokenizers.
 """
@@ -65,10 +64,7 @@ Feed = dict[str, npt.NDArray[np.int64]]
 def main(words: list[str]) -> None:
     """Write the folder that the command line asks for."""
     chosen = _arguments().parse_args(words)
-    weights = chosen.weights or chosen.run / "weights"
-    if chosen.float is not None:
-        net.export_for_product(weights, chosen.float, chosen.name)
-        return
+    weights = chosen.run / "weights"
     name = SHIPPED if chosen.ship else chosen.name
     target = MINILM if chosen.ship else chosen.out or chosen.run / "product"
     build(weights, target, name, FIXTURE if chosen.ship else None)
@@ -171,9 +167,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.models build", description=__doc__)
     add = parser.add_argument
     add("--run", type=Path, default=OUT / "run", help="folder of the run")
-    add("--weights", type=Path, help="other weights than the run's")
     add("--name", default="trained", help="what the model is called")
     add("--out", type=Path, help="where to write, by default product/ of the run")
     add("--ship", action="store_true", help="write what the package bundles")
-    add("--float", type=Path, help="only write the 32-bit folder here, then stop")
     return parser

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.changes import CHATS, FACTS, told_both_ways
-from tools.models.passages import FORMS, Turn, form_passages
+from tools.models.passages import WORDS, Turn, form_passages
 from tools.models.prepare import CORPUS, OUT, trained_authors
 from tools.models.stories import group_of, raw_stories
 
@@ -32,18 +32,16 @@ def main(words: list[str]) -> None:
     for group, story in _stories(chosen):
         if group in known:
             continue
-        found |= brought(group, story, chosen.form)
+        found |= brought(group, story)
         chosen.out.write_text(json.dumps(found, ensure_ascii=False), "utf-8")
         print(f"{group}: {len(found)} questions", flush=True)
 
 
-def brought(group: str, story: Mapping[str, Any], form: str) -> dict[str, list[str]]:
+def brought(group: str, story: Mapping[str, Any]) -> dict[str, list[str]]:
     """The passages that recall brings for each question of a story, by the question's key."""
     said = [turn for session in story["sessions"] for turn in session["turns"]]
     turns = [Turn(turn.get("speaker"), turn["text"]) for turn in said]
-    passages = dict(
-        zip((turn.text for turn in turns), form_passages(turns, form, group), strict=True)
-    )
+    passages = dict(zip((turn.text for turn in turns), form_passages(turns, WORDS), strict=True))
     found = {}
     with (
         tempfile.TemporaryDirectory(prefix="anaphora-candidates-") as home,
@@ -73,6 +71,5 @@ def _arguments() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--data", type=Path, help="folder of the public sets, by default none")
     add("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
-    add("--form", choices=FORMS, default="text", help="as in `prepare`")
     add("--out", type=Path, default=OUT / "candidates.json", help="where to write")
     return parser

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tools.models.asked import Asked, Pool
 from tools.models.examples import LONG
-from tools.models.passages import Turn, form_passages
+from tools.models.passages import CONTEXT, SPEAKER, Turn, form_passages
 from tools.models.stories import FACTS, TURNS
 
 CHATS: Final = "chats"
@@ -59,11 +59,11 @@ def read_chats(folder: Path, form: str) -> Iterator[Chat]:
                 turns.append(Turn(speaker, text))
                 times.append(str(session["when"]))
         group = f"{CHATS}/{file.stem}"
-        passages = form_passages(turns, form, group)
+        passages = form_passages(turns, form)
         for start in starts:
             # What was said weeks before the first turn of a session is not what it answers to.
-            if form == "before":
-                (passages[start],) = form_passages([turns[start]], "speaker", group)
+            if form == CONTEXT:
+                (passages[start],) = form_passages([turns[start]], SPEAKER)
         assisted = any(turn.speaker == _ASSISTANT for turn in turns)
 
         def rows(pairs: Sequence[Sequence[int]], places: Mapping[Any, int] = places) -> Any:

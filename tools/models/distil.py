@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from tools.models import network as net
 from tools.models.examples import Example, read_examples
-from tools.models.teacher import score_line
+from tools.models.teacher import label_line
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
 # Examples whose texts are embedded together, each text once.
@@ -45,7 +45,7 @@ def main(words: list[str]) -> None:
         some = examples[start : start + _AT_ONCE]
         lines = _scored(some, chosen.hardest, network, tokenizer, padding, device)
         with chosen.scores.open("a", encoding="utf-8") as scores:
-            scores.writelines(line + "\n" for line in lines)
+            scores.writelines(lines)
         seconds = time.perf_counter() - began
         print(f"{start + len(some)} of {len(examples)}, {seconds:.0f} s", flush=True)
 
@@ -77,7 +77,7 @@ def _scored(
     for row, one in enumerate(examples):
         own = asked[one.key]
         scores = of_texts[[place[text] for text in own]] @ of_queries[row]
-        lines.append(score_line(one.key, own, scores.tolist()))
+        lines.append(label_line(one.key, own, [round(score, 4) for score in scores.tolist()]))
     return lines
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from bench.embedder import KeptEmbedder
@@ -26,6 +27,13 @@ from anaphora.embed.minilm import MINILM, MiniLM
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".models"
+_COLUMNS = {
+    **{name: f"{{{name}}}" for name in ("model", "set", "lane", "questions")},
+    "recall@10": "{recall:.3f}",
+    "first": "{first:.3f}",
+    "first 3": "{three:.3f}",
+    "first 10": "{ten:.3f}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +68,10 @@ def main(words: list[str]) -> None:
         model = KeptEmbedder(MiniLM(folder))
         name = "shipped" if folder == MINILM else f"{folder.parent.name}/{folder.name}"
         rows += measure(model, name, chosen)
-    result = {"rows": [asdict(row) for row in rows]}
+    plain = [asdict(row) for row in rows]
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
-    print("\n" + table(rows))
+    chosen.out.write_text(json.dumps({"rows": plain}, indent=1) + "\n", "utf-8")
+    print("\n" + markdown(_COLUMNS, plain))
 
 
 def measure(model: Embedder, name: str, chosen: argparse.Namespace) -> list[Measured]:
@@ -102,18 +110,11 @@ def place_questions(pool: Pool, model: Embedder) -> list[Placed]:
     return found
 
 
-def table(rows: Iterable[Measured]) -> str:
-    """The rows as a table in Markdown."""
-    lines = [
-        "| model | set | lane | questions | recall@10 | first | first 3 | first 10 |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {row.model} | {row.set} | {row.lane} | {row.questions} | {row.recall:.3f} "
-        f"| {row.first:.3f} | {row.three:.3f} | {row.ten:.3f} |"
-        for row in rows
-    ]
-    return "\n".join(lines)
+def markdown(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A table of rows: the form of each column by its head."""
+    lines = [" | ".join(columns), "|".join("---" for _ in columns)]
+    lines += [" | ".join(form.format(**row) for form in columns.values()) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
 
 
 def _labels(name: str, pool: Pool) -> list[str]:

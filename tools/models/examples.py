@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+ExampleT = TypeVar("ExampleT")
 AS_WRITTEN = "written"
 LONG = "long"
 """The lane of passages that are cut late: several turns in one."""
@@ -57,16 +59,22 @@ def write_lines(path: Path, examples: Iterable[DataclassInstance]) -> int:
 
 def read_examples(path: Path) -> Iterator[Example]:
     """The examples of a file, in its order."""
+    return read_lines(path, Example)
+
+
+def read_lines(path: Path, kind: type[ExampleT]) -> Iterator[ExampleT]:
+    """The examples of one kind in a file, in its order; lists are tuples."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            raw = json.loads(line)
-            yield Example(
-                key=raw["key"],
-                source=raw["source"],
-                lane=raw["lane"],
-                group=raw["group"],
-                queries=tuple((style, text) for style, text in raw["queries"]),
-                positives=tuple(raw["positives"]),
-                negatives=tuple(raw["negatives"]),
-                neutral=tuple(raw["neutral"]),
-            )
+            yield kind(**{name: _frozen(field) for name, field in json.loads(line).items()})
+
+
+def _frozen(field: Any) -> Any:
+    return tuple(map(_frozen, field)) if isinstance(field, list) else field
+
+
+def chunks(examples: Iterable[ExampleT], size: int) -> Iterator[list[ExampleT]]:
+    """Lists of `size` in their order, the last one shorter."""
+    rest = iter(examples)
+    while chunk := list(islice(rest, size)):
+        yield chunk

@@ -14,10 +14,8 @@ from pathlib import Path
 from bench.datasets import SETS, haystacks
 from tools.models.asked import Asked, Pool
 from tools.models.code_texts import read_code, read_documents
-from tools.models.passages import Turn, form_passages
+from tools.models.passages import Turn, form_passages, meaning_of, speakers_of
 from tools.models.stories import authors_of, read_corpus, read_split, read_stories
-
-from anaphora.rank.question import read_question
 
 CHOSEN_BY = range(1, 6)
 _PROBES = 400
@@ -68,19 +66,19 @@ def _chats(data: Path, name: str, role: str, form: str) -> Callable[[], Iterator
             (conversation,) = chat.conversations
             row = {turn.key: place for place, turn in enumerate(conversation.turns)}
             turns = [Turn(turn.speaker, turn.text) for turn in conversation.turns]
-            speakers = dict(enumerate(dict.fromkeys(t.speaker for t in turns if t.speaker)))
+            speakers = speakers_of(turns)
             group = f"{name}/{chat.number}"
             asked = [
                 Asked(
                     f"{group}/{number}",
                     question.text,
                     frozenset(row[key] for _, key in question.evidence),
-                    meant=read_question(question.text, speakers, []).meaning,
+                    meant=meaning_of(question.text, speakers),
                 )
                 for number, question in enumerate(chat.questions)
-                if not question.left_out
+                if question.evidence
             ]
-            yield Pool(name, "turns", group, form_passages(turns, form, group), asked)
+            yield Pool(name, "turns", group, form_passages(turns, form), asked)
 
     return read
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from tools.models.asked import Asked, Pool
-from tools.models.examples import MEANT, Example
+from tools.models.examples import MEANT, Example, chunks
 from tools.models.styles import restyle
 
 if TYPE_CHECKING:
@@ -19,23 +19,15 @@ _AT_ONCE: Final = 64
 
 
 def make_examples(
-    pools: Iterable[Pool],
-    model: Embedder,
-    candidates: Mapping[str, Sequence[str]] | None = None,
+    pools: Iterable[Pool], model: Embedder, candidates: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[Example]:
     """The examples of pools, in their order.
 
     `candidates` are the passages that the product itself brought for a question, by its key, the
     best first: they come before those that the cosine finds.
     """
-    waiting: list[Pool] = []
-    for pool in pools:
-        if pool.asked:
-            waiting.append(pool)
-        if len(waiting) == _AT_ONCE:
-            yield from _mined(waiting, model, candidates or {})
-            waiting = []
-    yield from _mined(waiting, model, candidates or {})
+    for some in chunks((pool for pool in pools if pool.asked), _AT_ONCE):
+        yield from _mined(some, model, candidates or {})
 
 
 def _mined(

@@ -15,7 +15,7 @@ from tools.models.asked import Asked, Pool
 from tools.models.stories import FACTS, TURNS
 
 SOURCE: Final = "pairs"
-_LANES: Final = {"turn": TURNS, "fact": FACTS}
+LANES: Final = {"turn": TURNS, "fact": FACTS}
 
 
 def read_pairs(folder: Path) -> Iterator[Pool]:
@@ -25,7 +25,7 @@ def read_pairs(folder: Path) -> Iterator[Pool]:
         asked: dict[tuple[str, str], list[Asked]] = {}
         for number, line in enumerate(file.read_text("utf-8").splitlines()):
             pair = json.loads(line)
-            pool = _LANES[pair["lane"]], str(pair["language"])
+            pool = LANES[pair["lane"]], str(pair["language"])
             own = passages.setdefault(pool, [])
             place = len(own)
             own += [pair["answer"], *pair["misleading"]]

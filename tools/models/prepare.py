@@ -23,7 +23,7 @@ from tools.models.code_texts import read_code, read_documents
 from tools.models.examples import read_examples, write_lines
 from tools.models.negatives import make_examples
 from tools.models.pairs import read_pairs
-from tools.models.passages import FORMS
+from tools.models.passages import WORDS
 from tools.models.public import read_public
 from tools.models.stories import (
     authors_of,
@@ -53,7 +53,6 @@ def main(words: list[str]) -> None:
     count = write_lines(target, make_examples(pools, MiniLM(), candidates))
     about = {
         "python": platform.python_version(),
-        "form": chosen.form,
         "authors": sorted(authors),
         "without": sorted(chosen.without),
         "examples": count,
@@ -77,19 +76,19 @@ def trained_authors(corpus: Path, left_out: frozenset[str]) -> frozenset[str]:
 def _sources(
     chosen: argparse.Namespace, authors: frozenset[str]
 ) -> Iterator[tuple[str, Iterator[Pool]]]:
-    yield "corpus", read_corpus(chosen.corpus, authors, chosen.form)
-    lanes = _lanes(read_corpus(chosen.corpus, authors, chosen.form))
+    yield "corpus", read_corpus(chosen.corpus, authors, WORDS)
+    lanes = _lanes(read_corpus(chosen.corpus, authors, WORDS))
     yield "told", (told_twice(of_turns, of_facts) for of_turns, of_facts in lanes)
-    lanes = _lanes(read_corpus(chosen.corpus, authors, chosen.form))
+    lanes = _lanes(read_corpus(chosen.corpus, authors, WORDS))
     yield "long", (joined(of_turns) for of_turns, _ in lanes)
     yield "pairs", read_pairs(chosen.corpus / "pairs")
-    yield "chats", (chat.pool for chat in read_chats(chosen.corpus / "chats", chosen.form))
+    yield "chats", (chat.pool for chat in read_chats(chosen.corpus / "chats", WORDS))
     yield "silent", (chat.pool for chat in read_silent(chosen.corpus / "silent"))
     if chosen.data is not None:
         # `bench.changes` measures on every other story.
         file = chosen.data / "changes" / "dev.json"
-        yield "changes", read_stories(file, "changes", chosen.form, step=2)
-        public = read_public(chosen.data / "reading", chosen.form)
+        yield "changes", read_stories(file, "changes", WORDS, step=2)
+        public = read_public(chosen.data / "reading", WORDS)
         yield "public", (pool for pool in public if pool.source not in chosen.without)
     yield "code", read_code(held_out=False, limit=chosen.code)
     yield "documents", read_documents(held_out=False, limit=chosen.documents)
@@ -111,7 +110,8 @@ def _counted(examples: Path) -> dict[str, Any]:
     return {"sources": dict(sources), "lanes": dict(lanes), "styles": dict(styles)}
 
 
-def _names(text: str) -> frozenset[str]:
+def names_of(text: str) -> frozenset[str]:
+    """The names of an option, with commas between them."""
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -121,17 +121,16 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
     parser.add_argument("--out", type=Path, default=OUT, help="where to write")
     parser.add_argument(
-        "--leave-out", type=_names, default=frozenset(), metavar="a04,b03", help="authors"
+        "--leave-out", type=names_of, default=frozenset(), metavar="a04,b03", help="authors"
     )
     parser.add_argument(
         "--without",
-        type=_names,
+        type=names_of,
         default=frozenset(),
         metavar="code,selqa",
         help="sources: corpus, told, long, pairs, chats, silent, changes, public (friendsqa, "
         "selqa, molweni), code, documents",
     )
-    parser.add_argument("--form", choices=FORMS, default="text", help="what of a turn is embedded")
     parser.add_argument("--code", type=int, default=2500, help="functions at most")
     parser.add_argument("--documents", type=int, default=1200, help="sections at most")
     parser.add_argument(

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.models.asked import Asked, Pool
-from tools.models.passages import Turn, form_passages
-
-from anaphora.rank.question import read_question
+from tools.models.passages import Turn, form_passages, meaning_of, speakers_of
 
 
 def read_public(folder: Path, form: str) -> Iterator[Pool]:
@@ -36,16 +34,16 @@ def read_friendsqa(raw: Mapping[str, Any], form: str) -> Iterator[Pool]:
             for said in part["utterances:"]:
                 places[said["uid"]] = len(turns)
                 turns.append(Turn(", ".join(said["speakers"]) or None, said["utterance"]))
-            speakers = _speakers(turns)
+            speakers = speakers_of(turns)
             asked = []
             for question in part["qas"]:
                 found = frozenset(places[answer["utterance_id"]] for answer in question["answers"])
                 if found:
                     text = question["question"]
-                    meant = read_question(text, speakers, []).meaning
+                    meant = meaning_of(text, speakers)
                     key = f"{group}/{question['id']}"
                     asked.append(Asked(key, text, found, meant=meant))
-            yield Pool("friendsqa", "turns", group, form_passages(turns, form, group), asked)
+            yield Pool("friendsqa", "turns", group, form_passages(turns, form), asked)
 
 
 def read_selqa(raw: Sequence[Mapping[str, Any]], part: str) -> Iterator[Pool]:
@@ -63,7 +61,7 @@ def read_molweni(raw: Sequence[Mapping[str, Any]], form: str) -> Iterator[Pool]:
         group = f"molweni/{number}"
         turns = [Turn(said["speaker"], said["text"]) for said in chat["edus"]]
         spans = _spans(chat["context"], [turn.text for turn in turns])
-        speakers = _speakers(turns)
+        speakers = speakers_of(turns)
         asked = []
         for question in chat["qas"]:
             if question["is_impossible"]:
@@ -74,13 +72,9 @@ def read_molweni(raw: Sequence[Mapping[str, Any]], form: str) -> Iterator[Pool]:
             )
             if found:
                 text = question["question"]
-                meant = read_question(text, speakers, []).meaning
+                meant = meaning_of(text, speakers)
                 asked.append(Asked(f"{group}/{question['id']}", text, found, meant=meant))
-        yield Pool("molweni", "turns", group, form_passages(turns, form, group), asked)
-
-
-def _speakers(turns: Sequence[Turn]) -> dict[int, str]:
-    return dict(enumerate(dict.fromkeys(turn.speaker for turn in turns if turn.speaker)))
+        yield Pool("molweni", "turns", group, form_passages(turns, form), asked)
 
 
 def _spans(whole: str, texts: Sequence[str]) -> list[tuple[int, int]]:

@@ -16,9 +16,7 @@ from typing import Any, Final
 
 from tools.models.asked import Asked, Pool
 from tools.models.examples import LONG
-from tools.models.passages import Turn, form_passages
-
-from anaphora.rank.question import read_question
+from tools.models.passages import Turn, form_passages, meaning_of, speakers_of
 
 TURNS: Final = "turns"
 FACTS: Final = "facts"
@@ -72,8 +70,8 @@ def pools_of(story: Mapping[str, Any], source: str, form: str, author: str) -> I
             places[session["id"], index] = len(turns)
             turns.append(Turn(turn.get("speaker"), turn["text"]))
     facts = [fact["text"] for fact in story["facts"]]
-    told = form_passages(turns, form, group)
-    speakers = dict(enumerate(dict.fromkeys(t.speaker for t in turns if t.speaker)))
+    told = form_passages(turns, form)
+    speakers = speakers_of(turns)
     of_turns, of_facts = [], []
     for number, question in enumerate(story["questions"]):
         if question["kind"] == "absent":
@@ -86,7 +84,7 @@ def pools_of(story: Mapping[str, Any], source: str, form: str, author: str) -> I
             in_turns = evidence, in_turns[1] - evidence
             evidence = frozenset(question["facts"])
             in_facts = evidence, in_facts[1] - evidence
-        meant = read_question(question["q"], speakers, []).meaning
+        meant = meaning_of(question["q"], speakers)
         if in_turns[0]:
             also = tuple(facts[place] for place in sorted(in_facts[0]))
             of_turns.append(Asked(f"{key}/t", question["q"], *in_turns, also, meant))
@@ -148,13 +146,14 @@ def _marked(
     question: Mapping[str, Any], texts: Sequence[str]
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Where the right answer stands, and where only an outdated one or another's does."""
-    right = _holding(texts, question["answer"])
-    stale = _holding(texts, question["stale"])
+    right = holding(texts, question["answer"])
+    stale = holding(texts, question["stale"])
     answers = right if question.get("mixed") else right - stale
     return answers, (right | stale) - answers
 
 
-def _holding(texts: Sequence[str], strings: Sequence[str]) -> frozenset[int]:
+def holding(texts: Sequence[str], strings: Sequence[str]) -> frozenset[int]:
+    """The places of the texts that hold one of the strings."""
     marks = [string.casefold() for string in strings]
     return frozenset(
         place for place, text in enumerate(texts) if any(m in text.casefold() for m in marks)

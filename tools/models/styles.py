@@ -21,11 +21,7 @@ def restyle(query: str, key: str, language: str = "en") -> tuple[tuple[str, str]
     """(style, text) of a question, the first as it is written; `key` decides the accidents."""
     chance = random.Random(f"styles:{key}")
     lower = query.lower().rstrip("?？ ¿").lstrip("¿ ")
-    found = {
-        AS_WRITTEN: query,
-        "lower": lower,
-        "typo": _mistype(lower, chance),
-    }
+    found = {AS_WRITTEN: query, "lower": lower, "typo": _mistype(lower, chance)}
     if language == "en":
         found["short"] = _shorten(lower)
         found["asked"] = chance.choice(_OPENINGS) + lower

@@ -1,4 +1,8 @@
-"""What a larger model thinks of each question's passages: written once, read in training."""
+"""What a larger model makes of each example's texts: written once by `distil`, read in training.
+
+For the embedder a score (a cosine) of each passage of a question; for the reader log-probabilities
+of its three classes, of each statement of a question and of each pair.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +10,36 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
+
+SOFT_FILE: Final = "soft.jsonl"
 
 
 class Teacher:
-    """Scores (cosines of the larger model) of questions' passages."""
+    """Labels of the larger model by an example's key, then by text."""
 
-    def __init__(self, scores: Mapping[str, Mapping[int, float]]) -> None:
-        self._scores = scores
+    def __init__(self, labels: Mapping[str, Mapping[str, Any]]) -> None:
+        self._labels = labels
 
-    def scores(self, key: str, passages: Sequence[str]) -> list[float] | None:
-        """Of a question's passages, None where one of them was not scored."""
-        known = self._scores.get(key)
-        if known is None:
-            return None
-        found = [known.get(_digest(passage)) for passage in passages]
-        return [one for one in found if one is not None] if None not in found else None
+    def labels(self, key: str, texts: Sequence[str]) -> list[Any] | None:
+        """One for each text of an example, None where one of them has none."""
+        labels = self._labels.get(key, {})
+        rows = [labels.get(_digest(text)) for text in texts]
+        return None if None in rows else rows
 
 
-def score_line(key: str, passages: Iterable[str], scores: Iterable[float]) -> str:
-    """A question's scores as a line of JSON."""
-    pairs = zip(passages, scores, strict=True)
-    return json.dumps([key, {str(_digest(text)): round(score, 4) for text, score in pairs}])
+def label_line(key: str, texts: Iterable[str], labels: Iterable[Any]) -> str:
+    """An example's labels as a line of JSON."""
+    rows = {_digest(text): label for text, label in zip(texts, labels, strict=True)}
+    return json.dumps([key, rows]) + "\n"
 
 
-def read_scores(path: Path) -> Teacher:
+def read_labels(path: Path) -> Teacher:
     """What `distil` wrote."""
-    scores = {}
     with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            key, own = json.loads(line)
-            scores[key] = {int(digest): float(score) for digest, score in own.items()}
-    return Teacher(scores)
+        return Teacher(dict(map(json.loads, lines)))
 
 
-def _digest(passage: str) -> int:
-    # Among the forty passages of one question: no two of them meet by chance.
-    return zlib.crc32(passage.encode("utf-8", "surrogatepass"))
+def _digest(text: str) -> str:
+    # Among some forty texts of one example: no two of them meet by chance.
+    return str(zlib.crc32(text.encode("utf-8", "surrogatepass")))

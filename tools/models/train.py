@@ -10,22 +10,17 @@ passages.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import json
-import random
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from tools.models import network as net
 from tools.models.batches import Drawing, Drawn, draw_steps, epoch_length, held_apart
 from tools.models.examples import LONG, read_examples
-from tools.models.running import RunFolder, rate_schedule, source_weight, trained_parameters
-from tools.models.teacher import Teacher, read_scores
+from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
+from tools.models.teacher import Teacher, read_labels
 
 OUT = Path(__file__).resolve().parents[2] / ".models"
 SCALE = 20.0
@@ -50,119 +45,78 @@ class Plan:
 
     examples: str
     steps: int
-    rate: float
-    dropout: float
     teacher: float
     drawing: Drawing
+    rate: float = 3e-5
+    dropout: float = 0.1
 
 
 def main(words: list[str]) -> None:
     """Train until the last step, or as many steps as asked for."""
-    chosen = _arguments().parse_args(words)
-    if chosen.threads:
-        torch.set_num_threads(chosen.threads)
+    parser = run_arguments("tools.models", __doc__, OUT / "run", 3.0)
+    add = parser.add_argument
+    add("--examples", type=Path, default=OUT / "examples.jsonl")
+    add("--scores", type=Path, default=OUT / "scores.jsonl", help="what `distil` wrote")
+    add("--teacher", type=float, default=0.0, help="weight of the teacher's order")
+    add("--name", default="trained", help="what the vectors of float/ are called")
+    chosen = parser.parse_args(words)
     examples = list(read_examples(chosen.examples))
-    teacher = read_scores(chosen.scores) if chosen.teacher else None
-    drawing = Drawing(
-        {**WEIGHTS, **dict(chosen.weight)},
-        chosen.size,
-        chosen.negatives,
-        chosen.hardest,
-        chosen.styled,
-        chosen.meant,
-        chosen.seed,
-    )
-    steps = chosen.steps or round(
-        chosen.epochs * epoch_length(examples, drawing.weights, drawing.size)
-    )
-    plan = Plan(
-        hashlib.sha256(chosen.examples.read_bytes()).hexdigest(),
-        steps,
-        chosen.rate,
-        chosen.dropout,
-        chosen.teacher,
-        drawing,
-    )
-    weights = chosen.weights or net.installed_weights()
-    run = Run(plan, weights, chosen.run)
-    print(f"{len(examples)} examples, {steps} steps, from step {run.step} on {run.device}")
-    upto = min(steps, run.step + chosen.stop_after) if chosen.stop_after else steps
-    for drawn in islice(draw_steps(examples, drawing), run.step, upto):
-        run.take(drawn, teacher)
-        if run.step % chosen.every == 0 or run.step == upto:
-            run.keep()
-    run.finish("" if chosen.weights_only else chosen.name)
+    drawing = Drawing({**WEIGHTS, **dict(chosen.weight)})
+    plan = Plan(file_digest(chosen.examples), chosen.steps, chosen.teacher, drawing)
+    plan = planned(plan, chosen.set, chosen.threads)
+    if not plan.steps:
+        epoch = epoch_length(examples, drawing.weights, plan.drawing.size)
+        plan = replace(plan, steps=round(chosen.epochs * epoch))
+    weights, device = chosen.weights or net.installed_weights(), net.chosen_device()
+    network = net.load_network(weights, device, plan.dropout).train()
+    trained = trained_parameters(network.named_parameters())
+    run = Run(chosen.run, plan, network, [{"params": trained, "lr": plan.rate}])
+    teacher = read_labels(chosen.scores) if plan.teacher else None
+    losses = Losses(network, net.load_tokenizer(weights), device, plan.teacher, teacher)
+    print(f"{len(examples)} examples, {plan.steps} steps, from step {run.step} on {device}")
+    run.train(draw_steps(examples, plan.drawing), losses.back, chosen.stop_after)
+    digest = net.save_weights(network.eval(), weights, chosen.run / "weights")
+    if not chosen.weights_only:
+        net.export_for_product(chosen.run / "weights", chosen.run / "float", chosen.name)
+    run.finish(digest)
 
 
-class Run:
-    """A run of training in its folder, begun or taken up."""
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The losses of a step; `share` is what the teacher's order counts."""
 
-    def __init__(self, plan: Plan, weights: Path, folder: Path) -> None:
-        self.plan = plan
-        self.device = net.chosen_device()
-        self._weights, self._folder = weights, RunFolder(folder, asdict(plan), self.device)
-        _seed(plan.drawing.seed)
-        self._tokenizer = net.load_tokenizer(weights)
-        self._network = net.load_network(weights, self.device, plan.dropout).train()
-        self._trained = trained_parameters(self._network.named_parameters())
-        self._optimizer = torch.optim.AdamW(self._trained, lr=plan.rate, weight_decay=0.01)
-        self._schedule = rate_schedule(self._optimizer, plan.steps)
-        self.step = self._folder.take_up(self._network, self._optimizer, self._schedule)
+    network: Any
+    tokenizer: Any
+    device: str
+    share: float
+    teacher: Teacher | None
 
-    def take(self, drawn: Sequence[Drawn], teacher: Teacher | None) -> None:
-        """One step; prints and logs its loss and time."""
-        began = time.perf_counter()
+    def back(self, drawn: Sequence[Drawn]) -> dict[str, float]:
+        """Go back through the loss of a step; what is logged of it."""
         with torch.autocast(self.device, dtype=torch.bfloat16):
-            loss, taught = self._loss(drawn, teacher)
-        self._optimizer.zero_grad(set_to_none=True)
-        (loss + self.plan.teacher * taught).backward()
-        torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
-        self._optimizer.step()
-        self._schedule.step()
-        self.step += 1
-        entry = {
-            "step": self.step,
-            "loss": round(float(loss.detach()), 4),
-            "taught": round(float(taught.detach()), 4),
-            "ms": round((time.perf_counter() - began) * 1e3),
-        }
-        self._folder.log(entry)
+            loss, taught = self._loss(drawn)
+        (loss + self.share * taught).backward()
+        return {"loss": round(loss.item(), 4), "taught": round(taught.item(), 4)}
 
-    def keep(self) -> None:
-        """Write all that the next step depends on."""
-        self._folder.keep(self.step, self._network, self._optimizer, self._schedule)
-
-    def finish(self, name: str) -> None:
-        """Write the weights as they are now; with a name, as ONNX."""
-        folder = self._folder.path / "weights"
-        digest = net.save_weights(self._network.eval(), self._weights, folder)
-        if name:
-            net.export_for_product(folder, self._folder.path / "float", name)
-        about = {"step": self.step, "sha256": digest, "plan": asdict(self.plan)}
-        (self._folder.path / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-        print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
-
-    def _loss(
-        self, drawn: Sequence[Drawn], teacher: Teacher | None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def _loss(self, drawn: Sequence[Drawn]) -> tuple[torch.Tensor, torch.Tensor]:
         # A text that several bring along stands in the batch several times: the masks see to that.
         passages = [one.positive for one in drawn] + [n for one in drawn for n in one.negatives]
         queries = self._embed([one.query for one in drawn], net.QUERY_PIECES)
         long = any(one.example.lane == LONG for one in drawn)
         characters = net.LONG_CHARACTERS if long else net.PASSAGE_CHARACTERS
         cut = [text[:characters] for text in passages]
-        found = self._embed(cut, net.LONG_PIECES if long else net.PASSAGE_PIECES)
-        cosines = queries @ found.T
+        texts = self._embed(cut, net.LONG_PIECES if long else net.PASSAGE_PIECES)
+        cosines = queries @ texts.T
         apart = torch.tensor(held_apart(drawn, passages), device=self.device)
         logits = (cosines * SCALE).masked_fill(apart, -1e4)
         right = torch.arange(len(drawn), device=self.device)
         loss = torch.nn.functional.cross_entropy(logits, right)
-        if teacher is None:
+        if self.teacher is None:
             return loss, torch.zeros((), device=self.device)
-        return loss, _taught(drawn, cosines, teacher)
+        return loss, _taught(drawn, cosines, self.teacher)
 
     def _embed(self, texts: Sequence[str], pieces: int) -> torch.Tensor:
-        return net.embed(self._network, self._tokenizer, texts, pieces, self.device)
+        return net.embed(self.network, self.tokenizer, texts, pieces, self.device)
 
 
 def _taught(drawn: Sequence[Drawn], cosines: torch.Tensor, teacher: Teacher) -> torch.Tensor:
@@ -172,7 +126,7 @@ def _taught(drawn: Sequence[Drawn], cosines: torch.Tensor, teacher: Teacher) -> 
     for place, one in enumerate(drawn):
         own = [place, *range(first, first + len(one.negatives))]
         first += len(one.negatives)
-        known = teacher.scores(one.example.key, (one.positive, *one.negatives))
+        known = teacher.labels(one.example.key, (one.positive, *one.negatives))
         if known is None or len(own) < 2:
             continue
         wanted = torch.tensor(known, device=cosines.device, dtype=torch.float32) * SCALE
@@ -180,35 +134,3 @@ def _taught(drawn: Sequence[Drawn], cosines: torch.Tensor, teacher: Teacher) -> 
         target = torch.softmax(wanted, dim=0)
         terms.append(torch.nn.functional.kl_div(logits, target, reduction="sum"))
     return torch.stack(terms).mean() if terms else cosines.new_zeros(())
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    torch.manual_seed(seed)
-
-
-def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.models train", description=__doc__)
-    add = parser.add_argument
-    add("--run", type=Path, default=OUT / "run", help="folder of this run")
-    add("--examples", type=Path, default=OUT / "examples.jsonl")
-    add("--weights", type=Path, help="weights to begin with, by default the installed originals")
-    add("--steps", type=int, default=0, help="steps in all, instead of --epochs")
-    add("--epochs", type=float, default=3.0, help="passes over the examples")
-    add("--stop-after", type=int, default=0, help="steps now; the next call goes on")
-    add("--every", type=int, default=50, help="steps between two checkpoints")
-    add("--size", type=int, default=16, help="questions a step")
-    add("--negatives", type=int, default=2, help="passages a question that mislead")
-    add("--hardest", type=int, default=10, help="of so many that mislead most")
-    add("--styled", type=float, default=0.35, help="share of questions in another style")
-    add("--meant", type=float, default=0.5, help="share asked without a speaker's name")
-    add("--weight", type=source_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
-    add("--rate", type=float, default=3e-5)
-    add("--dropout", type=float, default=0.1)
-    add("--scores", type=Path, default=OUT / "scores.jsonl", help="what `distil` wrote")
-    add("--teacher", type=float, default=0.0, help="weight of the teacher's order")
-    add("--seed", type=int, default=1)
-    add("--threads", type=int, default=0, help="processors, by default all")
-    add("--weights-only", action="store_true", help="no float/: for a machine that only trains")
-    add("--name", default="trained", help="what the vectors of float/ are called")
-    return parser

@@ -6,18 +6,16 @@ So a run that goes on where it stopped sees what it would have seen. Nothing her
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
-from tools.models.batches import SourcedT, group_by_length, visit_examples
+from tools.models.batches import draw_epochs
 from tools.reader.examples import ANSWER_CLASSES, CHANGE_CLASSES, AnswerExample, ChangeExample
 
 ANSWERS, ABOUT, NOT = range(len(ANSWER_CLASSES))
 UNCLEAR: Final = len(ANSWER_CLASSES)
 """No answer; whether about the question is not known."""
-
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +77,26 @@ def draw_steps(
 
     Without pairs, or with `pairs` 0, no step has any.
     """
-    asked = _endless(answers, drawing, "answers", drawing.size, _draw_asked, _asked_length)
+    asked = draw_epochs(
+        answers,
+        drawing.weights,
+        drawing.size,
+        f"{drawing.seed}:answers",
+        lambda example, chance: _draw_asked(example, drawing, chance),
+        _asked_length,
+    )
     if not changes or not drawing.pairs:
         for batch in asked:
             yield batch, []
-    paired = _endless(changes, drawing, "changes", drawing.pairs, _draw_paired, _paired_length)
+    paired = draw_epochs(
+        changes,
+        drawing.weights,
+        drawing.pairs,
+        f"{drawing.seed}:changes",
+        lambda example, chance: _draw_paired(example, drawing, chance),
+        _paired_length,
+    )
     yield from zip(asked, paired, strict=True)
-
-
-def _endless(
-    examples: Sequence[SourcedT],
-    drawing: Drawing,
-    kind: str,
-    size: int,
-    draw: Callable[[SourcedT, Drawing, random.Random], Made | None],
-    length: Callable[[Made], int],
-) -> Iterator[list[Made]]:
-    epoch = 0
-    while True:
-        chance = random.Random(f"{drawing.seed}:{kind}:{epoch}")
-        drawn = [
-            draw(one, drawing, chance) for one in visit_examples(examples, drawing.weights, chance)
-        ]
-        made = [one for one in drawn if one is not None]
-        if len(made) < size:
-            raise SystemExit(f"{len(made)} {kind} do not fill a batch of {size}")
-        yield from group_by_length(made, size, length, chance)
-        epoch += 1
 
 
 def _draw_asked(one: AnswerExample, drawing: Drawing, chance: random.Random) -> Asked | None:

@@ -13,7 +13,7 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ import numpy as np
 from tools.models.network import ORIGINAL_SHA256
 from tools.quantise import VARIANT, quantise
 from tools.reader import graph
-from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
+from tools.reader.examples import read_answers, read_changes
 from tools.reader.network import digest_of
 from tools.reader.reading import OnnxReader
 
@@ -32,6 +32,8 @@ from anaphora.reading.service import BUNDLED
 
 OUT = Path(__file__).resolve().parents[2] / ".models" / "reader"
 _FEEDS: Final = 64
+SAMPLES: Final = 300
+"""Questions and pairs to measure on."""
 _NOTICE: Final = """{name}
 Copyright the Anaphora developers, the sentence-transformers authors and the authors of
 nreimers/MiniLM-L6-H384-uncased
@@ -59,18 +61,20 @@ def main(words: list[str]) -> None:
     """Write the folder that the command line asks for."""
     chosen = _arguments().parse_args(words)
     weights, target = chosen.run / "weights", chosen.out or chosen.run / "product"
-    plan = json.loads((chosen.run / "run.json").read_text("utf-8"))["plan"]
-    samples = sample_inputs(chosen.examples or chosen.run, chosen.samples)
+    samples = sample_inputs(chosen.examples or chosen.run, SAMPLES)
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         exported, small = Path(temporary) / "model.onnx", Path(temporary) / "small.onnx"
-        graph.export(weights, exported, plan["pooling"])
-        feeds = [_feed([one]) for head in graph.HEADS for one in samples[head][:_FEEDS]]
+        graph.export(weights, exported)
+        feeds = [
+            dict(zip(_NAMES, padded([one]), strict=True))
+            for head in graph.HEADS
+            for one in samples[head][:_FEEDS]
+        ]
         quantise(exported, small, feeds)
         table = graph.without_table(small, target / MODEL_FILE)
         measured = compare(OnnxReader(exported), OnnxReader(small), samples)
     said = {
-        "pooling": plan["pooling"],
         "variant": VARIANT,
         "weights_sha256": digest_of(weights),
         "table": table,
@@ -113,8 +117,7 @@ def notice(manifest: Mapping[str, Any]) -> str:
 def sample_inputs(folder: Path, count: int, seed: int = 1) -> dict[str, list[Pieces]]:
     """Inputs of both judgements, drawn from examples; one statement of each kind a question."""
     chance, inputs = random.Random(seed), Inputs()
-    asked = list(read_answers(folder / ANSWERS_FILE))
-    pairs = list(read_changes(folder / CHANGES_FILE))
+    asked, pairs = list(read_answers(folder)), list(read_changes(folder))
     answers = [
         inputs.answer(one.queries[0][1], kind[0])
         for one in chance.sample(asked, min(count, len(asked)))
@@ -153,17 +156,12 @@ def compare(
     return found
 
 
-def _feed(inputs: Sequence[Pieces]) -> dict[str, Any]:
-    return dict(zip(_NAMES, padded(inputs), strict=True))
-
-
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.reader build", description=__doc__)
     add = parser.add_argument
     add("--run", type=Path, default=OUT, help="folder of the run")
     add("--out", type=Path, help="where to write, by default product/ of the run")
     add("--examples", type=Path, help="folder that `prepare` wrote, by default the run's")
-    add("--samples", type=int, default=300, help="questions and pairs to measure on")
     add("--name", default="anaphora-reader", help="what the reader is called")
     add("--calibration", type=Path, help="JSON: temperature and bias by judgement and lane")
     add("--ship", action="store_true", help="put it into the product (src/anaphora/reading)")

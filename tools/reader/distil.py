@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from tools.models import network as net
-from tools.models.examples import read_examples
-from tools.models.teacher import score_line
+from tools.models.examples import chunks, read_examples
+from tools.models.teacher import SOFT_FILE, label_line
 from tools.models.train import SCALE
-from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
-from tools.reader.graph import HEADS, POOLINGS
+from tools.reader.examples import read_answers, read_changes
+from tools.reader.graph import HEADS
 from tools.reader.network import Reader, logits_of
-from tools.reader.soft import SOFT_FILE, soft_line
 
 from anaphora.reading.inputs import Inputs, Pieces
 from anaphora.reading.model import log_odds
@@ -37,48 +35,55 @@ _MOST = 6.0
 _UNTAUGHT = frozenset({"code", "documents", "long"})
 
 Logs = npt.NDArray[np.float32]
-Item = TypeVar("Item")
 
 
 def main(words: list[str]) -> None:
     """Write what the command line asks for."""
     chosen = _arguments().parse_args(words)
-    teachers = Teachers(chosen.runs, chosen.pooling)
+    teachers = Teachers(chosen.runs)
     examples, inputs = chosen.examples or chosen.runs[0], Inputs()
     chosen.out.mkdir(parents=True, exist_ok=True)
     with (chosen.out / SOFT_FILE).open("w", encoding="utf-8") as lines:
-        for some in _chunks(read_answers(examples / ANSWERS_FILE)):
-            texts = [(*one.answers, *one.about, *one.others, *one.unclear) for one in some]
+        for some in chunks(read_answers(examples), _AT_ONCE):
+            statements = [(*one.answers, *one.about, *one.others, *one.unclear) for one in some]
             asked = [
-                inputs.answer(one.queries[0][1], text)
-                for one, own in zip(some, texts, strict=True)
-                for text in own
+                [inputs.answer(one.queries[0][1], text) for text in own]
+                for one, own in zip(some, statements, strict=True)
             ]
-            rows = iter(teachers.judge(asked, HEADS[0]).tolist())
-            for one, own in zip(some, texts, strict=True):
-                lines.write(soft_line(one.key, own, list(islice(rows, len(own)))) + "\n")
-        for pairs in _chunks(read_changes(examples / CHANGES_FILE)):
+            keys = [one.key for one in some]
+            lines.writelines(_soft_lines(teachers, HEADS[0], keys, statements, asked))
+        for pairs in chunks(read_changes(examples), _AT_ONCE):
             questions = [("", *pair.questions) for pair in pairs]
             asked = [
-                inputs.change(question, pair.older, pair.newer)
+                [inputs.change(question, pair.older, pair.newer) for question in own]
                 for pair, own in zip(pairs, questions, strict=True)
-                for question in own
             ]
-            rows = iter(teachers.judge(asked, HEADS[1]).tolist())
-            for pair, own in zip(pairs, questions, strict=True):
-                lines.write(soft_line(pair.key, own, list(islice(rows, len(own)))) + "\n")
+            keys = [pair.key for pair in pairs]
+            lines.writelines(_soft_lines(teachers, HEADS[1], keys, questions, asked))
     if chosen.embedder is not None:
         _score_passages(chosen.embedder, chosen.out / SCORES_FILE, teachers, chosen.hardest)
+
+
+def _soft_lines(
+    teachers: Teachers,
+    head: str,
+    keys: Sequence[str],
+    texts: Sequence[Sequence[str]],
+    inputs: Sequence[Sequence[Pieces]],
+) -> Iterator[str]:
+    rows = teachers.judge(list(chain.from_iterable(inputs)), head).tolist()
+    labels = ([round(log, 3) for log in row] for row in rows)
+    for key, own in zip(keys, texts, strict=True):
+        yield label_line(key, own, list(islice(labels, len(own))))
 
 
 class Teachers:
     """Runs whose judgements are averaged."""
 
-    def __init__(self, runs: Sequence[Path], pooling: str) -> None:
+    def __init__(self, runs: Sequence[Path]) -> None:
         self._device = net.chosen_device()
         self._readers = [
-            Reader(run / "weights", dropout=0.0, pooling=pooling, layers=0).to(self._device).eval()
-            for run in runs
+            Reader(run / "weights", dropout=0.0, layers=0).to(self._device).eval() for run in runs
         ]
 
     def judge(self, inputs: Sequence[Pieces], head: str) -> Logs:
@@ -100,7 +105,7 @@ def _score_passages(examples: Path, target: Path, teachers: Teachers, hardest: i
     """Log-odds of answering, as cosines of the size that `tools.models train` expects."""
     inputs = Inputs()
     with target.open("w", encoding="utf-8") as lines:
-        for some in _chunks(read_examples(examples)):
+        for some in chunks(read_examples(examples), _AT_ONCE):
             taught = [one for one in some if one.source not in _UNTAUGHT]
             texts = [(*one.positives, *one.negatives[:hardest]) for one in taught]
             asked = [
@@ -109,14 +114,10 @@ def _score_passages(examples: Path, target: Path, teachers: Teachers, hardest: i
                 for text in own
             ]
             odds = log_odds(teachers.judge(asked, HEADS[0]))
-            rows = iter((np.clip(odds, -_MOST, _MOST) / SCALE).tolist())
+            cosines = (np.clip(odds, -_MOST, _MOST) / SCALE).tolist()
+            scores = iter([round(cosine, 4) for cosine in cosines])
             for one, own in zip(taught, texts, strict=True):
-                lines.write(score_line(one.key, own, islice(rows, len(own))) + "\n")
-
-
-def _chunks(items: Iterator[Item]) -> Iterator[list[Item]]:
-    while some := list(islice(items, _AT_ONCE)):
-        yield some
+                lines.write(label_line(one.key, own, list(islice(scores, len(own)))))
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -127,5 +128,4 @@ def _arguments() -> argparse.ArgumentParser:
     add("--out", type=Path, required=True, help="folder to write into")
     add("--embedder", type=Path, metavar="EXAMPLES", help="examples of `tools.models prepare`")
     add("--hardest", type=int, default=10, help="of so many passages that mislead most")
-    add("--pooling", choices=POOLINGS, default="mean")
     return parser

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 from bench.embedder import KeptEmbedder
+from tools.models.evaluate import markdown
 from tools.models.negatives import nearest_part
 from tools.models.prepare import CORPUS
 from tools.models.stories import raw_stories
-from tools.reader.examples import CHANGE_CLASSES, ChangeExample, read_changes
+from tools.reader.examples import CHANGE_CLASSES, ChangeExample
 from tools.reader.measured import JudgedSet, held_out_authors, judged_sets
-from tools.reader.pairs import story_pairs, written_pairs
+from tools.reader.pairs import story_pairs
 from tools.reader.reading import OnnxReader, model_of
 from tools.reader.scores import (
     average_precision,
@@ -35,11 +36,39 @@ from tools.reader.scores import (
 )
 from tools.reader.statements import cut_statement
 
-from anaphora.embed.minilm import MINILM, MiniLM
+from anaphora.embed.minilm import MiniLM
 from anaphora.reading.model import log_odds, probability
 
 PRECISION = 0.9
+WINDOW = 32
+"""So many of the nearest statements are read."""
 _BY = " by "
+_ORDERS = {
+    **{name: f"{{{name}}}" for name in ("set", "lane", "order", "questions")},
+    "first": "{first:.3f}",
+    "first 3": "{three:.3f}",
+    "first 10": "{ten:.3f}",
+    "MRR": "{mrr:.3f}",
+    "never said": "{never_said}",
+    "AUC": "{auc:.3f}",
+    "silent at 3 % lost": "{silent:.3f}",
+}
+_PAIRS = {
+    "pairs": "{source}",
+    "question": "{way}",
+    "count": "{pairs}",
+    **{str(name): f"{{accuracy[{name}]:.3f}}" for name in CHANGE_CLASSES},
+    "all": "{all:.3f}",
+    "AP of replaces": "{ap:.3f}",
+    f"found at precision {PRECISION:g}": "{recall_at_precision:.3f}",
+    "threshold": "{threshold}",
+}
+_DECILES = {
+    "up to": "{upto:.1f}",
+    "judged": "{count}",
+    "said": "{said:.3f}",
+    "right": "{right:.3f}",
+}
 
 
 @dataclass(slots=True)
@@ -60,17 +89,13 @@ class Judgements:
 def main(words: list[str]) -> None:
     """Measure, print and write."""
     chosen = _arguments().parse_args(words)
-    embedder = MiniLM(chosen.embedder)
+    embedder = MiniLM()
     for place in chosen.readers:
-        reader = OnnxReader(place, threads=chosen.threads)
+        reader = OnnxReader(place)
         found: dict[str, Any] = {"reader": reader.name, "embedder": embedder.name, "rows": []}
         judged: dict[tuple[str, str], Judgements] = {}
         vectors = KeptEmbedder(embedder)
-        for one in judged_sets(
-            chosen.data, chosen.corpus, dated=chosen.dated, report=chosen.report
-        ):
-            if chosen.sets and not any(one.name.startswith(name) for name in chosen.sets):
-                continue
+        for one in judged_sets(chosen.data, chosen.corpus, dated=chosen.dated):
             began = time.perf_counter()
             own = judge_set(one, reader, vectors, chosen)
             judged.update(own)
@@ -78,11 +103,9 @@ def main(words: list[str]) -> None:
         for (name, lane), own_lane in judged.items():
             found["rows"] += answer_rows(name, lane, own_lane)
         whole = [own for (name, _), own in judged.items() if _BY not in name]
-        found["calibration"] = {"answers": _calibration(whole)}
-        if not chosen.sets or "pairs" in chosen.sets:
-            pairs = _pairs(chosen, embedder)
-            found["pairs"], found["calibration"]["changes"] = change_rows(reader, pairs)
-        out = chosen.out or model_of(place).parent / "measured.json"
+        found["pairs"], of_changes = change_rows(reader, _pairs(chosen, vectors))
+        found["calibration"] = {"answers": _calibration(whole), **of_changes}
+        out = model_of(place).parent / "measured.json"
         out.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
         print(f"\n{reader.name}\n{tables(found)}\n{out}")
 
@@ -103,7 +126,7 @@ def judge_set(
             count += 1
             cosines = nearest_part(vectors.embed_query(question.query), parts)
             order = np.argsort(-cosines, kind="stable")
-            window = order[: chosen.window]
+            window = order[:WINDOW]
             told = [cut_statement(question.query, pool.told[at]) for at in window]
             odds = log_odds(reader.answers(question.query, told))
             scores = {"cosine": cosines[window].astype(float), "reader": odds}
@@ -190,55 +213,20 @@ def change_rows(
                 }
             )
             deciles, error = reliability(scores, replaces)
-            calibration[f"{source}, {way}"] = {
+            calibration[f"changes of {source}, {way}"] = {
                 "error": error,
                 "deciles": [asdict(one) for one in deciles],
             }
     return rows, calibration
 
 
-def tables(found: Mapping[str, Any]) -> str:
+def tables(measured: Mapping[str, Any]) -> str:
     """The rows as tables in Markdown."""
-    lines = [
-        "",
-        "| set | lane | order | questions | first | first 3 | first 10 | MRR | never said | AUC "
-        "| silent at 3 % lost |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {row['set']} | {row['lane']} | {row['order']} | {row['questions']} "
-        f"| {row['first']:.3f} | {row['three']:.3f} | {row['ten']:.3f} | {row['mrr']:.3f} "
-        f"| {row['never_said']} | {row['auc']:.3f} | {row['silent']:.3f} |"
-        for row in found["rows"]
-    ]
-    if found.get("pairs"):
-        names = " | ".join(CHANGE_CLASSES)
-        lines += [
-            "",
-            f"| pairs | question | count | {names} | all | AP of replaces "
-            f"| found at precision {PRECISION:g} | threshold |",
-            "|---|---|---|---|---|---|---|---|---|---|",
-        ]
-        lines += [_pair_line(row) for row in found["pairs"]]
-    for judgement, by_source in found["calibration"].items():
-        parts = {"window": by_source} if judgement == "answers" else by_source
-        for name, own in parts.items():
-            lines += ["", f"calibration of {judgement}, {name}: error {own['error']:.3f}", ""]
-            lines += ["| up to | judged | said | right |", "|---|---|---|---|"]
-            lines += [
-                f"| {one['upto']:.1f} | {one['count']} | {one['said']:.3f} | {one['right']:.3f} |"
-                for one in own["deciles"]
-            ]
-    return "\n".join(lines)
-
-
-def _pair_line(row: Mapping[str, Any]) -> str:
-    classes = " | ".join(f"{row['accuracy'][name]:.3f}" for name in CHANGE_CLASSES)
-    threshold = "none" if row["threshold"] is None else f"{row['threshold']:.3f}"
-    return (
-        f"| {row['source']} | {row['way']} | {row['pairs']} | {classes} | {row['all']:.3f} "
-        f"| {row['ap']:.3f} | {row['recall_at_precision']:.3f} | {threshold} |"
-    )
+    parts = [markdown(_ORDERS, measured["rows"]), markdown(_PAIRS, measured["pairs"])]
+    for name, own in measured["calibration"].items():
+        parts.append(f"calibration of {name}: error {own['error']:.3f}")
+        parts.append(markdown(_DECILES, own["deciles"]))
+    return "\n\n".join(parts)
 
 
 def _calibration(lanes: Sequence[Judgements]) -> dict[str, Any]:
@@ -248,17 +236,12 @@ def _calibration(lanes: Sequence[Judgements]) -> dict[str, Any]:
     return {"error": error, "deciles": [asdict(one) for one in deciles]}
 
 
-def _pairs(chosen: argparse.Namespace, embedder: MiniLM) -> list[ChangeExample]:
-    vectors = KeptEmbedder(embedder)
+def _pairs(chosen: argparse.Namespace, vectors: KeptEmbedder) -> list[ChangeExample]:
     pairs: list[ChangeExample] = []
     for author, story in raw_stories(chosen.corpus, held_out_authors(chosen.corpus)):
         pairs += story_pairs(story, "corpus", author, vectors, dated=chosen.dated)
         if chosen.limit and len(pairs) >= chosen.limit:
             break
-    if chosen.pairs is not None:
-        pairs += (
-            read_changes(chosen.pairs) if chosen.pairs.is_file() else written_pairs(chosen.pairs)
-        )
     return pairs[: chosen.limit] if chosen.limit else pairs
 
 
@@ -272,14 +255,7 @@ def _arguments() -> argparse.ArgumentParser:
     add("readers", type=Path, nargs="+", help="runs, folders that `build` wrote, ONNX files")
     add("--data", type=Path, help="folder of the public sets, by default none")
     add("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
-    add("--embedder", type=Path, default=MINILM, help="whose cosine comes before, a folder")
-    add("--window", type=int, default=32, help="so many of the nearest are read")
     add("--weight", type=float, nargs="*", default=[0.02], help="of the log-odds in the sum")
-    add("--sets", nargs="*", default=[], help="only sets whose names begin so, `pairs` among them")
-    add("--pairs", type=Path, help="more pairs: a folder as corpus/changes, a file of `prepare`")
-    add("--report", action="store_true", help="also the chats that choose nothing")
     add("--dated", action="store_true", help="as in `prepare`")
     add("--limit", type=int, default=0, help="questions a set at most, to try it")
-    add("--threads", type=int, default=1, help="processors of one run of the reader")
-    add("--out", type=Path, help="where to write, by default beside the model")
     return parser

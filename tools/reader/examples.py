@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+from tools.models.examples import read_lines
 
 Verdict: TypeAlias = Literal["replaces", "holds", "other"]
 
@@ -54,27 +55,11 @@ class ChangeExample:
     verdict: Verdict
 
 
-def read_answers(path: Path) -> Iterator[AnswerExample]:
-    """The questions of a file, in its order."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            raw = json.loads(line)
-            yield AnswerExample(
-                key=raw["key"],
-                source=raw["source"],
-                lane=raw["lane"],
-                group=raw["group"],
-                queries=tuple((style, text) for style, text in raw["queries"]),
-                answers=tuple(raw["answers"]),
-                about=tuple(raw["about"]),
-                others=tuple(raw["others"]),
-                unclear=tuple(raw["unclear"]),
-            )
+def read_answers(folder: Path) -> Iterator[AnswerExample]:
+    """The questions of a folder that `prepare` wrote, in their order."""
+    return read_lines(folder / ANSWERS_FILE, AnswerExample)
 
 
-def read_changes(path: Path) -> Iterator[ChangeExample]:
-    """The pairs of a file, in its order."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            raw = json.loads(line)
-            yield ChangeExample(**{**raw, "questions": tuple(raw["questions"])})
+def read_changes(folder: Path) -> Iterator[ChangeExample]:
+    """The pairs of a folder that `prepare` wrote, in their order."""
+    return read_lines(folder / CHANGES_FILE, ChangeExample)

@@ -23,10 +23,9 @@ from anaphora.reading.table import ROW_SCALES, ROWS, TABLE, VALUES
 
 HEADS: Final = (ANSWERS, CHANGES)
 HEADS_FILE: Final = "heads.npz"
-POOLINGS: Final = ("mean", "cls")
 
 
-def export(weights: Path, target: Path, pooling: str) -> None:
+def export(weights: Path, target: Path) -> None:
     """Write a folder of weights with heads as ONNX in 32 bits."""
     from tools import minilm_network
 
@@ -34,11 +33,11 @@ def export(weights: Path, target: Path, pooling: str) -> None:
         trunk = Path(temporary) / "trunk.onnx"
         minilm_network.export(weights, trunk)
         with np.load(weights / HEADS_FILE) as heads:
-            add_heads(trunk, target, dict(heads), pooling)
+            add_heads(trunk, target, dict(heads))
 
 
-def add_heads(source: Path, target: Path, heads: Mapping[str, Any], pooling: str) -> None:
-    """Put a pooling and the heads behind a trunk."""
+def add_heads(source: Path, target: Path, heads: Mapping[str, Any]) -> None:
+    """Put the mean over the word pieces and the heads behind a trunk."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
@@ -50,21 +49,17 @@ def add_heads(source: Path, target: Path, heads: Mapping[str, Any], pooling: str
         graph.initializer.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
-    if pooling == "cls":
-        first = constant("pool.first", np.int64(0))
-        graph.node.append(helper.make_node("Gather", [hidden, first], ["pooled"], axis=1))
-    else:
-        last, rows = constant("pool.last", np.array([-1])), constant("pool.rows", np.array([1]))
-        graph.node.extend(
-            [
-                helper.make_node("Cast", ["attention_mask"], ["pool.mask"], to=TensorProto.FLOAT),
-                helper.make_node("Unsqueeze", ["pool.mask", last], ["pool.own"]),
-                helper.make_node("Mul", [hidden, "pool.own"], ["pool.kept"]),
-                helper.make_node("ReduceSum", ["pool.kept", rows], ["pool.sum"], keepdims=0),
-                helper.make_node("ReduceSum", ["pool.own", rows], ["pool.count"], keepdims=0),
-                helper.make_node("Div", ["pool.sum", "pool.count"], ["pooled"]),
-            ]
-        )
+    last, rows = constant("pool.last", np.array([-1])), constant("pool.rows", np.array([1]))
+    graph.node.extend(
+        [
+            helper.make_node("Cast", ["attention_mask"], ["pool.mask"], to=TensorProto.FLOAT),
+            helper.make_node("Unsqueeze", ["pool.mask", last], ["pool.own"]),
+            helper.make_node("Mul", [hidden, "pool.own"], ["pool.kept"]),
+            helper.make_node("ReduceSum", ["pool.kept", rows], ["pool.sum"], keepdims=0),
+            helper.make_node("ReduceSum", ["pool.own", rows], ["pool.count"], keepdims=0),
+            helper.make_node("Div", ["pool.sum", "pool.count"], ["pooled"]),
+        ]
+    )
     del graph.output[:]
     for name in HEADS:
         weight = constant(f"{name}.weight", heads[f"{name}.weight"].astype(np.float32))
@@ -128,6 +123,7 @@ def write_manifest(folder: Path, name: str, said: Mapping[str, Any]) -> None:
             "sha256": hashlib.sha256(TOKENIZER.read_bytes()).hexdigest(),
         },
         "files": {MODEL_FILE: {"sha256": digest, "bytes": model.stat().st_size}},
+        "pooling": "mean",
         **said,
     }
     (folder / MANIFEST_FILE).write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.models.measured_sets import MeasuredSet, measured_sets
+from tools.models.passages import CONTEXT, WORDS
 from tools.models.stories import authors_of, read_split
 from tools.reader.sources import changes_statements, corpus_statements
-from tools.reader.statements import CONTEXT, WORDS, Statements, judged_pool, judged_story
+from tools.reader.statements import Statements, judged_pool, judged_story
 
 CHATS = ("realtalk 1 to 5", "beam 1 to 5")
-REPORTED_CHATS = ("realtalk 6 to 10", "beam 6 to 10")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,8 @@ def held_out_authors(corpus: Path) -> frozenset[str]:
     return read_split(corpus)[1] & frozenset(authors_of(corpus))
 
 
-def judged_sets(
-    data: Path | None, corpus: Path, *, dated: bool = False, report: bool = False
-) -> list[JudgedSet]:
-    """The sets in the order of the table; without `data` those that need none of it.
-
-    With `report` also the chats that neither train nor choose.
-    """
+def judged_sets(data: Path | None, corpus: Path, *, dated: bool = False) -> list[JudgedSet]:
+    """The sets in the order of the table; without `data` those that need none of it."""
     authors = held_out_authors(corpus)
     sets = [JudgedSet("corpus", lambda: corpus_statements(corpus, authors, dated=dated))]
     if data is None:
@@ -47,7 +42,7 @@ def judged_sets(
     )
     forms = [measured_sets(data, corpus, form) for form in (WORDS, CONTEXT)]
     for words, told in zip(*forms, strict=True):
-        if words.name in CHATS or (report and words.name in REPORTED_CHATS):
+        if words.name in CHATS:
             sets.append(JudgedSet(words.name, _both(words, told)))
     return sets
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 from bench.embedder import KeptEmbedder
+from tools.models.examples import chunks
 from tools.models.negatives import NEGATIVES, nearest_part
 from tools.models.styles import restyle
 from tools.reader.examples import AnswerExample
@@ -27,20 +28,12 @@ def answer_examples(
     `candidates` are the words of what the product itself brought for a question, by its key, the
     best first: they come before what the cosine finds.
     """
-    waiting: list[Statements] = []
-    for pool in pools:
-        if pool.asked:
-            waiting.append(pool)
-        if len(waiting) == _AT_ONCE:
-            yield from _mined(waiting, vectors, candidates or {})
-            waiting = []
-    yield from _mined(waiting, vectors, candidates or {})
+    for some in chunks((pool for pool in pools if pool.asked), _AT_ONCE):
+        yield from _mined(some, vectors, candidates or {})
 
 
 def _mined(
-    pools: Sequence[Statements],
-    vectors: KeptEmbedder,
-    candidates: Mapping[str, Sequence[str]],
+    pools: Sequence[Statements], vectors: KeptEmbedder, candidates: Mapping[str, Sequence[str]]
 ) -> Iterator[AnswerExample]:
     # All in one run of the model, which sorts its texts by length.
     vectors.embed([one.query for pool in pools for one in pool.asked])

@@ -8,7 +8,6 @@ embedder's behind four marks of its own.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 from tools.models import network as net
-from tools.reader.graph import HEADS, HEADS_FILE, POOLINGS
+from tools.models.running import file_digest
+from tools.reader.graph import HEADS, HEADS_FILE
 
 from anaphora.reading.inputs import Pieces, by_length, padded
 
@@ -31,11 +31,8 @@ _MARKS = {0: 1, 101: 0, 102: 2}
 class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed where types are checked
     """One trunk and a head of three logits for each judgement."""
 
-    def __init__(self, weights: Path, *, dropout: float, pooling: str, layers: int) -> None:
+    def __init__(self, weights: Path, *, dropout: float, layers: int) -> None:
         super().__init__()
-        if pooling not in POOLINGS:
-            raise ValueError(pooling)
-        self.pooling = pooling
         self.trunk = net.load_network(weights, "cpu", dropout)
         if layers:
             # The lower layers alone: a smaller reader of the same shape.
@@ -57,11 +54,8 @@ class Reader(torch.nn.Module):  # type: ignore[misc] # torch is not installed wh
         if self.is_mpnet:
             feed = {"input_ids": _mpnet_ids(ids), "attention_mask": mask}
         hidden = self.trunk(**feed).last_hidden_state.float()
-        if self.pooling == "cls":
-            pooled = hidden[:, 0]
-        else:
-            own = mask.unsqueeze(-1).float()
-            pooled = (hidden * own).sum(dim=1) / own.sum(dim=1)
+        own = mask.unsqueeze(-1).float()
+        pooled = (hidden * own).sum(dim=1) / own.sum(dim=1)
         return self.heads[head](self.drop(pooled)).float()
 
 
@@ -101,5 +95,4 @@ def save(reader: Reader, source: Path, folder: Path) -> str:
 
 def digest_of(folder: Path) -> str:
     """The SHA-256 of a folder's trunk and heads."""
-    files = (folder / name for name in ("model.safetensors", HEADS_FILE))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return file_digest(folder / "model.safetensors", folder / HEADS_FILE)

@@ -16,15 +16,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 from bench.embedder import KeptEmbedder
-from tools.models.passages import Turn, form_passages
-from tools.models.stories import FACTS, TURNS, pools_of
+from tools.models.pairs import LANES
+from tools.models.passages import SPEAKER, WORDS, Turn, form_passages
+from tools.models.stories import FACTS, holding, pools_of
 from tools.reader.examples import ChangeExample, Verdict
 from tools.reader.statements import (
-    SPEAKER,
-    WORDS,
     LabelledPair,
     dated_text,
-    holding,
     labelled_pairs,
     times_of,
     topics,
@@ -46,7 +44,6 @@ _VERDICTS: Final[Mapping[str, Verdict]] = {
     "same": "holds",
     "other": "other",
 }
-_LANES: Final = {"turn": TURNS, "fact": FACTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +93,11 @@ def written_pairs(folder: Path) -> Iterator[ChangeExample]:
                 Turn(pair["older_by"] or None, pair["older"]),
                 Turn(pair["newer_by"] or None, pair["newer"]),
             ]
-            older, newer = form_passages(turns, SPEAKER, file.stem)
+            older, newer = form_passages(turns, SPEAKER)
             yield ChangeExample(
                 key=f"written/{file.stem}/{number}",
                 source="written",
-                lane=_LANES[pair["lane"]],
+                lane=LANES[pair["lane"]],
                 group=f"written/{file.stem}",
                 questions=(pair["question"],) if pair["question"] else (),
                 older=older,

@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.embedder import KeptEmbedder
 from tools.models.examples import write_lines
-from tools.models.prepare import CORPUS, trained_authors
+from tools.models.prepare import CORPUS, names_of, trained_authors
 from tools.models.stories import raw_stories
 from tools.reader.examples import (
     ANSWERS_FILE,
@@ -98,20 +98,12 @@ def _pairs(
 def _counted(folder: Path) -> dict[str, Any]:
     questions: Counter[str] = Counter()
     statements: Counter[str] = Counter()
-    for one in read_answers(folder / ANSWERS_FILE):
+    for one in read_answers(folder):
         questions[f"{one.source} {one.lane}{'' if one.answers else ' never said'}"] += 1
         for name in ("answers", "about", "others", "unclear"):
             statements[name] += len(getattr(one, name))
-    verdicts = Counter(f"{p.source} {p.verdict}" for p in read_changes(folder / CHANGES_FILE))
-    return {
-        "questions": dict(questions),
-        "statements": dict(statements),
-        "pairs": dict(verdicts),
-    }
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(name.strip() for name in text.split(",") if name.strip())
+    verdicts = Counter(f"{p.source} {p.verdict}" for p in read_changes(folder))
+    return {"questions": dict(questions), "statements": dict(statements), "pairs": dict(verdicts)}
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -121,13 +113,17 @@ def _arguments() -> argparse.ArgumentParser:
     add("--data", type=Path, help="folder of the public sets, by default none")
     add("--corpus", type=Path, default=CORPUS, help="folder of the corpus")
     add("--out", type=Path, default=OUT, help="where to write")
-    add("--leave-out", type=_names, default=none, metavar="a01,b03", help="authors")
+    add("--leave-out", type=names_of, default=none, metavar="a01,b03", help="authors")
     add(
-        "--only", type=_names, default=none, metavar="a01", help="of the trained authors only these"
+        "--only",
+        type=names_of,
+        default=none,
+        metavar="a01",
+        help="of the trained authors only these",
     )
     add(
         "--without",
-        type=_names,
+        type=names_of,
         default=none,
         metavar="pairs,selqa",
         help="sources: corpus, pairs, chats (corpus/chats and silent), written (corpus/changes), "

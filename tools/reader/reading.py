@@ -9,13 +9,7 @@ from pathlib import Path
 from anaphora.embed.minilm import MINILM, check_digest
 from anaphora.errors import AnaphoraError
 from anaphora.reading.inputs import TOKENIZER, Inputs, Pieces
-from anaphora.reading.model import (
-    ANSWERS,
-    CHANGES,
-    MANIFEST_FILE,
-    Logits,
-    ReaderNetwork,
-)
+from anaphora.reading.model import ANSWERS, CHANGES, MANIFEST_FILE, Logits, ReaderNetwork
 from anaphora.reading.table import read_table
 
 
@@ -26,7 +20,7 @@ class OnnxReader:
     word table.
     """
 
-    def __init__(self, place: Path, *, threads: int = 1) -> None:
+    def __init__(self, place: Path) -> None:
         model = model_of(place)
         manifest = model.with_name(MANIFEST_FILE)
         self.name, table = model.parent.name, None
@@ -40,7 +34,7 @@ class OnnxReader:
             except (AnaphoraError, OSError) as error:
                 raise SystemExit(f"{manifest} is of another embedder's reader: {error}") from error
         self._inputs = Inputs()
-        self._network = ReaderNetwork(model, table, threads=threads)
+        self._network = ReaderNetwork(model, table, threads=1)
 
     def answers(self, question: str, statements: Sequence[str]) -> Logits:
         """Whether each statement answers: logits of answers, about, not; shape (statements, 3)."""

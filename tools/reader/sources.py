@@ -16,17 +16,10 @@ from typing import Any
 from tools.models.chats import Chat, read_chats, read_silent
 from tools.models.examples import LONG
 from tools.models.pairs import read_pairs
+from tools.models.passages import CONTEXT, WORDS
 from tools.models.public import read_molweni, read_public
 from tools.models.stories import TURNS, raw_stories
-from tools.reader.statements import (
-    CONTEXT,
-    WORDS,
-    Judged,
-    Statements,
-    dated_text,
-    judged_pool,
-    judged_story,
-)
+from tools.reader.statements import Judged, Statements, dated_text, judged_pool, judged_story
 
 
 def corpus_statements(

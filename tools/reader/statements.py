@@ -14,16 +14,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from tools.models.asked import Pool
-from tools.models.stories import FACTS, TURNS, pools_of
+from tools.models.passages import CONTEXT, SPEAKER, WORDS
+from tools.models.stories import FACTS, TURNS, holding, pools_of
 
 from anaphora.core.analyser import query_words
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.reading import CUT
 from anaphora.recall.snippets import best_part
 
-WORDS: Final = "text"
-SPEAKER: Final = "speaker"
-CONTEXT: Final = "before"
 _HEAD: Final = re.compile(r"(?:\d{1,2} \w+ \d{4}, )?(?:[^\n:]{1,40}: )?")
 _BEFORE: Final = "\n(before: "
 
@@ -182,14 +180,6 @@ def topics(pairs: Sequence[LabelledPair]) -> dict[int, frozenset[int]]:
         for place in joined:
             found[place] = joined
     return {place: frozenset(related) for place, related in found.items()}
-
-
-def holding(texts: Sequence[str], strings: Sequence[str]) -> frozenset[int]:
-    """The places of the texts that hold one of the strings."""
-    marks = [string.casefold() for string in strings]
-    return frozenset(
-        place for place, text in enumerate(texts) if any(m in text.casefold() for m in marks)
-    )
 
 
 def _with_relations(

@@ -10,25 +10,19 @@ is the divergence from the teachers' classes, and from their order of a question
 
 from __future__ import annotations
 
-import argparse
-import hashlib
-import json
-import random
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from tools.models import network as net
 from tools.models.batches import epoch_length
-from tools.models.running import RunFolder, rate_schedule, source_weight, trained_parameters
+from tools.models.running import Run, file_digest, planned, run_arguments, trained_parameters
+from tools.models.teacher import Teacher, read_labels
 from tools.reader import graph
 from tools.reader.batches import UNCLEAR, Asked, Drawing, Paired, draw_steps
 from tools.reader.examples import ANSWERS_FILE, CHANGES_FILE, read_answers, read_changes
 from tools.reader.network import Reader, logits_of, save
-from tools.reader.soft import SoftLabels, read_soft
 
 from anaphora.reading.inputs import Inputs
 
@@ -48,133 +42,91 @@ class Plan:
     examples: str
     weights: str
     steps: int
-    rate: float
-    head_rate: float
-    dropout: float
-    listwise: float
-    changes: float
-    pooling: str
     layers: int
     soft: str
     taught: float
     drawing: Drawing
+    rate: float = 5e-5
+    head_rate: float = 5e-4
+    dropout: float = 0.1
+    listwise: float = 1.0
+    changes: float = 1.0
 
 
 def main(words: list[str]) -> None:
     """Train until the last step, or as many steps as asked for."""
-    chosen = _arguments().parse_args(words)
-    if chosen.threads:
-        torch.set_num_threads(chosen.threads)
+    parser = run_arguments("tools.reader", __doc__, OUT, 2.0)
+    add = parser.add_argument
+    add("--examples", type=Path, help="folder that `prepare` wrote, by default the run's")
+    add("--soft", type=Path, help="what `distil` wrote, of these examples")
+    add("--taught", type=float, default=0.7, help="share of the loss that it decides")
+    add("--layers", type=int, default=0, help="keep only so many lower layers")
+    add("--name", default="reader")
+    chosen = parser.parse_args(words)
     folder = chosen.examples or chosen.run
-    files = folder / ANSWERS_FILE, folder / CHANGES_FILE
-    answers, changes = list(read_answers(files[0])), list(read_changes(files[1]))
-    drawing = Drawing(
-        {**WEIGHTS, **dict(chosen.weight)},
-        chosen.size,
-        chosen.candidates,
-        chosen.pairs,
-        chosen.hardest,
-        chosen.about,
-        chosen.unclear,
-        chosen.styled,
-        chosen.silent,
-        chosen.seed,
-    )
-    weights = chosen.weights or net.installed_weights()
+    answers, changes = list(read_answers(folder)), list(read_changes(folder))
+    weights, device = chosen.weights or net.installed_weights(), net.chosen_device()
+    drawing = Drawing({**WEIGHTS, **dict(chosen.weight)})
     plan = Plan(
-        _digest(*files),
-        _digest(weights / "model.safetensors"),
-        chosen.steps or round(chosen.epochs * epoch_length(answers, drawing.weights, drawing.size)),
-        chosen.rate,
-        chosen.head_rate,
-        chosen.dropout,
-        chosen.listwise,
-        chosen.changes,
-        chosen.pooling,
+        file_digest(folder / ANSWERS_FILE, folder / CHANGES_FILE),
+        file_digest(weights / "model.safetensors"),
+        chosen.steps,
         chosen.layers,
-        _digest(chosen.soft) if chosen.soft else "",
+        file_digest(chosen.soft) if chosen.soft else "",
         chosen.taught if chosen.soft else 0.0,
         drawing,
     )
-    run = Run(plan, weights, chosen.run, read_soft(chosen.soft) if chosen.soft else None)
+    plan = planned(plan, chosen.set, chosen.threads)
+    if not plan.steps:
+        epoch = epoch_length(answers, drawing.weights, plan.drawing.size)
+        plan = replace(plan, steps=round(chosen.epochs * epoch))
+    reader = Reader(weights, dropout=plan.dropout, layers=plan.layers).to(device).train()
+    trunk = trained_parameters(reader.trunk.named_parameters())
+    groups = [
+        {"params": trunk, "lr": plan.rate},
+        {"params": list(reader.heads.parameters()), "lr": plan.head_rate},
+    ]
+    run = Run(chosen.run, plan, reader, groups)
+    losses = Losses(reader, device, plan, read_labels(chosen.soft) if chosen.soft else None)
     print(f"{len(answers)} questions, {len(changes)} pairs, {plan.steps} steps, from {run.step}")
-    upto = min(plan.steps, run.step + chosen.stop_after) if chosen.stop_after else plan.steps
-    for asked, paired in islice(draw_steps(answers, changes, drawing), run.step, upto):
-        run.take(asked, paired)
-        if run.step % chosen.every == 0 or run.step == upto:
-            run.keep()
-    run.finish("" if chosen.weights_only else chosen.name)
+    run.train(draw_steps(answers, changes, plan.drawing), losses.back, chosen.stop_after)
+    digest = save(reader.eval(), weights, chosen.run / "weights")
+    if not chosen.weights_only:
+        target = chosen.run / "float"
+        target.mkdir(exist_ok=True)
+        graph.export(chosen.run / "weights", target / "model.onnx")
+        graph.write_manifest(target, f"{chosen.name}-float", {})
+    run.finish(digest)
 
 
-class Run:
-    """A run of training in its folder, begun or taken up."""
+class Losses:
+    """The losses of a step in both judgements."""
 
-    def __init__(
-        self, plan: Plan, weights: Path, folder: Path, soft: SoftLabels | None = None
-    ) -> None:
-        self.plan = plan
-        self._soft = soft
-        self.device = net.chosen_device()
-        self._weights, self._folder = weights, RunFolder(folder, asdict(plan), self.device)
-        random.seed(plan.drawing.seed)
-        torch.manual_seed(plan.drawing.seed)
+    def __init__(self, reader: Reader, device: str, plan: Plan, soft: Teacher | None) -> None:
+        self._reader, self._device, self._plan, self._soft = reader, device, plan, soft
         self._inputs = Inputs()
-        reader = Reader(weights, dropout=plan.dropout, pooling=plan.pooling, layers=plan.layers)
-        self._reader = reader.to(self.device).train()
-        trunk = trained_parameters(self._reader.trunk.named_parameters())
-        heads = list(self._reader.heads.parameters())
-        self._trained = [*trunk, *heads]
-        self._optimizer = torch.optim.AdamW(
-            [{"params": trunk, "lr": plan.rate}, {"params": heads, "lr": plan.head_rate}],
-            weight_decay=0.01,
-        )
-        self._schedule = rate_schedule(self._optimizer, plan.steps)
-        self.step = self._folder.take_up(self._reader, self._optimizer, self._schedule)
 
-    def take(self, asked: Sequence[Asked], paired: Sequence[Paired]) -> None:
-        """One step; prints and logs its losses, how many were judged rightly, and its time."""
-        began = time.perf_counter()
-        self._optimizer.zero_grad(set_to_none=True)
-        entry: dict[str, float] = {"step": self.step + 1}
+    def back(self, batch: tuple[Sequence[Asked], Sequence[Paired]]) -> dict[str, float]:
+        """Go back through the losses; they and how many were judged rightly are logged."""
+        asked, paired = batch
         # One judgement after the other: only one keeps its activations at a time.
-        with torch.autocast(self.device, dtype=torch.bfloat16):
+        with torch.autocast(self._device, dtype=torch.bfloat16):
             classes, order, first = self._answers_loss(asked)
-        (classes + self.plan.listwise * order).backward()
-        entry |= {"answers": _number(classes), "order": _number(order), "first": first}
+        (classes + self._plan.listwise * order).backward()
+        entry = {"answers": _number(classes), "order": _number(order), "first": first}
         if paired:
-            with torch.autocast(self.device, dtype=torch.bfloat16):
+            with torch.autocast(self._device, dtype=torch.bfloat16):
                 change, right = self._changes_loss(paired)
-            (self.plan.changes * change).backward()
+            (self._plan.changes * change).backward()
             entry |= {"changes": _number(change), "right": right}
-        torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
-        self._optimizer.step()
-        self._schedule.step()
-        self.step += 1
-        entry["ms"] = round((time.perf_counter() - began) * 1e3)
-        self._folder.log(entry)
-
-    def keep(self) -> None:
-        """Write all that the next step depends on."""
-        self._folder.keep(self.step, self._reader, self._optimizer, self._schedule)
-
-    def finish(self, name: str) -> None:
-        """Write the weights as they are now; with a name, as ONNX."""
-        folder, written = self._folder.path / "weights", self._folder.path / "float"
-        digest = save(self._reader.eval(), self._weights, folder)
-        if name:
-            written.mkdir(exist_ok=True)
-            graph.export(folder, written / "model.onnx", self.plan.pooling)
-            graph.write_manifest(written, f"{name}-float", {"pooling": self.plan.pooling})
-        about = {"step": self.step, "sha256": digest, "plan": asdict(self.plan)}
-        (self._folder.path / "run.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-        print(f"step {self.step} of {self.plan.steps}: {folder} {digest[:12]}")
+        return entry
 
     def _answers_loss(self, asked: Sequence[Asked]) -> tuple[torch.Tensor, torch.Tensor, float]:
         inputs = [self._inputs.answer(one.query, text) for one in asked for text in one.statements]
         # Padding costs a processor more than another run does, and a GPU less.
-        at_once = len(inputs) if self.device == "cuda" else self.plan.drawing.size * 2
-        logits = logits_of(self._reader, inputs, "answers", self.device, at_once)
-        labels = torch.tensor([label for one in asked for label in one.labels], device=self.device)
+        at_once = len(inputs) if self._device == "cuda" else self._plan.drawing.size * 2
+        logits = logits_of(self._reader, inputs, "answers", self._device, at_once)
+        labels = torch.tensor([label for one in asked for label in one.labels], device=self._device)
         logs = torch.log_softmax(logits, dim=1)
         known = labels != UNCLEAR
         no_answer = torch.logsumexp(logs[:, 1:], dim=1)
@@ -195,21 +147,21 @@ class Run:
                 firsts.append(float(group.detach().argmax() == 0))
         order = torch.stack(terms).mean() if terms else logits.new_zeros(())
         if taught is not None:
-            share = self.plan.taught
+            share = self._plan.taught
             classes = (1 - share) * classes + share * _divergence(logs, taught.exp())
             order = (1 - share) * order + share * torch.stack(orders).mean()
         return classes, order, round(sum(firsts) / max(1, len(firsts)), 3)
 
     def _changes_loss(self, paired: Sequence[Paired]) -> tuple[torch.Tensor, float]:
         inputs = [self._inputs.change(one.question, one.older, one.newer) for one in paired]
-        logits = logits_of(self._reader, inputs, "changes", self.device, len(inputs))
-        labels = torch.tensor([one.label for one in paired], device=self.device)
+        logits = logits_of(self._reader, inputs, "changes", self._device, len(inputs))
+        labels = torch.tensor([one.label for one in paired], device=self._device)
         right = (logits.detach().argmax(dim=1) == labels).float().mean()
         loss = torch.nn.functional.cross_entropy(logits, labels)
         taught = self._taught([(one.key, (one.question,)) for one in paired])
         if taught is not None:
             divergence = _divergence(torch.log_softmax(logits, dim=1), taught.exp())
-            loss = (1 - self.plan.taught) * loss + self.plan.taught * divergence
+            loss = (1 - self._plan.taught) * loss + self._plan.taught * divergence
         return loss, round(float(right), 3)
 
     def _taught(self, asked: Sequence[tuple[str, Sequence[str]]]) -> torch.Tensor | None:
@@ -221,11 +173,11 @@ class Run:
             return None
         rows = []
         for key, texts in asked:
-            labels = self._soft.of(key, texts)
+            labels = self._soft.labels(key, texts)
             if labels is None:
                 raise SystemExit(f"no labels for {key}; run `distil` on these examples")
             rows += labels
-        logs = torch.tensor(rows, device=self.device, dtype=torch.float32)
+        logs = torch.tensor(rows, device=self._device, dtype=torch.float32)
         return torch.log_softmax(logs, dim=1)
 
 
@@ -236,44 +188,3 @@ def _divergence(logs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 
 def _number(loss: torch.Tensor) -> float:
     return round(float(loss.detach()), 4)
-
-
-def _digest(*files: Path) -> str:
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.reader train", description=__doc__)
-    add = parser.add_argument
-    add("--run", type=Path, default=OUT, help="folder of this run")
-    add("--examples", type=Path, help="folder that `prepare` wrote, by default the run's")
-    add("--weights", type=Path, help="weights to begin with, by default the installed originals")
-    add("--steps", type=int, default=0, help="steps in all, instead of --epochs")
-    add("--epochs", type=float, default=2.0, help="passes over the questions")
-    add("--stop-after", type=int, default=0, help="steps now; the next call goes on")
-    add("--every", type=int, default=50, help="steps between two checkpoints")
-    add("--size", type=int, default=8, help="questions a step")
-    add("--candidates", type=int, default=5, help="statements a question")
-    add("--pairs", type=int, default=8, help="earlier and later statements a step")
-    add("--hardest", type=int, default=16, help="others are drawn of so many")
-    add("--about", type=float, default=0.7, help="share of questions with a statement about them")
-    add("--unclear", type=float, default=0.3, help="share with one that may be about them")
-    add("--styled", type=float, default=0.35, help="share of questions in another style")
-    add("--silent", type=float, default=0.4, help="share of pairs without their question")
-    add("--weight", type=source_weight, action="append", default=[], metavar="SOURCE=WEIGHT")
-    add("--rate", type=float, default=5e-5)
-    add("--head-rate", type=float, default=5e-4, help="rate of the two heads")
-    add("--dropout", type=float, default=0.1)
-    add("--listwise", type=float, default=1.0, help="weight of the order among the statements")
-    add("--changes", type=float, default=1.0, help="weight of the second judgement")
-    add("--pooling", choices=graph.POOLINGS, default="mean")
-    add("--soft", type=Path, help="what `distil` wrote, of these examples")
-    add("--taught", type=float, default=0.7, help="share of the loss that it decides")
-    add("--layers", type=int, default=0, help="keep only so many lower layers")
-    add("--seed", type=int, default=1)
-    add("--threads", type=int, default=0, help="processors, by default all")
-    add(
-        "--weights-only", action="store_true", help="no float/: of a teacher, or where only trained"
-    )
-    add("--name", default="reader")
-    return parser

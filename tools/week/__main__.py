@@ -1,4 +1,4 @@
-"""Play the week and report: `python -m tools.week [--keep DIR] [--only hooks|stores]`.
+"""Play the week and report: `python -m tools.week`.
 
 Twice: with hooks alone, and with an agent that stores facts. bench/results/week.json and .md.
 Linux, a C compiler and git; about ten minutes.
@@ -14,27 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from bench.figures import Figure, keep, percentile, show
+from bench.figures import Figure, keep, percentile
 from tools.week.judge import Verdict, failed_starts, judge
 from tools.week.player import Played, WeekPlayer
-from tools.week.story import STORY, read_story
+from tools.week.story import read_story
 
 from anaphora.rank.budget import token_cost
 
-RUNS: Final[Mapping[str, bool]] = {"hooks": False, "stores": True}
-_TITLES: Final = {"hooks": "hooks alone", "stores": "an agent that stores facts"}
+RUNS: Final[Mapping[str, bool]] = {"hooks alone": False, "an agent that stores facts": True}
 
 
-def play(name: str, kept: Path | None, story: Path) -> tuple[Played, list[Verdict]]:
-    """One run of the week, in a folder that is kept or thrown away."""
-    sessions = read_story(story)
-    if kept is not None:
-        root = kept / name
-        root.mkdir(parents=True)
-        played = WeekPlayer(root, stores=RUNS[name]).play(sessions)
-    else:
-        with tempfile.TemporaryDirectory(prefix="week-") as folder:
-            played = WeekPlayer(Path(folder), stores=RUNS[name]).play(sessions)
+def play(stores: bool) -> tuple[Played, list[Verdict]]:
+    """One run of the week."""
+    with tempfile.TemporaryDirectory(prefix="week-") as folder:
+        played = WeekPlayer(Path(folder), stores=stores).play(read_story())
     return played, judge(played)
 
 
@@ -84,43 +77,19 @@ def figures_of(played: Played, verdicts: Sequence[Verdict]) -> list[Figure]:
 def report(runs: Mapping[str, tuple[Played, list[Verdict]]]) -> None:
     """Print the figures and write them to bench/results/; print what was missed."""
     figures = [
-        replace(figure, name=f"{_TITLES[name]}: {figure.name}")
+        replace(figure, name=f"{name}: {figure.name}")
         for name, run in runs.items()
         for figure in figures_of(*run)
     ]
     keep("week", "A week of one developer", figures)
     for name, (played, verdicts) in runs.items():
-        print(f"\nmissed with {_TITLES[name]}:")
+        print(f"\nmissed with {name}:")
         for verdict in verdicts:
             if verdict.met_by == "missed":
                 print(f"  {verdict.session}: {verdict.prompt}")
         print("\n".join(failed_starts((session, start.text) for session, start in played.starts)))
 
 
-def main() -> None:
-    """Run with the arguments of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.week", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--story", type=Path, default=STORY, help="another week")
-    parser.add_argument("--keep", type=Path, help="a folder in which the homes stay")
-    parser.add_argument("--only", choices=RUNS, help="one of the two runs; nothing is written")
-    options = parser.parse_args()
-    names = [options.only] if options.only else list(RUNS)
-    runs = {name: play(name, options.keep, options.story) for name in names}
-    if options.only:
-        ((played, verdicts),) = runs.values()
-        show(f"The week, {_TITLES[options.only]}", figures_of(played, verdicts))
-        for session, start in played.starts:
-            print(f"\n@ {session.id}\n{start.text}")
-        for verdict in verdicts:
-            print(f"\n{verdict.session} > {verdict.prompt}")
-            print(f"  {verdict.met_by or 'idle'} {verdict.needs}")
-            print("\n".join(verdict.lines))
-        print("\n".join(failed_starts((session, start.text) for session, start in played.starts)))
-    else:
-        report(runs)
-
-
 if __name__ == "__main__":
-    main()
+    argparse.ArgumentParser(prog="python -m tools.week", description=__doc__).parse_args()
+    report({title: play(stores) for title, stores in RUNS.items()})

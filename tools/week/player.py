@@ -12,17 +12,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from bench.measuring import memory_of, plain_environment, size_of
+from bench.hooks import residents, started_server
+from bench.measuring import memory_of, processor_time, size_of, user_environment
 from tools.week.clock import MovedClock
 from tools.week.story import Prompt, Session
 from tools.week.transcripts import Transcript
-
-from anaphora.surfaces.setup.dialogue import ServerDialogue
 
 PROGRAM: Final = str(Path(sys.executable).with_name("anaphora"))
 CONFIGURATION: Final[Mapping[str, str]] = {
@@ -72,17 +71,14 @@ class WeekPlayer:
         self._stores = stores
         self._clock = MovedClock(root)
         self._user = root / "user"
-        for name in ("user", "run", "state"):
-            (root / name).mkdir(mode=0o700)
         self._environ = {
-            **plain_environment(),
+            **user_environment(root),
             **self._clock.variables,
-            "HOME": str(self._user),
-            "XDG_RUNTIME_DIR": str(root / "run"),
-            "XDG_STATE_HOME": str(root / "state"),
             "XDG_DATA_HOME": str(root / "data"),
             "TZ": "UTC",
         }
+        # The home is where the program puts it by itself.
+        del self._environ["ANAPHORA_HOME"]
         self._hooks: dict[str, Mapping[str, str]] = {}
 
     def play(self, sessions: Sequence[Session]) -> Played:
@@ -96,7 +92,7 @@ class WeekPlayer:
                 self._play(session, played)
             self._measure(played)
         finally:
-            for process in self._residents():
+            for process in residents(self._environ):
                 os.kill(process, signal.SIGTERM)
         return played
 
@@ -126,7 +122,7 @@ class WeekPlayer:
         }
         start = self._hook(session.client, "SessionStart", common | {"source": "startup"})
         played.starts.append((session, start))
-        server = self._server(project) if self._stores else None
+        server = started_server(self._environ, str(project)) if self._stores else None
         for prompt in session.prompts:
             self._clock.set(prompt.at)
             event = _PROMPTS.get(session.client, "UserPromptSubmit")
@@ -165,31 +161,11 @@ class WeekPlayer:
             text, seconds, done.returncode if not done.stderr else done.returncode or 1
         )
 
-    def _server(self, project: Path) -> ServerDialogue:
-        server = ServerDialogue((PROGRAM, "mcp"), self._environ, str(project), 60.0)
-        about = {"name": "week", "version": "1"}
-        server.ask(
-            "initialize",
-            {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about},
-        )
-        server.notify("notifications/initialized")
-        return server
-
-    def _residents(self) -> Iterator[int]:
-        mark = f"XDG_RUNTIME_DIR={self._environ['XDG_RUNTIME_DIR']}".encode()
-        for place in Path("/proc").glob("[0-9]*"):
-            try:
-                ours = mark in (place / "environ").read_bytes()
-                if ours and b"resident" in (place / "cmdline").read_bytes():
-                    yield int(place.name)
-            except OSError:
-                continue
-
     def _wait_until_quiet(self) -> None:
         """Until the resident process has done what was left to do after a session."""
         end, before = time.monotonic() + _LONGEST, -1
         while time.monotonic() < end:
-            spent = sum(map(_ticks, self._residents()))
+            spent = sum(map(processor_time, residents(self._environ)))
             if spent == before:
                 return
             before = spent
@@ -197,7 +173,7 @@ class WeekPlayer:
 
     def _measure(self, played: Played) -> None:
         played.memory = max(
-            (memory_of("VmRSS", process) for process in self._residents()), default=0.0
+            (memory_of("VmRSS", process) for process in residents(self._environ)), default=0.0
         )
         played.home = size_of(self._root / "data")
         played.transcripts = sum(
@@ -214,11 +190,3 @@ class WeekPlayer:
             subprocess.run(command, env=self._environ, check=True)
             bare.append(time.perf_counter() - began)
         played.bare = sorted(bare)[_BARE // 2]
-
-
-def _ticks(process: int) -> int:
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0
-    return int(fields[11]) + int(fields[12])
