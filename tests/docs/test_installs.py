@@ -93,8 +93,10 @@ def test_an_example_runs_with_what_its_page_installs(example: Path) -> None:
     brought = set(DECLARED.direct(BASE))
     for extra in needed(page) & extras_named(text):
         brought |= DECLARED.closure(extra)
-    brought |= {one.package for one in FRAMEWORKS if f"Needs\n`{one.package}`" in text}
-    brought |= {one.package for one in FRAMEWORKS if f"Needs `{one.package}`" in text}
+    words = " ".join(text.split())
+    brought |= {
+        one.package for one in FRAMEWORKS if f"requires the package `{one.package}`" in words
+    }
     lacking = {
         str(one)
         for one in imports_in(example.stem, example.read_text("utf-8"))
