@@ -368,33 +368,34 @@ _FIRST, _VECTORS = "first answer, s", "all vectors there, s"
 
 CLAIMS: Final = (
     claim(
-        "of facts that change without sharing a word it puts {share} in order",
-        share=figure("changes", "held out, implicit: right first"),
+        "Anaphora puts the two in the right order in {share} of 100 cases",
+        share=figure("changes", "held out, implicit: right first", ".0f", times=100),
     ),
     claim(
-        "that were never answered it is silent for at most {most} in 100",
+        "was never answered, Anaphora returns nothing in at most {most} of 100 cases",
         most=figure("silence", "never said: silent, at most, of all groups", ".0f", times=100),
     ),
     claim(
-        "of {turns} turns acknowledged by processes killed at random moments, {lost} were lost",
+        "Of {turns} turns acknowledged by processes that were killed at random moments,"
+        " {lost} were lost",
         turns=figure("durability", "turns acknowledged", ",.0f"),
         lost=figure("durability", "acknowledged turns lost", ".0f"),
     ),
     claim(
-        "{lost} of the writes of {killed} processes killed while they remembered, forgot,"
-        " reindexed and backed up",
+        "Another {killed} processes were killed while they remembered, forgot, reindexed and"
+        " backed up; {lost} of their writes were lost",
         killed=total("memory_faults", "kills during "),
         lost=total("memory_faults", "acknowledged writes lost"),
     ),
     claim(
         "LanceDB's hybrid search finds {lance} of the evidence in conversations, Chroma, mem0 and"
-        " LangGraph's stores {chroma}, and Anaphora {ours}",
+        " LangGraph's stores find {chroma}, and Anaphora finds {ours}",
         lance=_short(_compared("conversations", _LANCE, "recall@10")),
         chroma=_short(_compared("conversations", "Chroma", "recall@10")),
         ours=_short(_compared("conversations", _OURS, "recall@10")),
     ),
     claim(
-        "on lasting memories without speakers it is level with LanceDB ({lance} and {ours})",
+        "On lasting memories without speakers, Anaphora is level with LanceDB ({lance} and {ours})",
         lance=_short(_compared("memories", _LANCE, "recall@10")),
         ours=_short(_compared("memories", _OURS, "recall@10")),
     ),

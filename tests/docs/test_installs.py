@@ -49,8 +49,9 @@ def code_of(page: Path) -> str:
 
 
 def extras_named(text: str) -> set[str]:
-    """The extras that a page names: "the extra `a`", "extras `a` and `b`", '.[a,b]'."""
-    listed = re.findall(r"\bextras?\s+(`[\w-]+`(?:(?:,\s+|\s+and\s+)`[\w-]+`)*)", text)
+    """The extras that a page names: "the `a` extra", "extras `a` and `b`", '.[a,b]'."""
+    names = r"(`[\w-]+`(?:(?:,\s+|\s+and\s+)`[\w-]+`)*)"
+    listed = re.findall(rf"\bextras?\s+{names}", text) + re.findall(rf"{names}\s+extras?\b", text)
     found = {name for part in listed for name in re.findall(r"`([\w-]+)`", part)}
     for part in re.findall(r"'(?:\.|anaphora)\[([\w,-]+)\]'", text):
         found |= set(part.split(","))
@@ -93,8 +94,10 @@ def test_an_example_runs_with_what_its_page_installs(example: Path) -> None:
     brought = set(DECLARED.direct(BASE))
     for extra in needed(page) & extras_named(text):
         brought |= DECLARED.closure(extra)
-    brought |= {one.package for one in FRAMEWORKS if f"Needs\n`{one.package}`" in text}
-    brought |= {one.package for one in FRAMEWORKS if f"Needs `{one.package}`" in text}
+    words = " ".join(text.split())
+    brought |= {
+        one.package for one in FRAMEWORKS if f"requires the `{one.package}` package" in words
+    }
     lacking = {
         str(one)
         for one in imports_in(example.stem, example.read_text("utf-8"))
@@ -112,6 +115,6 @@ def _of_its_framework(root: str, brought: set[str]) -> bool:
 
 def test_the_reading_of_extras() -> None:
     """Extras are read out of prose and commands; other words in code style are none."""
-    text = "Needs the extra `mcp` (`x`). With the extras `a` and `b`. pip install '.[c,d]'; `e`"
+    text = "Needs the `mcp` extra (`x`). With the extras `a` and `b`. pip install '.[c,d]'; `e`"
     assert extras_named(text) == {"mcp", "a", "b", "c", "d"}
     assert extras_named("The extra is large, `f`.") == set()
