@@ -19,7 +19,6 @@ from anaphora.ops import Backup, Exported
 from anaphora.ops.audit import Audit
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
-from anaphora.store.threads.gojson import ThreadDocument
 from anaphora.store.tokens import Tokens
 from anaphora.sync.hosted import HostedLogs
 from anaphora.sync.manager import Sync
@@ -52,7 +51,7 @@ from anaphora.values.deep import (
     Scope,
     TraceSummary,
 )
-from anaphora.values.documents import AddedDocument, DocumentSection
+from anaphora.values.documents import AddedDocument, Document, DocumentSection
 from anaphora.values.memories import (
     Contradiction,
     CoreBlock,
@@ -526,12 +525,10 @@ class AsyncMemory:
     ) -> AddedDocument:
         """As `Memory.add_document`."""
 
-    async def documents(
-        self, *, limit: int = 50, history: bool = False
-    ) -> tuple[ThreadDocument, ...]:
+    async def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
         """As `Memory.documents`."""
 
-    async def document(self, id: str) -> ThreadDocument:
+    async def document(self, id: str) -> Document:
         """As `Memory.document`."""
 
     async def document_sections(self, id: str) -> tuple[DocumentSection, ...]:
@@ -540,7 +537,7 @@ class AsyncMemory:
     async def document_file(self, id: str) -> bytes:
         """As `Memory.document_file`."""
 
-    async def document_history(self, name: str) -> tuple[ThreadDocument, ...]:
+    async def document_history(self, name: str) -> tuple[Document, ...]:
         """As `Memory.document_history`."""
 
     async def deep_recall(
