@@ -425,8 +425,8 @@ CLAIMS: Final = (
     ),
     claim(
         "takes {lance} ms in LanceDB, {ours} in Anaphora and {chroma} in Chroma, and removing one"
-        " takes {lance_gone}, {ours_gone} and {chroma_gone}. Closing afterwards takes {closing} s in"
-        " Anaphora",
+        " takes {lance_gone}, {ours_gone} and {chroma_gone}. Closing afterwards takes {closing} s"
+        " in Anaphora",
         lance=_cost(_LANCE, _ADD),
         ours=_cost(_OURS, _ADD),
         chroma=_cost("Chroma", _ADD),
