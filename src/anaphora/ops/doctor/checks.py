@@ -168,7 +168,12 @@ def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
     """
     resolved = path.absolute().resolve()
     if sys.platform == "win32":
-        return "network-drive" if _is_network_drive(resolved) else None
+        import ctypes
+
+        remote = 4  # DRIVE_REMOTE of fileapi.h
+        drive = resolved.drive
+        drive_type = ctypes.windll.kernel32.GetDriveTypeW(f"{drive}\\")
+        return "network-drive" if drive.startswith("\\\\") or drive_type == remote else None
     deepest: tuple[int, str] | None = None
     for mount_point, kind in _list_mounts(mounts):
         length = len(mount_point.parts)
@@ -203,17 +208,6 @@ def _list_macos_mounts() -> Iterator[tuple[Path, str]]:
     for line in done.stdout.splitlines():
         if match := _MACOS_MOUNT.fullmatch(line):
             yield Path(match[1]), match[2]
-
-
-if sys.platform == "win32":
-
-    def _is_network_drive(path: Path) -> bool:
-        import ctypes
-
-        remote = 4  # DRIVE_REMOTE of fileapi.h
-        drive = path.drive
-        kind = ctypes.windll.kernel32.GetDriveTypeW(f"{drive}\\")
-        return drive.startswith("\\\\") or bool(kind == remote)
 
 
 def file_systems(paths: Iterable[Path], mounts: Path = MOUNTS) -> Check:

@@ -37,7 +37,7 @@ from anaphora.ops.transfer.lines import (
     string,
     texts_in,
 )
-from anaphora.ops.transfer.reading import BatchReader, Outcome, LoadTarget
+from anaphora.ops.transfer.reading import BatchReader, LoadTarget, Outcome
 from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
 from anaphora.store.namespace import STEP
@@ -263,27 +263,22 @@ class LinkReader(BatchReader[RecordLink]):
                 first, second, _ = key = _link_key(link)
                 if first == second or self.target.gone & {first, second}:
                     continue
-                if work.find(first) is None or work.find(second) is None:
+                memory, linked = work.find(first), work.find(second)
+                if memory is None or linked is None:
                     self.target.problem(number, "a link to a memory that is missing")
                 elif key not in known_links:
                     new_links[key] = link
-                elif known_links[key].kind == OPEN and _is_settled(work, link):
-                    work.turn(known_links[key], link.kind)
+                elif known_links[key].kind == OPEN and link.kind != OPEN:
+                    # An imported verdict counts if it agrees with the memories here.
+                    ended = memory.superseded_by == linked.id or linked.superseded_by == memory.id
+                    if ended or link.kind == "both_hold":
+                        work.turn(known_links[key], link.kind)
             work.join(new_links.values())
 
 
 def _link_key(link: RecordLink) -> tuple[str, str, bool]:
     """Two memories have at most one link of each family."""
     return link.record_id, link.other_id, link.kind in CLOSENESS
-
-
-def _is_settled(work: RecordTransaction, link: RecordLink) -> bool:
-    """Whether an imported verdict agrees with the memories here."""
-    first, second = work.find(link.record_id), work.find(link.other_id)
-    if link.kind == OPEN or first is None or second is None:
-        return False
-    ended = first.superseded_by == second.id or second.superseded_by == first.id
-    return ended or link.kind == "both_hold"
 
 
 @dataclass(slots=True)
@@ -306,7 +301,12 @@ class RecordMerger:
         )
         outcomes = [self._merge_one(work, item) for item in items]
         for path in {item.record.path for item in items if item.record.path is not None}:
-            _end_overlaps(work, path)
+            # No two values of a path are valid at one time: the earlier ends as the later begins.
+            for earlier, later in pairwise(work.versions(path)):
+                if earlier.valid_to is None or earlier.valid_to > later.valid_from:
+                    work.change(earlier.id, valid_to=later.valid_from, superseded_by=later.id)
+                    if later.supersedes is None:
+                        work.change(later.id, supersedes=earlier.id)
         return outcomes
 
     def id_of(self, record_id: str | None) -> str | None:
@@ -421,17 +421,6 @@ def _gain(
     sources = [event.source for event in new_events if event.source is not None]
     count = current.reinforce_count + sum(event.kind in _SAID for event in new_events)
     return gained | {"sources": _join(current.sources, sources), "reinforce_count": count}
-
-
-def _end_overlaps(work: RecordTransaction, path: str) -> None:
-    """Let no two values of a path be valid at one time: the earlier ends when the later begins."""
-    line = work.versions(path)
-    for earlier, later in pairwise(line):
-        if earlier.valid_to is not None and earlier.valid_to <= later.valid_from:
-            continue
-        work.change(earlier.id, valid_to=later.valid_from, superseded_by=later.id)
-        if later.supersedes is None:
-            work.change(later.id, supersedes=earlier.id)
 
 
 def _event_key(event: RecordEvent) -> str:
