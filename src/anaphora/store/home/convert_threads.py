@@ -58,7 +58,12 @@ class FolderConversion:
             for number, name in enumerate(names, 1):
                 self._convert_thread(folder.directory / name, ids.get(name, ""))
                 tell("threads", number, len(names))
-            self._remove_locks()
+            # The lock files, named by hashes of the old names. A process on one is refused.
+            with suppress(FileNotFoundError):
+                for lock_path in list(self._locks.iterdir()):
+                    # Windows keeps a file that is open.
+                    with suppress(PermissionError):
+                        lock_path.unlink()
             remove_written(folder.directory)
         except OSError as error:
             raise translate(error, "convert", folder.directory) from error
@@ -73,14 +78,6 @@ class FolderConversion:
                 if lock_path.suffix == ".lock":
                     with self._folder.locks.hold(lock_path.stem):
                         pass
-
-    def _remove_locks(self) -> None:
-        """Remove the lock files, named by hashes of the old names. A process on one is refused."""
-        with suppress(FileNotFoundError):
-            for lock_path in list(self._locks.iterdir()):
-                # Windows keeps a file that is open.
-                with suppress(PermissionError):
-                    lock_path.unlink()
 
     def _convert_thread(self, path: Path, conversation_id: str) -> None:
         try:

@@ -278,8 +278,8 @@ class Conversations(ABC):
             return False
         conversation_id = self.standing_id(self._check_id(conversation_id))
         removed = self._change(operation, conversation_id, remove)
-        if removed and self._on_removed is not None:
-            self._on_removed(conversation_id)
+        if removed:
+            self._tell_removed(conversation_id)
         return removed
 
     def _check_turn(self, turn: NewTurn) -> Turn:
@@ -305,10 +305,13 @@ class Conversations(ABC):
         if turn.ts is None and now.tzinfo is None:
             # With its offset: on which day something was said is part of it.
             now = now.astimezone(UTC)
-        ts_text = _time_text(now)
+        ts_text, text = _time_text(now), turn.text
+        if _SPLIT_CHARACTER.search(text):
+            # Halves of a character side by side become it: a file could not tell them from it.
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return Turn(
             role=turn.role,
-            text=_join_surrogates(turn.text),
+            text=text,
             ts=read_time(ts_text),
             ts_text=ts_text,
             intent_id=turn.intent_id,
@@ -411,10 +414,3 @@ def _time_text(instant: object) -> str:
     if not has_utc(instant):
         raise InvalidTurn("ts", instant, "must lie in the years 1 to 9999 in UTC")
     return format_time(instant)
-
-
-def _join_surrogates(text: str) -> str:
-    """Halves of one character that stand side by side become it: a file could not tell them."""
-    if not _SPLIT_CHARACTER.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
