@@ -89,16 +89,11 @@ class DocumentReader(LineReader):
         if kinds.get(document.id, DOCUMENT) != DOCUMENT:
             self.target.problem(number, f"its id is that of a {kinds[document.id]} here")
             return
-        self.target.count([self._bring_in(document, sections)], "documents ")
-
-    def flush(self) -> None:
-        """As `LineReader.flush`: nothing waits."""
-
-    def _bring_in(self, document: Document, sections: list[DocumentSection]) -> Outcome:
         exported_id = document.id
         if document.id in self._gone:
             if not self.target.again:
-                return "forgotten"
+                self.target.count(["forgotten"], "documents ")
+                return
             new_id = self.target.services.ids()
             document = replace(document, id=new_id)
             sections = [
@@ -113,7 +108,10 @@ class DocumentReader(LineReader):
             has_file = False
         if not has_file:
             self._without_file[exported_id] = document_id
-        return outcome
+        self.target.count([outcome], "documents ")
+
+    def flush(self) -> None:
+        """As `LineReader.flush`: nothing waits."""
 
     def _read_piece(self, line: Line) -> None:
         document_id = self._without_file.get(id_in(line, "document"))

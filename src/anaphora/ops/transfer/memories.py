@@ -118,16 +118,23 @@ class RecordFields(LineFields):
         A record that `stands_alone` is an item of a store that returns its items verbatim: it is
         not redacted.
         """
-        fields = self.read(line)
-        created = fields.get("created_at")
+        members = self.read(line)
+        created = members.get("created_at")
         if created is None:
             raise ValueError('"created_at" is missing')
         times = {"last_reinforced": created, "valid_from": created}
-        record = MemoryRecord(**{"seq": 0} | times | fields | extra)
+        record = MemoryRecord(**{"seq": 0} | times | members | extra)
         events = tuple(_read_event(record.id, event) for event in list_in(line, "events"))
         if stands_alone:
             return IncomingRecord(record, events, stands_alone=True)
-        return IncomingRecord(_clean_record(record), tuple(map(_clean_event, events)))
+        # InvalidInput for a payload that is nested too deeply.
+        present_fields = members_of(record)
+        names = [spec.name for spec in fields(NewMemory) if spec.name in present_fields]
+        new, _ = without_secrets(NewMemory(**{name: present_fields[name] for name in names}))
+        clean_fields: dict[str, Any] = {name: getattr(new, name) for name in names}
+        sources = tuple(redact(source).text for source in record.sources)
+        clean = replace(record, sources=sources, **clean_fields)
+        return IncomingRecord(clean, tuple(map(_clean_event, events)))
 
 
 _MEMORY: Final = RecordFields(get_args(MemoryType), "semantic")
@@ -175,15 +182,6 @@ def _read_event(record_id: str, line: Any) -> RecordEvent:
     if "at" not in fields:
         raise ValueError("an event has no time")
     return RecordEvent(record_id, **fields)
-
-
-def _clean_record(record: MemoryRecord) -> MemoryRecord:
-    """The record without secrets. InvalidInput for a payload that is nested too deeply."""
-    members = members_of(record)
-    names = [spec.name for spec in fields(NewMemory) if spec.name in members]
-    new, _ = without_secrets(NewMemory(**{name: members[name] for name in names}))
-    sources = tuple(redact(source).text for source in record.sources)
-    return replace(record, sources=sources, **{name: getattr(new, name) for name in names})
 
 
 def _clean_event(event: RecordEvent) -> RecordEvent:

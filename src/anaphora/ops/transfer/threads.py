@@ -178,7 +178,12 @@ class ThreadReader(LineReader):
         try:
             added = self._write(thread_id, thread)
             if added is None:
-                thread_id = _derive_id(thread)
+                # Another thread has the id: this one gets an id derived from its turns.
+                digest = hashlib.sha256()
+                for turn in turns:
+                    digest.update(encode_turn(turn).encode() + b"\n")
+                mark = f"~{digest.hexdigest()[:12]}"
+                thread_id = thread.conversation_id[: MAX_ID_CHARACTERS - len(mark)] + mark
                 added = self._write(thread_id, thread)
         except CorruptThread as error:
             target.problem(self._number, str(error))
@@ -261,14 +266,6 @@ def _news(ours: Sequence[Turn], theirs: Sequence[Turn]) -> Sequence[Turn] | None
         if our_turn.role != their_turn.role or our_turn.ts != their_turn.ts or not same_text:
             return None
     return theirs[len(ours) :]
-
-
-def _derive_id(thread: Thread) -> str:
-    digest = hashlib.sha256()
-    for turn in thread.turns:
-        digest.update(encode_turn(turn).encode() + b"\n")
-    mark = f"~{digest.hexdigest()[:12]}"
-    return thread.conversation_id[: MAX_ID_CHARACTERS - len(mark)] + mark
 
 
 class NoteReader(BatchReader[TurnNote]):
