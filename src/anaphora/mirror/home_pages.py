@@ -71,7 +71,7 @@ class HomePages:
             for merged, into in services.records.merged().items():
                 if merged in gone and self._is_there(into):
                     gone.discard(merged)
-            gone |= {str(job["conversation_id"]) for job in services.jobs.pending("erase")}
+            gone |= {str(job["conversation_id"]) for job in services.jobs.list_pending("erase")}
             self._gone = frozenset(gone)
         return self._gone
 

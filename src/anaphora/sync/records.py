@@ -406,7 +406,7 @@ class RecordSync:
                 members, more, lost = done
                 changed += more
                 if lost.ids and kind == MEMORY:
-                    self._device.services.deep_forgetting.memories_gone(work, lost, False)
+                    self._device.services.deep_forgetting.forget_memories(work, lost, False)
                 erased |= bool(lost.ids)
                 work.flush()
                 # What was forgotten elsewhere, and was said here before that, leaves for good.
