@@ -132,25 +132,13 @@ class DreamCycle:
         self, models: Models | None, budget: Budget | None = None, *, queued: bool = False
     ) -> DreamReport:
         """Extractions, and a dream; with `queued` only a queued dream, without a model."""
-        done, failed = self._run_extractions(models)
-        dreams = self.jobs.list_pending("dream")
-        report = DreamReport(extracted=tuple(done))
-        if dreams or not queued:
-            report = self.dream.cycle(None if queued else models, budget, done)
-        for job in dreams:
-            self.jobs.remove(job)
-        return replace(report, degraded=(*report.degraded, *failed))
-
-    def _run_extractions(self, models: Models | None) -> tuple[list[Extracted], list[Degraded]]:
-        """Run the waiting extractions; returns their results and the failures."""
         done: list[Extracted] = []
         failed: list[Degraded] = []
-        if models is None:
-            return done, failed
-        for job in self.jobs.list_pending("extract"):
+        model = models.sub if models is not None else None
+        for job in self.jobs.list_pending("extract") if model is not None else ():
             name = job["conversation_id"] or ""
             try:
-                extracted = self.extract.extract(name, models.sub)
+                extracted = self.extract.extract(name, model)
             except NotFound:
                 # The conversation was deleted: there is nothing left to do.
                 self.jobs.remove(job)
@@ -165,4 +153,10 @@ class DreamCycle:
             else:
                 failed.append(Degraded("model", f"{name}: {reason}"))
                 self.jobs.retry_later(job)
-        return done, failed
+        dreams = self.jobs.list_pending("dream")
+        report = DreamReport(extracted=tuple(done))
+        if dreams or not queued:
+            report = self.dream.cycle(None if queued else models, budget, done)
+        for job in dreams:
+            self.jobs.remove(job)
+        return replace(report, degraded=(*report.degraded, *failed))

@@ -136,7 +136,7 @@ def _make_schema(engine: Engine, location: str) -> None:
                 return
             foreign_tables = set(inspect(connection).get_table_names())
             if on_server:
-                # It may well be shared; a file with foreign tables is the wrong file.
+                # A server's database may be shared; a file with foreign tables is the wrong file.
                 foreign_tables &= set(metadata.tables)
             if foreign_tables:
                 names = ", ".join(sorted(foreign_tables))
