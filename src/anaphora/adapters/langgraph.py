@@ -101,7 +101,10 @@ class AnaphoraStore(BaseStore):
                 puts[(op.namespace, op.key)] = op
                 results.append(None)
             elif isinstance(op, GetOp):
-                results.append(self._get(op))
+                record = next(self._current({"path": _path(op.namespace, op.key)}), None)
+                if record is not None:
+                    self._refresh([record], op.refresh_ttl)
+                results.append(None if record is None else Item(**_fields_of(record)))
             elif isinstance(op, SearchOp):
                 results.append(self._search(op))
             elif isinstance(op, ListNamespacesOp):
@@ -126,14 +129,6 @@ class AnaphoraStore(BaseStore):
         return forgotten.count
 
     # Reading.
-
-    def _get(self, op: GetOp) -> Item | None:
-        records = self._current({"path": _path(op.namespace, op.key)})
-        record = next(iter(records), None)
-        if record is None:
-            return None
-        self._refresh([record], op.refresh_ttl)
-        return Item(**_fields_of(record))
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         upto = op.offset + op.limit

@@ -49,7 +49,13 @@ class FolderConversion:
         if not folder.directory.is_dir():
             return
         try:
-            self._wait_for_writers()
+            # Writes that began before the marker was there hold their threads' locks. Later ones
+            # see the marker under their lock, and write nothing.
+            with suppress(FileNotFoundError):
+                for lock_path in list(self._locks.iterdir()):
+                    if lock_path.suffix == ".lock":
+                        with folder.locks.hold(lock_path.stem):
+                            pass
             folder.sweep()
             names = sorted(folder.names())
             ids = {file.path.name: file.conversation_id for file in folder.files()}
@@ -67,17 +73,6 @@ class FolderConversion:
             remove_written(folder.directory)
         except OSError as error:
             raise translate(error, "convert", folder.directory) from error
-
-    def _wait_for_writers(self) -> None:
-        """Wait for writes that began before the marker was there: they hold their threads' locks.
-
-        Later ones see the marker under their lock, and write nothing.
-        """
-        with suppress(FileNotFoundError):
-            for lock_path in list(self._locks.iterdir()):
-                if lock_path.suffix == ".lock":
-                    with self._folder.locks.hold(lock_path.stem):
-                        pass
 
     def _convert_thread(self, path: Path, conversation_id: str) -> None:
         try:
