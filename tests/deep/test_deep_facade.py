@@ -263,7 +263,7 @@ def test_a_sealed_home_says_nothing(tmp_path: Path, clock: Clock) -> None:
         assert memory.deep_recall(TEA).cached
         memory.conversations.delete("thread-of-ada")
         assert len(memory.list()) == 0
-        assert memory._services().jobs.pending("extract") == []
+        assert memory._services().jobs.list_pending("extract") == []
 
 
 def test_saved_answers_of_another_program_are_read() -> None:

@@ -47,7 +47,7 @@ def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     meter = Meter(Budget(), lambda: 0.0)
     host = Host(evidence, SubCalls(ScriptedModel([]), meter))
     told = prompts.system_prompt()
-    assert all(f"{name}(" in told for name in host.functions())
+    assert all(f"{name}(" in told for name in host.list_functions())
     assert "score is one scale for all kinds, 0 to 1: the chance" in " ".join(told.split())
     for lack in ("yield", "inheritance", "del", "re.sub", "statistics", "heapq", "no network"):
         assert lack in told

@@ -9,7 +9,7 @@ recalled is kept as if it had been said. Everything runs beside the event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from anaphora.adapters.prompting import recalled_block
@@ -97,7 +97,13 @@ class AnaphoraContextProvider(ContextProvider):
     ) -> None:
         """Keep the turns of this run: all of them, or none."""
         answered = context.response.messages if context.response is not None else []
-        turns = _turns([*context.input_messages, *answered])
+        # The texts of users and agents, without tools and recalled blocks.
+        texts = [
+            (str(message.role), message.author_name, strip_recalled(message.text or "").strip())
+            for message in (*context.input_messages, *answered)
+            if message.role in _SAID
+        ]
+        turns = [NewTurn(role, text, speaker=name or None) for role, name, text in texts if text]
         if self._keep and turns:
             conversation = safe_id(SOURCE, session.session_id)
             await self._scope(session).conversations.extend(conversation, turns)
@@ -106,13 +112,3 @@ class AnaphoraContextProvider(ContextProvider):
         if self._namespace_of is None:
             return self._memory
         return self._memory.scoped(self._namespace_of(session))
-
-
-def _turns(messages: Iterable[Message]) -> list[NewTurn]:
-    """The texts of users and agents, without tools and recalled blocks."""
-    texts = [
-        (str(message.role), message.author_name, strip_recalled(message.text or "").strip())
-        for message in messages
-        if message.role in _SAID
-    ]
-    return [NewTurn(role, text, speaker=name or None) for role, name, text in texts if text]

@@ -101,7 +101,10 @@ class AnaphoraStore(BaseStore):
                 puts[(op.namespace, op.key)] = op
                 results.append(None)
             elif isinstance(op, GetOp):
-                results.append(self._get(op))
+                record = next(self._current({"path": _path(op.namespace, op.key)}), None)
+                if record is not None:
+                    self._refresh([record], op.refresh_ttl)
+                results.append(None if record is None else Item(**_fields_of(record)))
             elif isinstance(op, SearchOp):
                 results.append(self._search(op))
             elif isinstance(op, ListNamespacesOp):
@@ -127,17 +130,13 @@ class AnaphoraStore(BaseStore):
 
     # Reading.
 
-    def _get(self, op: GetOp) -> Item | None:
-        records = self._current({"path": _path(op.namespace, op.key)})
-        record = next(iter(records), None)
-        if record is None:
-            return None
-        self._refresh([record], op.refresh_ttl)
-        return Item(**_fields_of(record))
-
     def _search(self, op: SearchOp) -> list[SearchItem]:
         upto = op.offset + op.limit
-        within: dict[str, Any] = {"path": {"startswith": _prefix(op.namespace_prefix)}}
+        # The prefix of the paths of all items under a namespace; a label ends with its quote.
+        namespace = list(op.namespace_prefix)
+        labels = json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))[:-1]
+        prefix = _PREFIX + labels + ("," if namespace else "")
+        within: dict[str, Any] = {"path": {"startswith": prefix}}
         if op.query and op.query.strip():
             records, scores = self._closest(op.query, upto, within, op.filter)
         else:
@@ -222,7 +221,13 @@ class AnaphoraStore(BaseStore):
             payload = json.loads(json.dumps(dict(cast("Mapping[str, Any]", op.value))))
         except (TypeError, ValueError) as error:
             raise InvalidInput("value", op.value, f"must be a JSON object: {error}") from error
-        searched = [] if op.index is False else self._texts(payload, op.index)
+        searched: list[str] = []
+        for field in () if op.index is False else op.index or self._fields:
+            if field == "$":
+                searched.append("\n".join(_lines(payload)))
+            else:
+                searched += get_text_at_path(payload, tokenize_path(field))
+        searched = [text for text in searched if text.strip()]
         tags: list[str] = [] if searched else [_UNSEARCHED]
         expires = None
         if op.ttl is not None:
@@ -239,15 +244,6 @@ class AnaphoraStore(BaseStore):
             redact=False,
         )
 
-    def _texts(self, value: dict[str, Any], index: Sequence[str] | None) -> list[str]:
-        texts: list[str] = []
-        for field in index or self._fields:
-            if field == "$":
-                texts += ["\n".join(_lines(value))]
-            else:
-                texts += get_text_at_path(value, tokenize_path(field))
-        return [text for text in texts if text.strip()]
-
     def _refresh(self, records: Iterable[_StoredItem], refresh: bool) -> None:
         """Extend the life of read items: LangGraph's rule for items with a time to live."""
         if not refresh:
@@ -261,12 +257,6 @@ class AnaphoraStore(BaseStore):
 
 def _path(namespace: Sequence[str], key: str) -> str:
     return _PREFIX + json.dumps([*namespace, key], ensure_ascii=False, separators=(",", ":"))
-
-
-def _prefix(namespace: Sequence[str]) -> str:
-    """The prefix of the paths of all items under a namespace; a label ends with its quote."""
-    labels = json.dumps(list(namespace), ensure_ascii=False, separators=(",", ":"))[:-1]
-    return _PREFIX + labels + ("," if namespace else "")
 
 
 def _place(record: _StoredItem) -> tuple[tuple[str, ...], str]:

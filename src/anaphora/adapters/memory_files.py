@@ -448,11 +448,17 @@ def _files(more: Mapping[str, Any]) -> dict[str, Any]:
 def _version(old: MemoryRecord | None, file_path: str, content: str) -> NewMemory:
     """The memory that stores a content at a path, instead of `old`.
 
-    A short content is the memory's text. For a longer or a blank one the text is a label.
+    A short content is the memory's text. For a longer or a blank one the text is the topic of the
+    file: its name and its headings.
     """
     short = len(content) <= SECTION and bool(content.strip())
+    headings = [
+        line.lstrip("#").strip()
+        for line in (() if short else content.split("\n"))
+        if _HEADING.match(line)
+    ]
     new = NewMemory(
-        text=content if short else _label(file_path, content),
+        text=content if short else "\n".join([file_path, *headings])[:SECTION],
         payload=None if short else {_CONTENT: content},
         path=file_path,
         category=CATEGORY,
@@ -462,12 +468,6 @@ def _version(old: MemoryRecord | None, file_path: str, content: str) -> NewMemor
     if old is None:
         return new
     return replace(new, supersedes=old.id, type=old.type, tags=old.tags, expires_at=old.expires_at)
-
-
-def _label(file_path: str, content: str) -> str:
-    """The topic of a file, from its name and its headings."""
-    headings = [line.lstrip("#").strip() for line in content.split("\n") if _HEADING.match(line)]
-    return "\n".join([file_path, *headings])[:SECTION]
 
 
 def _content(file: MemoryRecord) -> str:

@@ -56,7 +56,16 @@ class AnaphoraSession(SessionABC):
         session_settings: SessionSettings | Mapping[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = _read_settings(session_settings)
+        if not isinstance(session_settings, SessionSettings):
+            field_names = {field.name for field in fields(SessionSettings)}
+            unknown = sorted(
+                str(name) for name in session_settings or () if name not in field_names
+            )
+            if unknown:
+                # In the framework's own words and type.
+                raise TypeError(f"Unknown session settings: {', '.join(unknown)}")
+            session_settings = SessionSettings(**(session_settings or {}))
+        self.session_settings = session_settings
         self._memory = memory
         self._writer = _writer_of(memory, session_id)
         self._closed = False
@@ -130,17 +139,6 @@ class AnaphoraSession(SessionABC):
         return items
 
 
-def _read_settings(settings: SessionSettings | Mapping[str, Any] | None) -> SessionSettings:
-    if isinstance(settings, SessionSettings):
-        return settings
-    field_names = {field.name for field in fields(SessionSettings)}
-    unknown = sorted(str(name) for name in settings or () if name not in field_names)
-    if unknown:
-        # In the framework's own words and type.
-        raise TypeError(f"Unknown session settings: {', '.join(unknown)}")
-    return SessionSettings(**(settings or {}))
-
-
 _writers: WeakKeyDictionary[Memory, WeakValueDictionary[str, ThreadPoolExecutor]] = (
     WeakKeyDictionary()
 )
@@ -160,7 +158,9 @@ def _writer_of(memory: Memory, session_id: str) -> ThreadPoolExecutor:
 
 def _turn_of(item: Mapping[str, Any]) -> NewTurn:
     """The turn for an item, from which `_item_of` restores the item."""
-    role = next((str(item[k]) for k in ("role", "type") if _is_name(item.get(k))), "item")
+    names = [name for k in ("role", "type") if isinstance(name := item.get(k), str)]
+    # A thread takes no control characters in a role.
+    role = next((str(name) for name in names if name.strip() and name.isprintable()), "item")
     if set(item) == {"role", "content"} and role == item["role"] and _is_text(item["content"]):
         return NewTurn(role, item["content"], intent_id=_PLAIN)
     text, remainder = _split_text(item)
@@ -204,11 +204,6 @@ def _split_text(item: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     text = parts[positions[0]]["text"]
     parts[positions[0]]["text"] = dict(_WORDS)
     return text, {**item, "content": parts}
-
-
-def _is_name(value: object) -> bool:
-    # A thread takes no control characters in a role.
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def _is_text(value: object) -> bool:

@@ -108,7 +108,15 @@ def recall_history(
     """
 
     async def process(ctx: RunContext[Any], messages: list[ModelMessage]) -> list[ModelMessage]:
-        position = _last_prompt(messages)
+        # The last request in which the user says something.
+        position = next(
+            (
+                n
+                for n in reversed(range(len(messages)))
+                if isinstance(messages[n], ModelRequest) and _texts(messages[n])
+            ),
+            None,
+        )
         if position is None:
             return messages
         cleaned: list[ModelMessage] = [
@@ -166,14 +174,6 @@ async def keep_run(
 
 def _of(memory: AsyncMemory, ctx: RunContext[Any], namespace_of: NamespaceOf | None) -> AsyncMemory:
     return memory if namespace_of is None else memory.scoped(namespace_of(ctx))
-
-
-def _last_prompt(messages: Sequence[ModelMessage]) -> int | None:
-    """The last request in which the user says something."""
-    for index in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[index], ModelRequest) and _texts(messages[index]):
-            return index
-    return None
 
 
 def _texts(message: ModelMessage) -> list[str]:

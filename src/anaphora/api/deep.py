@@ -101,8 +101,8 @@ class DeepQuestions(NamespaceView):
         services = self._services()
         with_model = services.container.tools.models() is not None
         ended = services.conversations.standing_id(check_id(conversation_id))
-        services.jobs.end(ended, extract=with_model)
-        return len(services.jobs.pending())
+        services.jobs.queue_session_jobs(ended, extract=with_model)
+        return len(services.jobs.list_pending())
 
     def run_jobs(self) -> DreamReport:
         """Run what ended sessions have queued: extractions, then a dream that asks no model.

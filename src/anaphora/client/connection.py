@@ -103,7 +103,10 @@ class ServerConnection:
         self.handlers: dict[str, list[Callable[[Any], None]]] = {"remember": [], "recall": []}
         self._calls = Calls()
         self._patience = patience
-        self._token = _check_token(token)
+        if token is not None and (not token or not token.isascii() or not token.isprintable()):
+            # Never shown: it may be nearly the right one.
+            raise InvalidInput("token", None, "expected what `anaphora token create` shows")
+        self._token = token
         self._http = httpx
         self._own = http_client is None
         self._has_answered = False
@@ -180,7 +183,10 @@ class ServerConnection:
             if not retryable or retries <= 0:
                 raise failed
             retries -= 1
-            self._patience.sleep(_pause(answer, pause))
+            # The server's `retry-after` counts, within limits.
+            after = answer.headers.get("retry-after", "") if answer is not None else ""
+            seconds = min(_LONGEST_PAUSE, float(after)) if after.isdecimal() else pause
+            self._patience.sleep(seconds)
             pause = min(_LONGEST_PAUSE, pause * 4)
             if request.file is not None:
                 request.file.seek(start)
@@ -250,7 +256,12 @@ class ServerConnection:
         content: Any = request.file
         if request.body is not None:
             headers[b"Content-Type"] = _JSON.encode()
-            content = _encode(request.body)
+            try:
+                # Beyond ASCII all is escaped: a lone surrogate is one that the server can refuse.
+                content = json.dumps(request.body, allow_nan=False).encode()
+            except (TypeError, ValueError, RecursionError) as error:
+                reason = f"expected what JSON can hold ({error})"
+                raise InvalidInput("payload", None, reason) from None
         elif content is not None:
             headers[b"Content-Type"] = b"application/octet-stream"
         return self._client.build_request(
@@ -325,20 +336,6 @@ def _read_events(lines: Iterator[str]) -> Iterator[tuple[str, str]]:
             name, data_lines = "", []
 
 
-def _pause(answer: httpx.Response | None, otherwise: float) -> float:
-    """Seconds to wait: the server's `retry-after`, within limits."""
-    retry_after = answer.headers.get("retry-after", "") if answer is not None else ""
-    return min(_LONGEST_PAUSE, float(retry_after)) if retry_after.isdecimal() else otherwise
-
-
-def _encode(body: Any) -> bytes:
-    try:
-        # Characters beyond ASCII are escaped: a lone surrogate is one that the server can refuse.
-        return json.dumps(body, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput("payload", None, f"expected what JSON can hold ({error})") from None
-
-
 def _check_url(url: str) -> str:
     reason = "expected the address of a server, as https://memory.example.org"
     try:
@@ -352,10 +349,3 @@ def _check_url(url: str) -> str:
         # The link that a server prints has its token behind the #.
         raise InvalidInput("url", None, f"{reason}; the token is an argument of its own")
     return url.rstrip("/")
-
-
-def _check_token(token: str | None) -> str | None:
-    if token is not None and (not token or not token.isascii() or not token.isprintable()):
-        # Never shown: it may be nearly the right one.
-        raise InvalidInput("token", None, "expected what `anaphora token create` shows")
-    return token

@@ -40,9 +40,19 @@ def error_of(url: str, status: int, problem: Any) -> AnaphoraError:
         return _rebuild(kind, url, str(body.get("detail")), body.get("data"))
     if status in _DENIED:
         return AccessDenied(url, detail, status)
-    if status in _UNUSABLE and body:
-        return _unusable(body, detail)
-    return ServerError(url, detail, status)
+    if status not in _UNUSABLE or not body:
+        return ServerError(url, detail, status)
+    # The server refused the request before it called its memory: the first error is named.
+    reasons = body.get("errors")
+    first = reasons[0] if isinstance(reasons, list) and reasons else None
+    if not isinstance(first, Mapping):
+        return InvalidInput("request", None, detail)
+    where = str(first.get("at"))
+    for prefix in _PLACES:
+        where = where.removeprefix(prefix)
+    # In the notation of the facade: items[3].tags.
+    where = _NUMBER.sub(r"[\1]", where)
+    return InvalidInput(where, None, str(first.get("reason")))
 
 
 def _rebuild(kind: type[AnaphoraError], url: str, detail: str, data: Any) -> AnaphoraError:
@@ -60,17 +70,3 @@ def _rebuild(kind: type[AnaphoraError], url: str, detail: str, data: Any) -> Ana
         if isinstance(name, str) and name.isidentifier() and not name.startswith("_"):
             setattr(error, name, attribute)
     return error
-
-
-def _unusable(body: Mapping[str, Any], detail: str) -> AnaphoraError:
-    """A request that the server refused before it called its memory: the first error named."""
-    reasons = body.get("errors")
-    first = reasons[0] if isinstance(reasons, list) and reasons else None
-    if not isinstance(first, Mapping):
-        return InvalidInput("request", None, detail)
-    where = str(first.get("at"))
-    for prefix in _PLACES:
-        where = where.removeprefix(prefix)
-    # In the notation of the facade: items[3].tags.
-    where = _NUMBER.sub(r"[\1]", where)
-    return InvalidInput(where, None, str(first.get("reason")))

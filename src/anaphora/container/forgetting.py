@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 def erase_due(services: NamespaceServices) -> int:
     """Erase what was forgotten with a way back, and can no longer be had back; how many."""
     count = 0
-    for job in services.jobs.due_erasures():
+    for job in services.jobs.list_due_erasures():
         # It may have gone with another one.
         with suppress(NotFound):
             count += services.forget_any(job["conversation_id"], None, soft=False).count
-        services.jobs.done(job)
+        services.jobs.remove(job)
     return count
 
 
@@ -33,5 +33,5 @@ def bring_back(services: NamespaceServices, record_id: str) -> tuple[str, ...]:
     ids = ids or services.documents.writing.bring_back(record_id)
     if not ids:
         raise NotFound("forgotten memory", record_id)
-    services.jobs.keep_after_all(frozenset(ids))
+    services.jobs.cancel_erasures(frozenset(ids))
     return ids

@@ -168,7 +168,7 @@ class NamespaceServices:
         if self.sessions.forget_removed(conversation_id, remaining):
             self.call_index.purge()
             self.truth.scrub()
-        self.deep_forgetting.words_gone(conversation_id)
+        self.deep_forgetting.forget_conversation(conversation_id)
         self.container.on_removal(self)
 
     @service
@@ -227,7 +227,7 @@ class NamespaceServices:
                 self._record_index,
                 lambda: self.sections,
                 self.memories.purge,
-                self.deep_forgetting.documents_gone,
+                self.deep_forgetting.forget_documents,
                 self.survivors.of,
                 self.filling,
             )
@@ -410,7 +410,7 @@ class NamespaceServices:
             self.memories,
             self.records,
             self._sections_and_notes,
-            self.deep_forgetting.holding,
+            self.deep_forgetting.find_holding,
             self._calls_and_index,
             self.documents.index_if_any,
             self.clock,
@@ -447,8 +447,8 @@ class NamespaceServices:
             clock=self.clock,
             survivors=self.survivors.of,
             has_turn=self._has_turn,
-            derived=self.deep_forgetting.derived,
-            on_gone=self.deep_forgetting.memories_gone,
+            derived=self.deep_forgetting.list_derived,
+            on_gone=self.deep_forgetting.forget_memories,
         )
 
     def _has_turn(self, conversation_id: str, index: int) -> bool:
@@ -694,7 +694,7 @@ class NamespaceServices:
         if dry_run and (done.count or record_id is None):
             return done
         if done.count and not soft:
-            self.jobs.keep_after_all(frozenset(done.ids))
+            self.jobs.cancel_erasures(frozenset(done.ids))
         if not done.count and record_id is not None:
             done = self.upkeep.forget_note(
                 record_id, soft=soft, dry_run=dry_run, survivors=self.survivors.of

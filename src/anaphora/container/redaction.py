@@ -39,6 +39,6 @@ def redact_stored(services: NamespaceServices) -> tuple[str, ...]:
 
 def _of(services: NamespaceServices) -> tuple[StoredSecrets, StoredSecrets]:
     return (
-        StoredSecrets(services.records, on_gone=services.deep_forgetting.memories_gone),
+        StoredSecrets(services.records, on_gone=services.deep_forgetting.forget_memories),
         StoredSecrets(services.observations, on_gone=None),
     )

@@ -117,13 +117,19 @@ class Meter:
             if seconds_left < LEAST_SECONDS:
                 raise self.refuse_for_time()
             tokens_in = prompt_tokens(messages)
-            output = self._limit_output(share, tokens_in, max_output)
+            used = sum(count.input + count.output for count in self._spent.values())
+            promised = sum(claim.tokens for claim in self._open)
+            tokens_left = int(self.budget.tokens * share) - used - promised - tokens_in
+            if tokens_left < min(LEAST_OUTPUT, max_output):
+                detail = f"the limit of {self.budget.tokens} tokens is reached: {used} are used"
+                raise self._refuse("tokens", detail)
+            output = min(max_output, tokens_left)
             output, dollars = self._limit_price(share, model, tokens_in, output)
-            claim = Claim(role, output, min(seconds_left, seconds), tokens_in + output, dollars)
-            self._open.append(claim)
+            new = Claim(role, output, min(seconds_left, seconds), tokens_in + output, dollars)
+            self._open.append(new)
             self._spent[role] += TokenCount(calls=1)
             self._sub_calls += role == "sub"
-            return claim
+            return new
 
     def ask(
         self,
@@ -190,15 +196,6 @@ class Meter:
                 code=code,
                 sub=sub,
             )
-
-    def _limit_output(self, share: float, tokens_in: int, max_output: int) -> int:
-        spent = sum(count.input + count.output for count in self._spent.values())
-        promised = sum(claim.tokens for claim in self._open)
-        remaining = int(self.budget.tokens * share) - spent - promised - tokens_in
-        if remaining < min(LEAST_OUTPUT, max_output):
-            detail = f"the limit of {self.budget.tokens} tokens is reached: {spent} are used"
-            raise self._refuse("tokens", detail)
-        return min(max_output, remaining)
 
     def _limit_price(
         self, share: float, model: ModelRole, tokens_in: int, output: int

@@ -19,20 +19,17 @@ if TYPE_CHECKING:
 
 def deep_checks(tools: DeepTools | None) -> tuple[Check, ...]:
     """The models by name, then the sandbox. Nothing raises: a failure is a finding."""
-    return (_check_models(tools), *sandbox_checks())
-
-
-def _check_models(tools: DeepTools | None) -> Check:
+    check = Check("models", ok=True, detail="none configured: deep recall returns evidence only")
     try:
         models = None if tools is None else tools.models()
+        if models is not None:
+            detail = f"{models.code.name} writes the searches, {models.sub.name} reads"
+            check = Check("models", ok=True, detail=detail)
     except MissingExtra as error:
-        return Check("models", ok=False, detail=f"configured, but not installed: {error}")
+        check = Check("models", ok=False, detail=f"configured, but not installed: {error}")
     except AnaphoraError as error:
-        return Check("models", ok=False, detail=str(error))
-    if models is None:
-        return Check("models", ok=True, detail="none configured: deep recall returns evidence only")
-    detail = f"{models.code.name} writes the searches, {models.sub.name} reads"
-    return Check("models", ok=True, detail=detail)
+        check = Check("models", ok=False, detail=str(error))
+    return (check, *sandbox_checks())
 
 
 _OUTER = frozenset({"namespaces", "landlock", "seatbelt"})

@@ -52,7 +52,14 @@ class SubCalls:
             claims = self._claim(new, deadline)
         except OverBudget as over:
             raise HostRefusal(f"{over.detail}; continue with what you have") from None
-        failed = self._call(claims, deadline)
+        if len(claims) == 1:
+            calls = [self._call_one(claims[0], deadline)]
+        else:
+            call_one = partial(self._call_one, deadline=deadline)
+            calls = call_each(call_one, claims, AT_ONCE, "anaphora-sub-call")
+        self._made.extend(calls)
+        self._answers.update({call.prompt: call.answer for call in calls if call.error is None})
+        failed = {call.prompt: call.error for call in calls if call.error is not None}
         # A cached answer is in the trace too, at no cost.
         pending = set(new)
         for prompt in prompts:
@@ -85,17 +92,6 @@ class SubCalls:
                 self._meter.withdraw(claim)
             raise
         return claims
-
-    def _call(self, claims: Sequence[tuple[str, Claim]], deadline: float) -> dict[str, str]:
-        """Make the calls, several at once; returns the errors of those that failed."""
-        if len(claims) == 1:
-            calls = [self._call_one(claims[0], deadline)]
-        else:
-            ask = partial(self._call_one, deadline=deadline)
-            calls = call_each(ask, claims, AT_ONCE, "anaphora-sub-call")
-        self._made.extend(calls)
-        self._answers.update({call.prompt: call.answer for call in calls if call.error is None})
-        return {call.prompt: call.error for call in calls if call.error is not None}
 
     def _call_one(self, claimed: tuple[str, Claim], deadline: float) -> SubCall:
         prompt, claim = claimed
@@ -146,7 +142,7 @@ class Host:
         self.accepted: Submission | None = None
         self.refused: Submission | None = None
 
-    def functions(self) -> dict[str, HostFunction]:
+    def list_functions(self) -> dict[str, HostFunction]:
         """The functions that the sandbox may call, by name."""
         functions: Sequence[Callable[..., JsonValue]] = (
             self.search,
@@ -226,14 +222,6 @@ class Host:
 
     def submit(self, answer: Any, sources: Any = ()) -> JsonValue:
         """Accept the final answer, or raise what is wrong with it."""
-        submission = self._check(answer, sources)
-        if submission.mistakes:
-            self.refused = submission
-            raise HostRefusal("not accepted: " + "; ".join(submission.mistakes))
-        self.accepted = submission
-        return "accepted"
-
-    def _check(self, answer: object, sources: object) -> Submission:
         mistakes: list[str] = []
         if isinstance(answer, int | float) and not isinstance(answer, bool):
             answer = str(answer)
@@ -262,7 +250,12 @@ class Host:
                 f"these sources do not exist: {quote_ids(unknown)}; "
                 "cite ids exactly as search gives them"
             )
-        return Submission(answer.strip()[:ANSWER_CHARS], ids or (), tuple(mistakes))
+        submission = Submission(answer.strip()[:ANSWER_CHARS], ids or (), tuple(mistakes))
+        if mistakes:
+            self.refused = submission
+            raise HostRefusal("not accepted: " + "; ".join(mistakes))
+        self.accepted = submission
+        return "accepted"
 
 
 def _guard(function: Callable[..., JsonValue]) -> HostFunction:

@@ -17,9 +17,9 @@ from anaphora.deep import prompts
 from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
 from anaphora.deep.evidence.questions import first_hits, says_nothing
 from anaphora.deep.evidence.scope import ScopedEvidence
-from anaphora.deep.host import Host, SubCalls, Submission
+from anaphora.deep.host import Host, SubCalls
 from anaphora.deep.models.base import Message, ModelRole, Reply
-from anaphora.deep.sandbox.base import Engine, Run, SandboxLimits, SandboxSession
+from anaphora.deep.sandbox.base import Engine, SandboxLimits, SandboxSession
 from anaphora.deep.worker_threads import lasting_thread
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.values.conversations import Degraded
@@ -149,8 +149,11 @@ class _DeepSearch:
             began = self._lane.timer()
             reply = self._ask(talk, self._lane.max_output)
             step, lost = self._run_reply(reply, began)
-            if self._host.accepted is not None:
-                return self._finish_submitted(self._host.accepted)
+            if (submission := self._host.accepted) is not None:
+                # The refused calls are missing from the answer: it may not be the best one.
+                limit = self._meter.refused[0] if self._meter.refused else None
+                answer = _or_none(submission.answer)
+                return self._result(answer, submission.sources, complete=limit is None, limit=limit)
             if not iterations_left:
                 return self._extract_answer("iterations")
             if step.code:
@@ -175,19 +178,6 @@ class _DeepSearch:
         if not code:
             error = "the reply holds no block of code"
             return self._record_step("code", began, thought=thought, error=error), False
-        run = self._run_code(code)
-        step = self._record_step(
-            "submit" if self._host.accepted is not None else "code",
-            began,
-            thought=thought,
-            code=code,
-            output=run.output,
-            error=_error_of(run),
-            sub_calls=self._sub_calls.drain(),
-        )
-        return step, not run.alive
-
-    def _run_code(self, code: str) -> Run:
         seconds = self._meter.seconds_left()
         if seconds < LEAST_SECONDS:
             raise self._meter.refuse_for_time()
@@ -200,13 +190,26 @@ class _DeepSearch:
         if not run.alive:
             session.close()
             self._session = None
-        return run
+        errors = [run.error] if run.error else []
+        if run.limit is not None and not run.error:
+            errors.append(f"the code was stopped: its limit of {run.limit} is reached")
+        errors += [f"{type(failure).__name__}: {failure}" for failure in run.failures]
+        step = self._record_step(
+            "submit" if self._host.accepted is not None else "code",
+            began,
+            thought=thought,
+            code=code,
+            output=run.output,
+            error="\n".join(errors) or None,
+            sub_calls=self._sub_calls.drain(),
+        )
+        return step, not run.alive
 
     def _open(self) -> SandboxSession:
         seconds = self._meter.budget.execution_seconds
         limits = SandboxLimits(seconds=self._lane.execution_seconds if seconds is None else seconds)
         inputs = {"history": self._history, "question": self._question}
-        return self._lane.engine.open(inputs, self._host.functions(), limits)
+        return self._lane.engine.open(inputs, self._host.list_functions(), limits)
 
     def _close(self) -> None:
         """End the sandbox, also one that never ran any code."""
@@ -218,12 +221,6 @@ class _DeepSearch:
             self._session.close()
 
     # The ends of a loop.
-
-    def _finish_submitted(self, submission: Submission) -> LoopResult:
-        # The refused calls are missing from the answer: it may not be the best one.
-        limit = self._meter.refused[0] if self._meter.refused else None
-        answer = _or_none(submission.answer)
-        return self._result(answer, submission.sources, complete=limit is None, limit=limit)
 
     def _extract_answer(self, limit: str) -> LoopResult:
         """Ask for an answer from the outputs so far. Raises `OverBudget` if that costs too much."""
@@ -245,7 +242,10 @@ class _DeepSearch:
         text = reply.text.strip()
         thought = "" if read.answer == text else text
         self._record_step("extraction", began, thought=thought, output=read.answer)
-        if not self._is_answer(read):
+        # Free text counts only from a model that has run code before, unless it says that there is
+        # no answer.
+        has_run = any(step.code and not step.error for step in self._steps)
+        if not read.formed and not (read.answer and (has_run or not _or_none(read.answer))):
             if self._host.refused is not None and self._host.refused.answer:
                 return self._partial(limit)
             reason = "its last reply contained no answer"
@@ -253,15 +253,6 @@ class _DeepSearch:
         note = "answered from what was seen when the limit was reached"
         answer = _or_none(read.answer)
         return self._result(answer, read.sources, complete=False, limit=limit, note=note)
-
-    def _is_answer(self, read: prompts.Extraction) -> bool:
-        """Whether a reply is an answer at all, if only that there is none.
-
-        Free text counts only from a model that has run some code before.
-        """
-        if read.formed or (read.answer and not _or_none(read.answer)):
-            return True
-        return bool(read.answer) and any(step.code and not step.error for step in self._steps)
 
     def _partial(self, limit: str | None, failure: ModelError | None = None) -> LoopResult:
         """The best answer without another call: a refused one, or the last output.
@@ -312,11 +303,3 @@ def _or_none(answer: str) -> str:
     """The answer, or "" for one that says that there is none."""
     none = answer.strip(" .'\"`*").upper() == prompts.NOT_FOUND or says_nothing(answer)
     return "" if none else answer
-
-
-def _error_of(run: Run) -> str | None:
-    parts = [run.error] if run.error else []
-    if run.limit is not None and not run.error:
-        parts.append(f"the code was stopped: its limit of {run.limit} is reached")
-    parts += [f"{type(failure).__name__}: {failure}" for failure in run.failures]
-    return "\n".join(parts) or None

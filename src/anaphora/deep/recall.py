@@ -326,7 +326,17 @@ class DeepRecall:
         reusable: bool = False,
     ) -> DeepAnswer:
         """Write an answer's gap, trace and cache entry in one change; returns the answer."""
-        located = self._locate_question(context) if blind else context
+        located = context
+        if blind and context.conversation_id is None:
+            # With the conversation that stores the question: the gap is deleted with that one.
+            form = question_form(context.question)
+            scoped = self.lane.within(context.scope, include_memory=False)
+            same = (
+                hit.conversation_id
+                for hit in scoped.search(context.question, TOP)
+                if question_form(hit.text) == form
+            )
+            located = replace(context, conversation_id=next(same, None))
         with self.rows.change() as work:
             if blind:
                 gap = self.gaps.register(work, located, then)
@@ -337,16 +347,6 @@ class DeepRecall:
                 self.answers.put_answer(work, context, answer, then)
             self.traces.put_trace(work, answer, seen, context.secrets)
         return answer
-
-    def _locate_question(self, context: QuestionScope) -> QuestionScope:
-        """The question with the conversation that stores it: its gap is deleted with that one."""
-        if context.conversation_id is not None:
-            return context
-        form = question_form(context.question)
-        scoped = self.lane.within(context.scope, include_memory=False)
-        hits = scoped.search(context.question, TOP)
-        same = (hit for hit in hits if question_form(hit.text) == form)
-        return replace(context, conversation_id=next((hit.conversation_id for hit in same), None))
 
 
 def _to_answer(question: str, outcome: LoopResult, scoped: ScopedEvidence) -> DeepAnswer:

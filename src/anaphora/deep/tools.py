@@ -58,7 +58,17 @@ class DeepTools:
         """The models of both roles; None if none is configured. Raises `NoModel`."""
         with self._lock:
             if self._models is None:
-                self._models = self._open_models()
+                code, sub = self._roles
+                if code is None or (sub is None and self._settings.sub_model is not None):
+                    from anaphora.deep.models.remote import open_models
+
+                    opened = open_models(self._settings)
+                    if opened is not None:
+                        # One of the two may be the caller's own, or both may be the same.
+                        self._own = list(dict.fromkeys(opened))
+                        code, sub = code or opened[0], sub or opened[1]
+                if code is not None:
+                    self._models = Models(code, sub or code)
             return self._models
 
     def engine(self) -> Engine:
@@ -78,17 +88,3 @@ class DeepTools:
             close = getattr(model, "close", None)
             if close is not None:
                 close()
-
-    def _open_models(self) -> Models | None:
-        code, sub = self._roles
-        if code is None or (sub is None and self._settings.sub_model is not None):
-            from anaphora.deep.models.remote import open_models
-
-            opened = open_models(self._settings)
-            if opened is not None:
-                # One of the two may be the caller's own, or both may be the same.
-                self._own = list(dict.fromkeys(opened))
-                code, sub = code or opened[0], sub or opened[1]
-        if code is None:
-            return None
-        return Models(code, sub or code)

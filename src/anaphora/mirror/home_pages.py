@@ -72,7 +72,9 @@ class HomePages:
             for merged, into in services.records.merged().items():
                 if merged in forgotten_ids and services.records.many([into]):
                     forgotten_ids.discard(merged)
-            forgotten_ids |= {str(job["conversation_id"]) for job in services.jobs.pending("erase")}
+            forgotten_ids |= {
+                str(job["conversation_id"]) for job in services.jobs.list_pending("erase")
+            }
             self._forgotten_ids = frozenset(forgotten_ids)
         return self._forgotten_ids
 

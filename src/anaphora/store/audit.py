@@ -212,7 +212,13 @@ class AuditTrail(NamespaceReader):
         `tip` is one that was noted elsewhere before: a trail that was cut, or made anew since, has
         never had it. `InvalidInput` for one that is no tip.
         """
-        noted_tip = None if tip is None else _parse_tip(tip)
+        noted_tip = None
+        if tip is not None:
+            number, mark, link = tip.strip().partition(":")
+            if not mark or not number.isdecimal() or len(number) > _TIP_DIGITS or not link:
+                reason = "expected a tip as `audit verify` shows it: NUMBER:LINK"
+                raise InvalidInput("tip", tip, reason)
+            noted_tip = int(number), link
         # Of one moment: what is written meanwhile is in the head and in the entries, or in neither.
         with self.truth.snapshot() as truth:
             trail = AuditTrail(truth, self.namespace, self.sealer)
@@ -251,7 +257,15 @@ class AuditTrail(NamespaceReader):
         """What the head says against what the entries say."""
         problem = chain.problem
         if problem is None and (chain.number, chain.link) != (head.number, head.link):
-            problem = _head_problem(chain.number, head)
+            if chain.number < head.number:
+                detail = f"the last entries are not there: {head.number} were written"
+                problem = AuditProblem("truncated", chain.number + 1, detail)
+            else:
+                detail = (
+                    f"the head of the namespace says that entry {head.number} is the last, "
+                    "or another link"
+                )
+                problem = AuditProblem("changed", chain.number, detail)
         if problem is None and head.on != chain.on:
             problem = AuditProblem("changed", head.number, _SWITCHED_UNTOLD[head.on])
         if problem is None and not chain.seen and tip is not None:
@@ -409,18 +423,3 @@ def _read_entry(number: int, body: str) -> AuditEntry:
         RecursionError,
     ) as error:
         raise StoreError("read", f"entry {number} of the audit trail", str(error)) from error
-
-
-def _parse_tip(text: str) -> tuple[int, str]:
-    number, mark, link = text.strip().partition(":")
-    if not mark or not number.isdecimal() or len(number) > _TIP_DIGITS or not link:
-        raise InvalidInput("tip", text, "expected a tip as `audit verify` shows it: NUMBER:LINK")
-    return int(number), link
-
-
-def _head_problem(number: int, head: TrailHead) -> AuditProblem:
-    if number < head.number:
-        detail = f"the last entries are not there: {head.number} were written"
-        return AuditProblem("truncated", number + 1, detail)
-    detail = f"the head of the namespace says that entry {head.number} is the last, or another link"
-    return AuditProblem("changed", number, detail)

@@ -406,7 +406,11 @@ class _FilterReader:
     ) -> _Node:
         self._count(place)
         if kind == LINEAGE:
-            return _relatives(operator, operand, place)
+            read_ids = LINEAGE_RULES.get(operator)
+            if read_ids is None:
+                raise fault(place, operand, f"{LINEAGE} has {', '.join(LINEAGE_RULES)} only")
+            ids = read_ids(operand, place)
+            return _Relatives(operator, frozenset((ids,)) if isinstance(ids, str) else ids)
         if operator == "exists":
             return _Condition(path, operator, read_flag(operand, place), _never)
         rule = RULES[kind].get(operator)
@@ -420,14 +424,6 @@ class _FilterReader:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise fault(place, "…", f"more than {MAX_NODES} conditions")
-
-
-def _relatives(operator: str, operand: object, place: str) -> _Relatives:
-    read = LINEAGE_RULES.get(operator)
-    if read is None:
-        raise fault(place, operand, f"{LINEAGE} has {', '.join(LINEAGE_RULES)} only")
-    ids = read(operand, place)
-    return _Relatives(operator, frozenset((ids,)) if isinstance(ids, str) else ids)
 
 
 def _kind_of(name: str, place: str) -> str:

@@ -434,7 +434,7 @@ class RecordSync:
                 members, more, lost = done
                 changed += more
                 if lost.ids and kind == MEMORY:
-                    self._device.services.deep_forgetting.memories_gone(work, lost, False)
+                    self._device.services.deep_forgetting.forget_memories(work, lost, False)
                 erased |= bool(lost.ids)
                 work.flush()
                 # Text that was forgotten elsewhere, and set here before that, is deleted for good.

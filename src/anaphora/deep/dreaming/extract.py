@@ -181,7 +181,13 @@ class FactExtractor:
             raise NotFound("conversation", conversation_id)
         if model is None:
             return Extracted(conversation_id, skipped="no_model")
-        read = self._count_read(conversation_id, thread.turns)
+        # How many of the turns were read before and have not changed since.
+        read = 0
+        if rows := self.rows.find("extraction", {"conversation_id": conversation_id}):
+            count, _, digest = rows[0]["content_hash"].partition(":")
+            past = thread.turns[: int(count)]
+            if len(past) == int(count) and _digest(past) == digest:
+                read = len(past)
         if read == len(thread.turns):
             return Extracted(conversation_id, skipped="unchanged")
         turns = list(enumerate(thread.turns))
@@ -202,16 +208,6 @@ class FactExtractor:
                 work.drop("answer")
         outcome = (tuple(added), tuple(reinforced), tuple(refused))
         return Extracted(conversation_id, *outcome, ended, meter.snapshot())
-
-    def _count_read(self, conversation_id: str, turns: Sequence[Turn]) -> int:
-        """How many of the turns were read before and have not changed since."""
-        rows = self.rows.find("extraction", {"conversation_id": conversation_id})
-        if not rows:
-            return 0
-        count, _, digest = rows[0]["content_hash"].partition(":")
-        read_count = int(count)
-        same = read_count <= len(turns) and _digest(turns[:read_count]) == digest
-        return read_count if same else 0
 
     def _ask_for_facts(
         self, turns: Sequence[Numbered], model: ModelRole, meter: Meter

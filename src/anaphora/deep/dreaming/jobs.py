@@ -44,7 +44,7 @@ class JobQueue:
     clock: Callable[[], datetime]
     ids: Callable[[], str]
 
-    def end(self, conversation_id: str, *, extract: bool) -> None:
+    def queue_session_jobs(self, conversation_id: str, *, extract: bool) -> None:
         """Queue the jobs for the end of a session; none of them is queued twice."""
         jobs: list[tuple[JobKind, str | None]] = [("dream", None)]
         if extract:
@@ -55,7 +55,7 @@ class JobQueue:
                 if (kind, subject_id) not in queued:
                     self._put(work, self.ids(), kind, subject_id, 0)
 
-    def pending(self, kind: JobKind | None = None) -> list[Row]:
+    def list_pending(self, kind: JobKind | None = None) -> list[Row]:
         """The waiting jobs, the oldest first; erasures only if `kind` is "erase"."""
         return [
             row
@@ -69,18 +69,20 @@ class JobQueue:
             for record_id in record_ids:
                 self._put(work, self.ids(), "erase", record_id, 0)
 
-    def due_erasures(self, *, all_of_them: bool = False) -> list[Row]:
+    def list_due_erasures(self, *, all_of_them: bool = False) -> list[Row]:
         """The erasures after their grace period."""
         oldest = to_micros(self.clock() - GRACE)
-        return [row for row in self.pending("erase") if all_of_them or row["made_at"] <= oldest]
+        return [
+            row for row in self.list_pending("erase") if all_of_them or row["made_at"] <= oldest
+        ]
 
-    def keep_after_all(self, record_ids: Collection[str]) -> None:
+    def cancel_erasures(self, record_ids: Collection[str]) -> None:
         """Take the erasures of these records off the queue."""
-        for row in self.pending("erase"):
+        for row in self.list_pending("erase"):
             if row["conversation_id"] in record_ids:
-                self.done(row)
+                self.remove(row)
 
-    def done(self, job: Row) -> None:
+    def remove(self, job: Row) -> None:
         """Take a job off the queue."""
         with self.rows.change() as work:
             work.drop("session_job", {"job_id": job["job_id"]})
@@ -89,7 +91,7 @@ class JobQueue:
         """Leave a job for the next time, three times in all."""
         attempts = job["attempts"] + 1
         if attempts >= TRIES:
-            self.done(job)
+            self.remove(job)
             return
         with self.rows.change() as work:
             self._put(work, job["job_id"], job["kind"], job["conversation_id"], attempts)
@@ -122,7 +124,7 @@ class DreamCycle:
 
     def run_jobs(self) -> DreamReport:
         """Run the jobs of ended sessions: extractions, then a dream that asks no model."""
-        if not self.jobs.pending():
+        if not self.jobs.list_pending():
             return DreamReport()
         return self._cycle(self.recall.models(), queued=True)
 
@@ -130,28 +132,16 @@ class DreamCycle:
         self, models: Models | None, budget: Budget | None = None, *, queued: bool = False
     ) -> DreamReport:
         """Extractions, and a dream; with `queued` only a queued dream, without a model."""
-        done, failed = self._run_extractions(models)
-        dreams = self.jobs.pending("dream")
-        report = DreamReport(extracted=tuple(done))
-        if dreams or not queued:
-            report = self.dream.cycle(None if queued else models, budget, done)
-        for job in dreams:
-            self.jobs.done(job)
-        return replace(report, degraded=(*report.degraded, *failed))
-
-    def _run_extractions(self, models: Models | None) -> tuple[list[Extracted], list[Degraded]]:
-        """Run the waiting extractions; returns their results and the failures."""
         done: list[Extracted] = []
         failed: list[Degraded] = []
-        if models is None:
-            return done, failed
-        for job in self.jobs.pending("extract"):
+        model = models.sub if models is not None else None
+        for job in self.jobs.list_pending("extract") if model is not None else ():
             name = job["conversation_id"] or ""
             try:
-                extracted = self.extract.extract(name, models.sub)
+                extracted = self.extract.extract(name, model)
             except NotFound:
                 # The conversation was deleted: there is nothing left to do.
-                self.jobs.done(job)
+                self.jobs.remove(job)
                 continue
             except ModelError as error:
                 reason: str | None = str(error)
@@ -159,8 +149,14 @@ class DreamCycle:
                 done.append(extracted)
                 reason = f"its reply was {extracted.skipped}" if extracted.unread else None
             if reason is None:
-                self.jobs.done(job)
+                self.jobs.remove(job)
             else:
                 failed.append(Degraded("model", f"{name}: {reason}"))
                 self.jobs.retry_later(job)
-        return done, failed
+        dreams = self.jobs.list_pending("dream")
+        report = DreamReport(extracted=tuple(done))
+        if dreams or not queued:
+            report = self.dream.cycle(None if queued else models, budget, done)
+        for job in dreams:
+            self.jobs.remove(job)
+        return replace(report, degraded=(*report.degraded, *failed))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -62,21 +61,18 @@ def count_mentions(scoped: ScopedEvidence, question: str) -> Counted | None:
     phrase = " ".join(word for word in tokens if set(query_terms(word)) & subject)
     if kind == "count":
         ends = turns[:1] if len(turns) == 1 else (turns[0], turns[-1])
-        return Counted(_state_count(turns, phrase), ends)
+        sessions = len({turn.conversation_id for turn in turns})
+        spoken = Counter(turn.role or "somebody" for turn in turns).most_common(_NAMED)
+        by = ", ".join(f"{name} in {count:,}" for name, count in spoken)
+        days = [turn.ts for turn in turns if turn.ts is not None and turn.ts.year > 1]
+        span = f", from {shown_day(min(days))} to {shown_day(max(days))}" if days else ""
+        many = "turn says" if len(turns) == 1 else "turns say"
+        where = "conversation" if sessions == 1 else "conversations"
+        text = f'{len(turns):,} {many} "{phrase}", in {sessions:,} {where}{span}: {by}.'
+        return Counted(text, ends)
     turn = turns[0] if kind == "first" else turns[-1]
     when = "no known time"
     if turn.ts is not None and turn.ts.year > 1:
         when = f"{in_shown_zone(turn.ts):%Y-%m-%d %H:%M}"
     statement = f'the {kind} turn that says "{phrase}" is of {when}, by {turn.role or "somebody"}'
     return Counted(f"{statement}; there are {len(turns):,} in all.", (turn,))
-
-
-def _state_count(turns: Sequence[DeepSource], words: str) -> str:
-    sessions = len({turn.conversation_id for turn in turns})
-    spoken = Counter(turn.role or "somebody" for turn in turns).most_common(_NAMED)
-    by = ", ".join(f"{name} in {count:,}" for name, count in spoken)
-    days = [turn.ts for turn in turns if turn.ts is not None and turn.ts.year > 1]
-    span = f", from {shown_day(min(days))} to {shown_day(max(days))}" if days else ""
-    many = "turn says" if len(turns) == 1 else "turns say"
-    where = "conversation" if sessions == 1 else "conversations"
-    return f'{len(turns):,} {many} "{words}", in {sessions:,} {where}{span}: {by}.'

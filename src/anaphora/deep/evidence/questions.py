@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from itertools import chain, zip_longest
 from typing import Final
 
@@ -189,9 +188,15 @@ def seed_queries(question: str) -> tuple[str, ...]:
     words ("how often did"); and its longest parts. One with the same terms as an earlier one is
     left out.
     """
+    quoted = [" ".join(filter(None, match.groups())) for match in _QUOTED.finditer(question)]
+    # The first word of a question is always capitalised.
+    names = [m.group() for m in _NAME.finditer(question) if m.start() > 0]
+    bare = _ASKING.sub("", question)
+    parts = [part for part in _PARTS.split(bare) if part]
+    longest = sorted(parts, key=len, reverse=True) if len(parts) > 1 else []
     queries: list[str] = []
     seen_terms: set[frozenset[str]] = set()
-    for query in (question.strip(), *_rephrase(question)):
+    for query in (question.strip(), " ".join([*quoted, *names]), bare, *longest):
         terms = frozenset(query_terms(query))
         if terms and terms not in seen_terms and not terms <= STOP_WORDS:
             seen_terms.add(terms)
@@ -207,15 +212,3 @@ def first_hits(evidence: ScopedEvidence, question: str) -> tuple[DeepSource, ...
         if hit is not None:
             best.setdefault(hit.id, hit)
     return tuple(best.values())[:SHOWN]
-
-
-def _rephrase(question: str) -> Iterable[str]:
-    quoted = [" ".join(filter(None, match.groups())) for match in _QUOTED.finditer(question)]
-    # The first word of a question is always capitalised.
-    names = [m.group() for m in _NAME.finditer(question) if m.start() > 0]
-    yield " ".join([*quoted, *names])
-    bare = _ASKING.sub("", question)
-    yield bare
-    parts = [part for part in _PARTS.split(bare) if part]
-    if len(parts) > 1:
-        yield from sorted(parts, key=len, reverse=True)

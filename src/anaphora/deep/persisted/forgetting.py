@@ -98,7 +98,7 @@ class DeepForgetting:
     conversations: Callable[[], Conversations]
     settle: Callable[[], object]
 
-    def derived(self, work: RecordTransaction, record_ids: Sequence[str]) -> list[str]:
+    def list_derived(self, work: RecordTransaction, record_ids: Sequence[str]) -> list[str]:
         """The facts from these memories, and the facts from those facts."""
         deep = self.rows.within(work.write)
         facts: dict[str, None] = {}
@@ -112,7 +112,7 @@ class DeepForgetting:
                     waiting.append(fact)
         return [record_id for record_id in facts if record_id not in set(record_ids)]
 
-    def memories_gone(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
+    def forget_memories(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
         """Memories are forgotten in this change: delete the answers from them too."""
         if not gone.ids:
             return
@@ -143,21 +143,21 @@ class DeepForgetting:
             ),
         )
 
-    def documents_gone(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
+    def forget_documents(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
         """The same for documents, with the facts from them."""
         from anaphora.store.records.forgetting import forget_for_good
         from anaphora.store.records.transaction import RecordTransaction
 
-        self.memories_gone(work, gone, soft)
+        self.forget_memories(work, gone, soft)
         if soft:
             return
         memories = RecordTransaction(work.write, self.records.sealer)
-        facts = self.derived(memories, gone.ids)
+        facts = self.list_derived(memories, gone.ids)
         if facts:
-            self.memories_gone(memories, forget_for_good(memories, facts), soft)
+            self.forget_memories(memories, forget_for_good(memories, facts), soft)
             memories.finish()
 
-    def holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
+    def find_holding(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """Gaps and traces that contain one of these identifiers."""
         for table, columns in (("gap", ("question", "details")), ("trace", ("question", "body"))):
             for row in self.rows.find(table):
@@ -165,7 +165,7 @@ class DeepForgetting:
                 if any(identifier.held_by(text) for identifier in identifiers):
                     yield SurvivingSource(table, row[f"{table}_id"])
 
-    def words_gone(self, conversation_id: str) -> None:
+    def forget_conversation(self, conversation_id: str) -> None:
         """A conversation was deleted, or text of it was redacted."""
         from anaphora.store.records.forgetting import forget_for_good
 
@@ -199,8 +199,8 @@ class DeepForgetting:
         with self.records.change() as work:
             deep = self.rows.within(work.write)
             facts = drop_lost_facts(deep, work, conversation_id, stands)
-            facts += self.derived(work, facts)
-            self.memories_gone(work, forget_for_good(work, facts), False)
+            facts += self.list_derived(work, facts)
+            self.forget_memories(work, forget_for_good(work, facts), False)
             deep.drop("answer")
             drop_traces(deep, lambda seen: any(map(is_gone, seen.turns.get(conversation_id, ()))))
             _drop_gaps(deep, has_lost)

@@ -32,7 +32,7 @@ MOST: Final = 500
 
 def question_key(question: str) -> str:
     """A digest that is independent of case and white space."""
-    return _digest(question_form(question))
+    return hashlib.sha256(question_form(question).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +152,6 @@ def put_gap(work: TableTransaction, record: GapRecord) -> None:
 def _rows_of(work: TableTransaction, question: str) -> Sequence[Row]:
     """The rows of this question."""
     return work.find("gap", {"question_key": question_key(question)})
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _expire_if_due(record: GapRecord, now: datetime) -> GapRecord:

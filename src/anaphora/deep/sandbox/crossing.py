@@ -90,7 +90,9 @@ class _CrossingAllowance:
         if value is None or isinstance(value, bool | float):
             return value
         if isinstance(value, int):
-            return self._take_integer(value)
+            if not -MAX_INTEGER <= value < MAX_INTEGER:
+                raise Oversized("an integer of more than 64 bits")
+            return int(value)
         if isinstance(value, str):
             return self._take_text(value)
         if isinstance(value, Mapping):
@@ -98,11 +100,6 @@ class _CrossingAllowance:
         if isinstance(value, list | tuple):
             return [self.take(part, depth - 1) for part in value]
         raise Oversized(f"{type(value).__name__} is not plain data")
-
-    def _take_integer(self, value: int) -> int:
-        if not -MAX_INTEGER <= value < MAX_INTEGER:
-            raise Oversized("an integer of more than 64 bits")
-        return int(value)
 
     def _take_text(self, value: str) -> str:
         self._chars -= len(value)
@@ -172,11 +169,6 @@ class HostCalls:
             self._signatures[name].bind(*positional, **named)
         except TypeError as error:
             return _to_exception("TypeError", f"{name}() {error}")
-        return self._call(name, positional, named)
-
-    def _call(
-        self, name: str, positional: list[JsonValue], named: dict[str, JsonValue]
-    ) -> dict[str, Any]:
         try:
             returned = self._functions[name](*positional, **named)
         except HostRefusal as refusal:

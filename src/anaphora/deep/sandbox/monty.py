@@ -258,7 +258,12 @@ class MontyEngine:
     ) -> MontySession:
         """Start a session; see `Engine.open`."""
         for name in (*inputs, *functions):
-            _check_name(name)
+            usable = (
+                name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+            )
+            if not usable or name == "print":
+                reason = "must be an identifier that does not begin with an underscore"
+                raise InvalidInput("name", name, reason)
         for name in inputs.keys() & functions.keys():
             raise InvalidInput("inputs", name, "is also the name of a function")
         try:
@@ -440,10 +445,15 @@ class MontySession:
         return "memory" if "SIGABRT" in str(crash) or crash.exit_status == 134 else "crash"
 
     def _end(self, start: float, output: Output, error: str | None = None) -> Run:
-        limit = self._ended or "crash"
-        reason = (
-            f"the session is over: {_describe_limit(limit, self._limits)}; its variables are gone"
-        )
+        limit, limits = self._ended or "crash", self._limits
+        cause = {
+            "seconds": f"a run may take {limits.seconds:g} s",
+            "memory": f"values may take {limits.memory_bytes // (1024 * 1024)} MiB",
+            "recursion": f"calls may be {limits.recursion} deep",
+            "calls": f"a run may make {limits.calls} host calls",
+            "crash": "its process ended",
+        }[limit]
+        reason = f"the session is over: {cause}; its variables are gone"
         self.close()
         return Run(
             output.text(),
@@ -452,24 +462,6 @@ class MontySession:
             self._clock() - start,
             alive=False,
             failures=self._calls.failures,
-        )
-
-
-def _describe_limit(limit: LimitName, limits: SandboxLimits) -> str:
-    return {
-        "seconds": f"a run may take {limits.seconds:g} s",
-        "memory": f"values may take {limits.memory_bytes // (1024 * 1024)} MiB",
-        "recursion": f"calls may be {limits.recursion} deep",
-        "calls": f"a run may make {limits.calls} host calls",
-        "crash": "its process ended",
-    }[limit]
-
-
-def _check_name(name: str) -> None:
-    usable = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
-    if not usable or name == "print":
-        raise InvalidInput(
-            "name", name, "must be an identifier that does not begin with an underscore"
         )
 
 

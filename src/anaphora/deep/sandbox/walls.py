@@ -172,7 +172,9 @@ class Launcher:
             return self._program
         # Programs that tidy the folder for temporary files may have removed this one.
         if self._folder is None or not self._folder.is_dir():
-            self._folder = _private_folder(self)
+            parent = find_program_folder()
+            self._folder = Path(tempfile.mkdtemp(prefix="anaphora-sandbox-", dir=parent))
+            weakref.finalize(self, _remove, self._folder, os.getpid())
         launcher = self._folder / f"run-{memory_bytes}"
         if not launcher.exists():
             _write_launcher(launcher, self._program, self.standing, memory_bytes)
@@ -409,12 +411,6 @@ def _write_launcher(
     words = " ".join(shlex.quote(word) for word in (*standing.command, target))
     lines.append(f'exec {words} "$@"{" 2>/dev/null" if quiet else ""}')
     write_executable(path, ("\n".join(lines) + "\n").encode())
-
-
-def _private_folder(owner: Launcher) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="anaphora-sandbox-", dir=find_program_folder()))
-    weakref.finalize(owner, _remove, folder, os.getpid())
-    return folder
 
 
 def _remove(folder: Path, process: int) -> None:

@@ -101,7 +101,24 @@ class Unpacker:
         infos = file.infolist()
         if any(i.flag_bits & _ENCRYPTED or i.compress_type not in _KINDS for i in infos):
             raise DamagedBackup("read", path, "it is not an Anaphora backup")
-        self.manifest = self._read_manifest()
+        try:
+            info = file.getinfo(MANIFEST)
+            # It is written uncompressed: a compressed one may unpack to any size.
+            if info.file_size > max(_MOST_MANIFEST, info.compress_size):
+                raise ValueError("a manifest that is packed")
+            manifest = json.loads(file.read(MANIFEST))
+            sane = all(
+                isinstance(listed["sha256"], str) and isinstance(listed["bytes"], int)
+                for listed in manifest["members"].values()
+            )
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise DamagedBackup("read", path, "it has no valid manifest") from error
+        if manifest.get("anaphora") != "backup" or not sane:
+            raise DamagedBackup("read", path, "it has no valid manifest")
+        if manifest.get("version") != 1:
+            reason = f"its format {manifest.get('version')} is newer than this program"
+            raise StoreError("read", path, reason)
+        self.manifest: dict[str, Any] = dict(manifest)
         names = file.namelist()
         if sorted(names) != sorted([*self.members, MANIFEST]):
             raise DamagedBackup("read", path, "its contents do not match its manifest")
@@ -127,27 +144,6 @@ class Unpacker:
                 write(chunk)
         if (digest.hexdigest(), size) != (listed["sha256"], listed["bytes"]):
             raise DamagedBackup("read", self._path, f"{name} does not match its hash")
-
-    def _read_manifest(self) -> dict[str, Any]:
-        try:
-            info = self._zip.getinfo(MANIFEST)
-            # It is written uncompressed: a compressed one may unpack to any size.
-            if info.file_size > max(_MOST_MANIFEST, info.compress_size):
-                raise ValueError("a manifest that is packed")
-            manifest = json.loads(self._zip.read(MANIFEST))
-            members = manifest["members"]
-            sane = all(
-                isinstance(listed["sha256"], str) and isinstance(listed["bytes"], int)
-                for listed in members.values()
-            )
-        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise DamagedBackup("read", self._path, "it has no valid manifest") from error
-        if manifest.get("anaphora") != "backup" or not sane:
-            raise DamagedBackup("read", self._path, "it has no valid manifest")
-        if manifest.get("version") != 1:
-            reason = f"its format {manifest.get('version')} is newer than this program"
-            raise StoreError("read", self._path, reason)
-        return dict(manifest)
 
 
 @contextmanager

@@ -145,21 +145,17 @@ def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedBackup("read", path, "its manifest is invalid") from error
-    if not _is_sane(summary):
-        raise DamagedBackup("read", path, "its manifest is invalid")
-    return summary
-
-
-def _is_sane(summary: Backup) -> bool:
-    """Whether every value has the right type."""
     numbers = (summary.threads, summary.memories, *summary.rows.values())
     texts = (summary.database, *summary.rows, *summary.left_out)
-    return (
+    valid = (
         summary.created.utcoffset() is not None
         and all(isinstance(text, str) for text in texts)
         and all(isinstance(maybe, str | None) for maybe in (summary.schema, summary.needs_key))
         and all(isinstance(number, int) for number in numbers)
     )
+    if not valid:
+        raise DamagedBackup("read", path, "its manifest is invalid")
+    return summary
 
 
 def _manifest(

@@ -127,21 +127,17 @@ def _prefix(target: Path) -> str:
     return f".{target.name[:_MAX_NAME]}.unfinished-"
 
 
-def _is_ours(stage: Path) -> bool:
-    """Whether this user made a stage. In a shared folder others can create it, with links."""
+def _remove_abandoned(stage: Path) -> bool:
+    from filelock import FileLock, Timeout
+
     try:
         status = stage.lstat()
     except OSError:
         return False
-    # Only its owner can write in it. Windows has no such numbers.
+    # In a shared folder others can create a stage, with links; only its owner can write in it.
+    # Windows has no such numbers.
     ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
-    return ours and stat.S_ISDIR(status.st_mode)
-
-
-def _remove_abandoned(stage: Path) -> bool:
-    from filelock import FileLock, Timeout
-
-    if not _is_ours(stage):
+    if not ours or not stat.S_ISDIR(status.st_mode):
         return False
     if not (stage / LOCK).exists():
         # It may be about to be locked: only an empty folder can be removed.

@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
     from anaphora.store.db.engine import Database
-    from anaphora.store.home.sealing import Home
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.threads.conversations import Conversations
 
@@ -56,33 +55,16 @@ def _count_parts(services: NamespaceServices) -> dict[str, int]:
     }
 
 
-def _check_lanes(services: NamespaceServices) -> tuple[Check, ...]:
+def _check_lanes(services: NamespaceServices) -> Iterator[Check]:
     """Check projects, notes, the index of sections, and the data of deep recall."""
-    rows = _check_rows(services)
+    yield _check_rows(services)
     try:
         counts = _count_parts(services)
         notes = note_counts(services.truth, services.namespace)
-        projects = tuple(_check_projects(services, counts))
+        projects = services.projects.rows()
     except AnaphoraError as error:
-        return (*rows, Check("projects", ok=False, detail=str(error)))
-    observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
-    summary = f"{observations:,} observations, {diary:,} diary entries"
-    if past := sum(every - current for every, current in notes.values()):
-        summary += f", {past:,} of the past"
-    deep = (
-        f"{counts['gaps']:,} open gaps, {counts['jobs']:,} jobs of ended sessions waiting, "
-        f"{counts['traces']:,} traces"
-    )
-    return (
-        *rows,
-        *projects,
-        Check("project notes", ok=True, detail=summary),
-        _check_sections(services),
-        Check("deep recall", ok=True, detail=deep),
-    )
-
-
-def _check_projects(services: NamespaceServices, counts: Mapping[str, int]) -> Iterator[Check]:
+        yield Check("projects", ok=False, detail=str(error))
+        return
     detail = (
         f"{counts['projects']:,} projects, {counts['files']:,} files, "
         f"{counts['sections']:,} sections"
@@ -90,22 +72,31 @@ def _check_projects(services: NamespaceServices, counts: Mapping[str, int]) -> I
     if counts["sections_pending"]:
         detail += f", {counts['sections_pending']:,} vectors pending ({FINISH_VECTORS})"
     yield Check("projects", ok=True, detail=detail)
-    for row in services.projects.rows():
+    for row in projects:
         # On a server the folder may well be on another machine: that is no fault.
         if not Path(row.root).is_dir():
-            yield Check(
-                "projects",
-                ok=True,
-                detail=f"{row.name}: its folder {row.root} does not exist; recall uses the last "
-                "index until you remove the project or index it at its new place",
+            detail = (
+                f"{row.name}: its folder {row.root} does not exist; recall uses the last "
+                "index until you remove the project or index it at its new place"
             )
+            yield Check("projects", ok=True, detail=detail)
         elif row.indexed_at is None or row.stale:
-            yield Check(
-                "projects", ok=True, detail=f"{row.name}: indexing is not finished: index it again"
-            )
+            detail = f"{row.name}: indexing is not finished: index it again"
+            yield Check("projects", ok=True, detail=detail)
+    observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
+    summary = f"{observations:,} observations, {diary:,} diary entries"
+    if past := sum(every - current for every, current in notes.values()):
+        summary += f", {past:,} of the past"
+    yield Check("project notes", ok=True, detail=summary)
+    yield _check_sections(services)
+    deep = (
+        f"{counts['gaps']:,} open gaps, {counts['jobs']:,} jobs of ended sessions waiting, "
+        f"{counts['traces']:,} traces"
+    )
+    yield Check("deep recall", ok=True, detail=deep)
 
 
-def _check_rows(services: NamespaceServices) -> tuple[Check, ...]:
+def _check_rows(services: NamespaceServices) -> Check:
     """Unreadable rows, the first of them by name."""
     from anaphora.store.mending import misdated, unreadable_records
 
@@ -117,14 +108,14 @@ def _check_rows(services: NamespaceServices) -> tuple[Check, ...]:
         ]
         problems += [f"impossible times in {name}" for name in misdated(truth)]
     except AnaphoraError as error:
-        return (Check("rows", ok=False, detail=str(error)),)
+        return Check("rows", ok=False, detail=str(error))
     if not problems:
-        return (Check("rows", ok=True, detail="every row can be read"),)
+        return Check("rows", ok=True, detail="every row can be read")
     more = f", and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
     detail = (
         f"{'; '.join(problems[:_NAMED])}{more}; `doctor --repair` repairs them and keeps the words"
     )
-    return (Check("rows", ok=False, detail=detail),)
+    return Check("rows", ok=False, detail=detail)
 
 
 def _check_sections(services: NamespaceServices) -> Check:
@@ -168,7 +159,12 @@ def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
     """
     resolved = path.absolute().resolve()
     if sys.platform == "win32":
-        return "network-drive" if _is_network_drive(resolved) else None
+        import ctypes
+
+        remote = 4  # DRIVE_REMOTE of fileapi.h
+        drive = resolved.drive
+        drive_type = ctypes.windll.kernel32.GetDriveTypeW(f"{drive}\\")
+        return "network-drive" if drive.startswith("\\\\") or drive_type == remote else None
     deepest: tuple[int, str] | None = None
     for mount_point, kind in _list_mounts(mounts):
         length = len(mount_point.parts)
@@ -203,17 +199,6 @@ def _list_macos_mounts() -> Iterator[tuple[Path, str]]:
     for line in done.stdout.splitlines():
         if match := _MACOS_MOUNT.fullmatch(line):
             yield Path(match[1]), match[2]
-
-
-if sys.platform == "win32":
-
-    def _is_network_drive(path: Path) -> bool:
-        import ctypes
-
-        remote = 4  # DRIVE_REMOTE of fileapi.h
-        drive = path.drive
-        kind = ctypes.windll.kernel32.GetDriveTypeW(f"{drive}\\")
-        return drive.startswith("\\\\") or bool(kind == remote)
 
 
 def file_systems(paths: Iterable[Path], mounts: Path = MOUNTS) -> Check:
@@ -330,14 +315,33 @@ def _check_home(settings: Settings) -> Check:
 
 def _check_sealing(settings: Settings) -> Iterator[Check]:
     """Whether the home is sealed, its key available, and no file in it left in clear."""
+    from anaphora.store.crypto import marker as markers
+    from anaphora.store.crypto.key_stores import Keychain
     from anaphora.store.home.conversion import left_in_clear
+    from anaphora.store.home.master_key import load_keys
     from anaphora.store.home.sealing import Home
 
     home = Home(settings.home, settings.conversations, settings.database)
-    check, sealed = _check_seal(home)
-    yield check
     try:
-        unsealed = left_in_clear(home) if sealed else ()
+        marker = markers.read(home.root)
+        if marker is not None:
+            load_keys(home, marker)
+    except AnaphoraError as error:
+        yield Check("sealing", ok=False, detail=str(error))
+    else:
+        if marker is None:
+            try:
+                detail = f"not encrypted; keychain: {Keychain().name()}"
+            except (MissingExtra, NoKeyringError) as error:
+                # A clear home needs none.
+                detail = f"not encrypted; {error}"
+            yield Check("sealing", ok=True, detail=detail)
+            return
+        where = "the keychain" if marker.kept == "keychain" else "a file in the home, unencrypted"
+        detail = f"encrypted; key {marker.key_name} is in {where}"
+        yield Check("sealing", ok=marker.state == "sealed", detail=detail)
+    try:
+        unsealed = left_in_clear(home)
     except AnaphoraError as error:
         yield Check("sealing", ok=False, detail=str(error))
         return
@@ -345,31 +349,6 @@ def _check_sealing(settings: Settings) -> Iterator[Check]:
         yield Check(
             "sealing", ok=False, detail=f"{path} is not one of our files and is not encrypted"
         )
-
-
-def _check_seal(home: Home) -> tuple[Check, bool]:
-    from anaphora.store.crypto import marker as markers
-    from anaphora.store.crypto.key_stores import Keychain
-    from anaphora.store.home.master_key import load_keys
-
-    try:
-        marker = markers.read(home.root)
-        if marker is not None:
-            load_keys(home, marker)
-            where = (
-                "the keychain" if marker.kept == "keychain" else "a file in the home, unencrypted"
-            )
-            detail = f"encrypted; key {marker.key_name} is in {where}"
-            return Check("sealing", ok=marker.state == "sealed", detail=detail), True
-    except AnaphoraError as error:
-        return Check("sealing", ok=False, detail=str(error)), True
-    try:
-        return Check(
-            "sealing", ok=True, detail=f"not encrypted; keychain: {Keychain().name()}"
-        ), False
-    except (MissingExtra, NoKeyringError) as error:
-        # A clear home needs none.
-        return Check("sealing", ok=True, detail=f"not encrypted; {error}"), False
 
 
 def _check_threads(conversations: Conversations) -> Iterator[Check]:

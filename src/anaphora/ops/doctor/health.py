@@ -34,7 +34,15 @@ def health(services: NamespaceServices) -> Health:
     except AnaphoraError as error:
         write = Check("write", ok=False, detail=str(error))
     pending, jobs, index = _check_index(services)
-    threads = _check_threads(services.conversations.directory)
+    threads = Check("threads", ok=True, detail="conversations are in the database")
+    if (directory := services.conversations.directory) is not None:
+        try:
+            try_writing(directory, 4096)
+            detail = "a file was written to the disk and removed"
+            threads = Check("threads", ok=True, detail=detail)
+        except OSError as error:
+            detail = f"no file can be written: {error.strerror}"
+            threads = Check("threads", ok=False, detail=detail)
     embedder = _check_embedder(container.embedder)
     try:
         free = shutil.disk_usage(_existing(container.settings.home)).free
@@ -60,16 +68,6 @@ def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder
-
-
-def _check_threads(folder: Path | None) -> Check:
-    if folder is None:
-        return Check("threads", ok=True, detail="conversations are in the database")
-    try:
-        try_writing(folder, 4096)
-    except OSError as error:
-        return Check("threads", ok=False, detail=f"no file can be written: {error.strerror}")
-    return Check("threads", ok=True, detail="a file was written to the disk and removed")
 
 
 def _check_index(services: NamespaceServices) -> tuple[int, int, Check]:

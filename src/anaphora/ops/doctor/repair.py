@@ -8,7 +8,7 @@ and a damaged database is only reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -75,12 +75,22 @@ def _reseat_notes(services: NamespaceServices) -> Check:
             for index, note in services.sidecar.turn_notes(conversation_id).items()
             if not note.forgotten
         }
-        indexes = _index_turns(services, conversation_id) if notes else {}
-        moved = list(_reseat(notes, indexes))
-        lost = sum(index not in indexes.get(note.turn_hash, ()) for index, note in notes.items())
+        indexes_by_hash = _index_turns(services, conversation_id) if notes else {}
+        displaced = {
+            index: note
+            for index, note in notes.items()
+            if index not in indexes_by_hash.get(note.turn_hash, ())
+        }
+        occupied = notes.keys() - displaced.keys()
+        moved: list[TurnNote] = []
+        for note in displaced.values():
+            indexes = indexes_by_hash.get(note.turn_hash, [])
+            if len(indexes) == 1 and indexes[0] not in occupied:
+                occupied.add(indexes[0])
+                moved.append(replace(note, index=indexes[0]))
         services.sidecar.note_turns(moved)
         seated += len(moved)
-        void += lost - len(moved)
+        void += len(displaced) - len(moved)
     detail = f"{seated} notes reattached to their turns, {void} refer to missing turns"
     return Check("notes", ok=True, detail=detail)
 
@@ -95,20 +105,6 @@ def _index_turns(services: NamespaceServices, conversation_id: str) -> dict[str,
     for index, turn in enumerate(thread.turns):
         indexes.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
     return indexes
-
-
-def _reseat(
-    notes: Mapping[int, TurnNote], indexes_by_hash: Mapping[str, list[int]]
-) -> Iterator[TurnNote]:
-    seated = {
-        index for index, note in notes.items() if index in indexes_by_hash.get(note.turn_hash, ())
-    }
-    occupied = set(seated)
-    for index, note in notes.items():
-        indexes = indexes_by_hash.get(note.turn_hash, [])
-        if index not in seated and len(indexes) == 1 and indexes[0] not in occupied:
-            occupied.add(indexes[0])
-            yield replace(note, index=indexes[0])
 
 
 def _merge_log(services: NamespaceServices) -> Check:

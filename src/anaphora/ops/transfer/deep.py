@@ -189,7 +189,16 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
         services = self.target.services
         origins = [origin for _, origin in batch]
         facts = services.records.many(fact for fact, _, _ in origins)
-        texts = {source: self._texts(source, position) for _, source, position in origins}
+        texts: dict[str, dict[int, str]] = {}
+        for _, source, position in origins:
+            if position == OF_MEMORY:
+                memory = source.removeprefix(MEMORY)
+                memories = services.records.many([memory])
+                texts[source] = {OF_MEMORY: memories[memory].text} if memory in memories else {}
+            else:
+                thread = services.conversations.get(source)
+                turns = thread.turns if thread is not None else ()
+                texts[source] = {index: turn.text for index, turn in enumerate(turns)}
         with services.deep_rows.change() as work:
             for fact, source, position in origins:
                 where: dict[str, str | int] = {
@@ -200,17 +209,6 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
                 text = texts[source].get(position)
                 if fact in facts and text is not None and not work.find("fact_turn", where):
                     work.put("fact_turn", [{**where, "turn_hash": hash_text(text)}])
-
-    def _texts(self, source: str, position: int) -> dict[int, str]:
-        services = self.target.services
-        if position == OF_MEMORY:
-            memory = source.removeprefix(MEMORY)
-            memories = services.records.many([memory])
-            return {OF_MEMORY: memories[memory].text} if memory in memories else {}
-        thread = services.conversations.get(source)
-        return (
-            {} if thread is None else {index: turn.text for index, turn in enumerate(thread.turns)}
-        )
 
 
 def _merge(current: GapRecord, incoming: GapRecord) -> GapRecord:

@@ -89,16 +89,11 @@ class DocumentReader(LineReader):
         if kinds.get(document.id, DOCUMENT) != DOCUMENT:
             self.target.problem(number, f"its id is that of a {kinds[document.id]} here")
             return
-        self.target.count([self._bring_in(document, sections)], "documents ")
-
-    def flush(self) -> None:
-        """As `LineReader.flush`: nothing waits."""
-
-    def _bring_in(self, document: Document, sections: list[DocumentSection]) -> Outcome:
         exported_id = document.id
         if document.id in self._gone:
             if not self.target.again:
-                return "forgotten"
+                self.target.count(["forgotten"], "documents ")
+                return
             new_id = self.target.services.ids()
             document = replace(document, id=new_id)
             sections = [
@@ -113,7 +108,10 @@ class DocumentReader(LineReader):
             has_file = False
         if not has_file:
             self._without_file[exported_id] = document_id
-        return outcome
+        self.target.count([outcome], "documents ")
+
+    def flush(self) -> None:
+        """As `LineReader.flush`: nothing waits."""
 
     def _read_piece(self, line: Line) -> None:
         document_id = self._without_file.get(id_in(line, "document"))
@@ -155,16 +153,15 @@ def _write(
         for section in rows.sections:
             work.sections.hide(section.id, at)
     else:
-        _end_older_versions(work, document.name)
+        # Of several current documents with one name only the last added one stays current.
+        versions = work.versions.versions(document.name)
+        ranked = sorted(
+            (version for version in versions if version.valid_to is None),
+            key=lambda version: (version.valid_from, version.id),
+        )
+        for version in ranked[:-1]:
+            work.end(version.id, ranked[-1].id, ranked[-1].valid_from)
     return "added", document.id
-
-
-def _end_older_versions(work: DocumentTransaction, name: str) -> None:
-    """Of several current documents with one name only the last added one stays current."""
-    current = [version for version in work.versions.versions(name) if version.valid_to is None]
-    current.sort(key=lambda version: (version.valid_from, version.id))
-    for version in current[:-1]:
-        work.end(version.id, current[-1].id, current[-1].valid_from)
 
 
 def _parse(line: Line) -> tuple[Document, list[DocumentSection]]:
@@ -183,26 +180,23 @@ def _parse(line: Line) -> tuple[Document, list[DocumentSection]]:
         source=redact(document.source).text if document.source else None,
         tags=tuple(redact(tag).text for tag in document.tags),
     )
-    sections = [
-        _parse_section(document.id, at, section)
-        for at, section in enumerate(sections_written, start=1)
-    ]
+    sections: list[DocumentSection] = []
+    for number, section in enumerate(sections_written, start=1):
+        if not isinstance(section, dict):
+            raise ValueError("a section is not an object")
+        text, start = redact(string(section, "text")).text, number_in(section, "start") or 0
+        sections.append(
+            DocumentSection(
+                section_id(document.id, number),
+                document.id,
+                number,
+                text,
+                start,
+                start + len(text),
+                tuple(redact(str(heading)).text for heading in list_in(section, "heading")),
+                number_in(section, "page"),
+            )
+        )
     if not sections:
         raise ValueError("a document without sections")
     return document, sections
-
-
-def _parse_section(document_id: str, number: int, member: object) -> DocumentSection:
-    if not isinstance(member, dict):
-        raise ValueError("a section is not an object")
-    text, start = redact(string(member, "text")).text, number_in(member, "start") or 0
-    return DocumentSection(
-        section_id(document_id, number),
-        document_id,
-        number,
-        text,
-        start,
-        start + len(text),
-        tuple(redact(str(heading)).text for heading in list_in(member, "heading")),
-        number_in(member, "page"),
-    )

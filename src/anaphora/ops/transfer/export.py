@@ -164,7 +164,7 @@ def _write(
         with container.truth.snapshot() as truth:
             then = NamespaceServices(container, namespace, truth)
             # Soft-forgotten records are erased within a day: an export would outlive them.
-            hidden = {row["conversation_id"] for row in then.jobs.pending("erase")}
+            hidden = {row["conversation_id"] for row in then.jobs.list_pending("erase")}
             for lines in (
                 note_lines(then, hashes),
                 session_lines(then, hashes),

@@ -216,7 +216,8 @@ class _LoadRun:
         if kind == "end":
             self._ended = True
             return
-        if kind not in _READERS:
+        reader_class = _READERS.get(kind)
+        if reader_class is None:
             raise ValueError(f"unknown kind of line {kind!r}")
         namespace = self._into
         if namespace is None:
@@ -224,7 +225,17 @@ class _LoadRun:
             if name not in self._namespaces:
                 self._namespaces[name] = self._container.standing_namespace(check_id(name))
             namespace = self._namespaces[name]
-        reader = self._reader_of(namespace, kind)
+        if (namespace, reader_class) not in self._readers:
+            if namespace not in self._targets:
+                services = self._container.namespace(namespace)
+                deleted = frozenset(
+                    record_id for _, record_id in services.records.tombstones_since(0)
+                )
+                self._targets[namespace] = LoadTarget(
+                    services, self._again, deleted, self._problem, self._counts
+                )
+            self._readers[namespace, reader_class] = reader_class(self._targets[namespace])
+        reader = self._readers[namespace, reader_class]
         if reader is not self._reader:
             before, self._reader = self._reader, reader
             if before is not None and not before.last:
@@ -258,20 +269,6 @@ class _LoadRun:
             documents_known=counts["documents known"],
             problems=self._problems.all(),
         )
-
-    def _reader_of(self, namespace: str, kind: str) -> LineReader:
-        reader_class = _READERS[kind]
-        if (namespace, reader_class) not in self._readers:
-            if namespace not in self._targets:
-                services = self._container.namespace(namespace)
-                deleted = frozenset(
-                    record_id for _, record_id in services.records.tombstones_since(0)
-                )
-                self._targets[namespace] = LoadTarget(
-                    services, self._again, deleted, self._problem, self._counts
-                )
-            self._readers[namespace, reader_class] = reader_class(self._targets[namespace])
-        return self._readers[namespace, reader_class]
 
     def _problem(self, number: int, reason: str) -> None:
         self._problems.add(ImportProblem(str(self._path), f"line {number}", shortened(reason)))

@@ -118,16 +118,23 @@ class RecordFields(LineFields):
         A record that `stands_alone` is an item of a store that returns its items verbatim: it is
         not redacted.
         """
-        fields = self.read(line)
-        created = fields.get("created_at")
+        members = self.read(line)
+        created = members.get("created_at")
         if created is None:
             raise ValueError('"created_at" is missing')
         times = {"last_reinforced": created, "valid_from": created}
-        record = MemoryRecord(**{"seq": 0} | times | fields | extra)
+        record = MemoryRecord(**{"seq": 0} | times | members | extra)
         events = tuple(_read_event(record.id, event) for event in list_in(line, "events"))
         if stands_alone:
             return IncomingRecord(record, events, stands_alone=True)
-        return IncomingRecord(_clean_record(record), tuple(map(_clean_event, events)))
+        # InvalidInput for a payload that is nested too deeply.
+        present_fields = members_of(record)
+        names = [spec.name for spec in fields(NewMemory) if spec.name in present_fields]
+        new, _ = without_secrets(NewMemory(**{name: present_fields[name] for name in names}))
+        clean_fields: dict[str, Any] = {name: getattr(new, name) for name in names}
+        sources = tuple(redact(source).text for source in record.sources)
+        clean = replace(record, sources=sources, **clean_fields)
+        return IncomingRecord(clean, tuple(map(_clean_event, events)))
 
 
 _MEMORY: Final = RecordFields(get_args(MemoryType), "semantic")
@@ -175,15 +182,6 @@ def _read_event(record_id: str, line: Any) -> RecordEvent:
     if "at" not in fields:
         raise ValueError("an event has no time")
     return RecordEvent(record_id, **fields)
-
-
-def _clean_record(record: MemoryRecord) -> MemoryRecord:
-    """The record without secrets. InvalidInput for a payload that is nested too deeply."""
-    members = members_of(record)
-    names = [spec.name for spec in fields(NewMemory) if spec.name in members]
-    new, _ = without_secrets(NewMemory(**{name: members[name] for name in names}))
-    sources = tuple(redact(source).text for source in record.sources)
-    return replace(record, sources=sources, **{name: getattr(new, name) for name in names})
 
 
 def _clean_event(event: RecordEvent) -> RecordEvent:
@@ -263,27 +261,22 @@ class LinkReader(BatchReader[RecordLink]):
                 first, second, _ = key = _link_key(link)
                 if first == second or self.target.gone & {first, second}:
                     continue
-                if work.find(first) is None or work.find(second) is None:
+                memory, linked = work.find(first), work.find(second)
+                if memory is None or linked is None:
                     self.target.problem(number, "a link to a memory that is missing")
                 elif key not in known_links:
                     new_links[key] = link
-                elif known_links[key].kind == OPEN and _is_settled(work, link):
-                    work.turn(known_links[key], link.kind)
+                elif known_links[key].kind == OPEN and link.kind != OPEN:
+                    # An imported verdict counts if it agrees with the memories here.
+                    ended = memory.superseded_by == linked.id or linked.superseded_by == memory.id
+                    if ended or link.kind == "both_hold":
+                        work.turn(known_links[key], link.kind)
             work.join(new_links.values())
 
 
 def _link_key(link: RecordLink) -> tuple[str, str, bool]:
     """Two memories have at most one link of each family."""
     return link.record_id, link.other_id, link.kind in CLOSENESS
-
-
-def _is_settled(work: RecordTransaction, link: RecordLink) -> bool:
-    """Whether an imported verdict agrees with the memories here."""
-    first, second = work.find(link.record_id), work.find(link.other_id)
-    if link.kind == OPEN or first is None or second is None:
-        return False
-    ended = first.superseded_by == second.id or second.superseded_by == first.id
-    return ended or link.kind == "both_hold"
 
 
 @dataclass(slots=True)
@@ -306,7 +299,12 @@ class RecordMerger:
         )
         outcomes = [self._merge_one(work, item) for item in items]
         for path in {item.record.path for item in items if item.record.path is not None}:
-            _end_overlaps(work, path)
+            # No two values of a path are valid at one time: the earlier ends as the later begins.
+            for earlier, later in pairwise(work.versions(path)):
+                if earlier.valid_to is None or earlier.valid_to > later.valid_from:
+                    work.change(earlier.id, valid_to=later.valid_from, superseded_by=later.id)
+                    if later.supersedes is None:
+                        work.change(later.id, supersedes=earlier.id)
         return outcomes
 
     def id_of(self, record_id: str | None) -> str | None:
@@ -421,17 +419,6 @@ def _gain(
     sources = [event.source for event in new_events if event.source is not None]
     count = current.reinforce_count + sum(event.kind in _SAID for event in new_events)
     return gained | {"sources": _join(current.sources, sources), "reinforce_count": count}
-
-
-def _end_overlaps(work: RecordTransaction, path: str) -> None:
-    """Let no two values of a path be valid at one time: the earlier ends when the later begins."""
-    line = work.versions(path)
-    for earlier, later in pairwise(line):
-        if earlier.valid_to is not None and earlier.valid_to <= later.valid_from:
-            continue
-        work.change(earlier.id, valid_to=later.valid_from, superseded_by=later.id)
-        if later.supersedes is None:
-            work.change(later.id, supersedes=earlier.id)
 
 
 def _event_key(event: RecordEvent) -> str:

@@ -20,7 +20,7 @@ from anaphora.ops.transfer.memories import (
     RecordMerger,
     without_other_kinds,
 )
-from anaphora.ops.transfer.reading import BatchReader, Outcome
+from anaphora.ops.transfer.reading import BatchReader
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.transaction import RecordTransaction
@@ -88,32 +88,28 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
         """As `BatchReader.write`."""
         for kind in RECORD_KINDS:
             notes = [(number, note) for number, note in batch if note.kind == kind]
-            if notes:
-                self.target.count(self._bring_in(kind, notes), "notes ")
-
-    def _bring_in(
-        self, kind: NoteRecordKind, batch: Sequence[tuple[int, _IncomingNote]]
-    ) -> list[Outcome]:
-        names = {note.item.record.id: note.project_name for _, note in batch}
-        items = without_other_kinds(
-            self.target,
-            [(number, note.item) for number, note in batch],
-            kind,
-            "its id is that of a record of kind {!r} here",
-        )
-        with self.target.services.notes.change(kind) as work:
-            work.load(ids=[incoming.record.id for incoming in items])
-            moved = [
-                self._assign_project(work, incoming, names[incoming.record.id])
-                for incoming in items
-            ]
-            outcomes = self._merger.merge(work, [incoming for incoming, _ in moved])
-        for at, (incoming, changed) in enumerate(moved):
-            if changed and outcomes[at] == "known":
-                outcomes[at] = "changed"
-            if outcomes[at] in {"added", "changed"}:
-                self.target.touched_notes.append(str(self._merger.id_of(incoming.record.id)))
-        return outcomes
+            if not notes:
+                continue
+            names = {note.item.record.id: note.project_name for _, note in notes}
+            items = without_other_kinds(
+                self.target,
+                [(number, note.item) for number, note in notes],
+                kind,
+                "its id is that of a record of kind {!r} here",
+            )
+            with self.target.services.notes.change(kind) as work:
+                work.load(ids=[incoming.record.id for incoming in items])
+                moved = [
+                    self._assign_project(work, incoming, names[incoming.record.id])
+                    for incoming in items
+                ]
+                outcomes = self._merger.merge(work, [incoming for incoming, _ in moved])
+            for at, (incoming, changed) in enumerate(moved):
+                if changed and outcomes[at] == "known":
+                    outcomes[at] = "changed"
+                if outcomes[at] in {"added", "changed"}:
+                    self.target.touched_notes.append(str(self._merger.id_of(incoming.record.id)))
+            self.target.count(outcomes, "notes ")
 
     def _assign_project(
         self, work: RecordTransaction, incoming: IncomingRecord, project_name: str | None

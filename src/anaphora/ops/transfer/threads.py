@@ -133,7 +133,7 @@ class ThreadReader(LineReader):
         else:
             form = services.container.sealing.threads(services.namespace)
             folder = ThreadFolder(services.folder, form)
-            self._write = partial(_write_audited, services.audit, folder)
+            self._write = partial(_write_file, services.audit, folder)
         # The thread of the following turns, its stated number of turns, and the number of its line.
         self._head: Thread | None = None
         self._stated: object = None
@@ -178,7 +178,12 @@ class ThreadReader(LineReader):
         try:
             added = self._write(thread_id, thread)
             if added is None:
-                thread_id = _derive_id(thread)
+                # Another thread has the id: this one gets an id derived from its turns.
+                digest = hashlib.sha256()
+                for turn in turns:
+                    digest.update(encode_turn(turn).encode() + b"\n")
+                mark = f"~{digest.hexdigest()[:12]}"
+                thread_id = thread.conversation_id[: MAX_ID_CHARACTERS - len(mark)] + mark
                 added = self._write(thread_id, thread)
         except CorruptThread as error:
             target.problem(self._number, str(error))
@@ -205,20 +210,13 @@ class ThreadReader(LineReader):
         return self.target.services.sidecar.deleted_since(0)
 
 
-def _write_audited(
+def _write_file(
     trail: AuditTrail, folder: ThreadFolder, conversation_id: str, thread: Thread
 ) -> int | None:
-    """As `_write_file`, with an entry in the audit trail, as a conversation store writes it."""
-    count = _write_file(folder, conversation_id, thread)
-    if count:
-        tell_of_turns(trail, "remembered", conversation_id, count)
-    return count
-
-
-def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> int | None:
     """Write a thread under this id; returns the added turns, None if another thread has the id.
 
-    `CorruptThread` for an unreadable file of that id, `StoreError` and its kinds.
+    The audit trail gets an entry, as a conversation store writes it. `CorruptThread` for an
+    unreadable file of that id, `StoreError` and its kinds.
     """
     file = folder.file(conversation_id)
     try:
@@ -230,14 +228,17 @@ def _write_file(folder: ThreadFolder, conversation_id: str, thread: Thread) -> i
             except FileNotFoundError:
                 document_here = replace(document_of(thread), conversation_id=conversation_id)
                 file.rewrite(document_here, NO_FILE)
-                return len(thread.turns)
+                news: Sequence[Turn] | None = thread.turns
             except NotAThread as error:
                 raise CorruptThread(file.path, str(error)) from error
-            news = _news(document.turns, thread.turns)
-            if news:
-                file.append(file.tail(), news)
+            else:
+                news = _news(document.turns, thread.turns)
+                if news:
+                    file.append(file.tail(), news)
     except OSError as error:
         raise translate(error, "write", folder.file(thread.conversation_id).path) from error
+    if news:
+        tell_of_turns(trail, "remembered", conversation_id, len(news))
     return None if news is None else len(news)
 
 
@@ -267,14 +268,6 @@ def _news(ours: Sequence[Turn], theirs: Sequence[Turn]) -> Sequence[Turn] | None
     return theirs[len(ours) :]
 
 
-def _derive_id(thread: Thread) -> str:
-    digest = hashlib.sha256()
-    for turn in thread.turns:
-        digest.update(encode_turn(turn).encode() + b"\n")
-    mark = f"~{digest.hexdigest()[:12]}"
-    return thread.conversation_id[: MAX_ID_CHARACTERS - len(mark)] + mark
-
-
 class NoteReader(BatchReader[TurnNote]):
     """Reads the notes of the conversations and turns of one namespace, after its threads."""
 
@@ -298,23 +291,20 @@ class NoteReader(BatchReader[TurnNote]):
         if line["kind"] == "forgotten_turn":
             self._write_forgotten(note)
             return None
-        return self._match_turn(note)
+        hashes = self.target.turn_hashes.get(conversation_id, [])
+        if index >= len(hashes):
+            raise ValueError("a note about a turn that is not in the file")
+        present = self._notes_here(conversation_id).get(index)
+        if present is not None and present.turn_hash == hashes[index]:
+            return None
+        if present is not None and present.forgotten and not self.target.again:
+            return None
+        return replace(note, turn_hash=hashes[index])
 
     def write(self, batch: Sequence[tuple[int, TurnNote]]) -> None:
         """As `BatchReader.write`."""
         self.target.services.sidecar.note_turns([note for _, note in batch])
         self._here = {}
-
-    def _match_turn(self, note: TurnNote) -> TurnNote | None:
-        hashes = self.target.turn_hashes.get(note.conversation_id, [])
-        if note.index >= len(hashes):
-            raise ValueError("a note about a turn that is not in the file")
-        present = self._notes_here(note.conversation_id).get(note.index)
-        if present is not None and present.turn_hash == hashes[note.index]:
-            return None
-        if present is not None and present.forgotten and not self.target.again:
-            return None
-        return replace(note, turn_hash=hashes[note.index])
 
     def _write_forgotten(self, note: TurnNote) -> None:
         """Keep a message that was forgotten there from being imported, unless it is stored here."""

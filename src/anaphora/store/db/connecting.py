@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import (
-    URL,
     Connection,
     Engine,
     create_engine,
@@ -65,8 +64,18 @@ def open_postgresql(url: str, location: str) -> Engine:
     anything else.
     """
     try:
-        target, options = _split_url(make_url(url))
-        engine = create_engine(target, pool_pre_ping=True, max_overflow=-1, **options)
+        target = make_url(url)
+        query = dict(target.query)
+        options: dict[str, Any] = {
+            "pool_size": _count("pool_size", query.pop("pool_size", str(POOL_SIZE)))
+        }
+        threshold = query.pop("prepare_threshold", None)
+        if threshold is not None:
+            limit = None if threshold == "none" else _count("prepare_threshold", threshold)
+            options["connect_args"] = {"prepare_threshold": limit}
+        engine = create_engine(
+            target.set(query=query), pool_pre_ping=True, max_overflow=-1, **options
+        )
     except ModuleNotFoundError as error:
         raise MissingExtra("postgresql", "psycopg") from error
     except SQLAlchemyError as error:
@@ -78,19 +87,6 @@ def make_tables(connection: Connection) -> None:
     """Make every table of the present schema and note its revision."""
     metadata.create_all(connection)
     connection.execute(revision.insert().values(version_num=REVISION))
-
-
-def _split_url(url: URL) -> tuple[URL, dict[str, Any]]:
-    """The URL without the parameters that are ours, and what they say to `create_engine`."""
-    query = dict(url.query)
-    options: dict[str, Any] = {
-        "pool_size": _count("pool_size", query.pop("pool_size", str(POOL_SIZE)))
-    }
-    threshold = query.pop("prepare_threshold", None)
-    if threshold is not None:
-        limit = None if threshold == "none" else _count("prepare_threshold", threshold)
-        options["connect_args"] = {"prepare_threshold": limit}
-    return url.set(query=query), options
 
 
 def _count(name: str, given: str | tuple[str, ...]) -> int:
@@ -138,7 +134,11 @@ def _make_schema(engine: Engine, location: str) -> None:
             if revision_found is not None:
                 check_revision(revision_found, location)
                 return
-            if foreign_tables := _tables_in_the_way(connection):
+            foreign_tables = set(inspect(connection).get_table_names())
+            if on_server:
+                # A server's database may be shared; a file with foreign tables is the wrong file.
+                foreign_tables &= set(metadata.tables)
+            if foreign_tables:
                 names = ", ".join(sorted(foreign_tables))
                 reason = f"it contains tables of another program: {names}"
                 raise StoreError("open", location, reason)
@@ -163,9 +163,3 @@ def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(REVISION_TABLE):
         return None
     return connection.execute(select(revision.c.version_num)).scalar_one_or_none()
-
-
-def _tables_in_the_way(connection: Connection) -> set[str]:
-    present = set(inspect(connection).get_table_names())
-    # A server's database may well be shared; a file with foreign tables is the wrong file.
-    return present if connection.dialect.name == "sqlite" else present & set(metadata.tables)

@@ -145,7 +145,16 @@ class Database:
             if change.changed:
                 statements.advance(change.connection, namespace, change.seq)
         if self.path is not None:
-            _refuse_other_files(self.path, opened)
+            # What was just committed may be in a file that can no longer be opened.
+            database, log = opened["files"]
+            files = sqlite.files_of(self.path)
+            # The log can be made by the first write of a connection, and stays while that is open.
+            opened["files"] = database, log or files[1]
+            if files != opened["files"]:
+                reason = (
+                    "its file was deleted or replaced: this change may be lost; reopen the home"
+                )
+                raise StoreError("write", self.path, reason)
 
     def erase(self, namespace: str) -> None:
         """Delete every row of a namespace, its head too: it was never there. `StoreError`.
@@ -346,17 +355,6 @@ class _TransactionSnapshot(Database):
         from sqlalchemy import text
 
         return [tuple(row) for row in self._connection.execute(text(statement), parameters)]
-
-
-def _refuse_other_files(path: Path, opened: dict[Any, Any]) -> None:
-    """`StoreError` if what was just committed is in a file that can no longer be opened."""
-    database, log = opened["files"]
-    files = sqlite.files_of(path)
-    # The log can be made by the first write of a connection, and then stays while that is open.
-    opened["files"] = database, log or files[1]
-    if files != opened["files"]:
-        reason = "its file was deleted or replaced: this change may be lost; reopen the home"
-        raise StoreError("write", path, reason)
 
 
 def _hide_password(url: str) -> str:

@@ -129,7 +129,12 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
         rows = convert_rows(home.truth, source.rows, target.rows, marker.conversion, tell)
     except EncryptionError:
         # A row that does not open never will: nothing has changed yet, so the home stays as it was.
-        _undo(home, marker, source)
+        if source.keys is None:
+            markers.remove(home.root)
+            home.key_store(marker.kept).drop(marker.key_name)
+        else:
+            back = replace(marker, state="sealed", conversion=0, next="", next_check="")
+            put_marker(home, back, source.keys)
         raise
     threads, problems = 0, list[ThreadProblem]()
     for name, folder in home.folders():
@@ -152,15 +157,6 @@ def _sides(home: Home, marker: Marker) -> tuple[Sealing, Sealing]:
     if marker.state == "decrypting":
         return present, clear
     return present, sealing_of(home, load_next_keys(home, marker), guarded=False)
-
-
-def _undo(home: Home, marker: Marker, source: Sealing) -> None:
-    if source.keys is None:
-        markers.remove(home.root)
-        home.key_store(marker.kept).drop(marker.key_name)
-        return
-    back = replace(marker, state="sealed", conversion=0, next="", next_check="")
-    put_marker(home, back, source.keys)
 
 
 def _finish(home: Home, marker: Marker, target: Sealing) -> None:
@@ -199,17 +195,13 @@ def _foreign_paths(home: Home) -> Iterator[Path]:
     yield from (p for p in _entries(home.root) if p.name not in _OURS and p not in threads)
     yield from (path for path in _entries(home.root / "namespaces") if not path.is_dir())
     for folder in threads:
-        yield from _foreign_beside_threads(folder)
+        for path in _entries(folder):
+            if path.name not in (LOCKS_FOLDER, CORRUPT) and not path.name.endswith(SEALED_SUFFIX):
+                yield path
+        # What was set aside has a number behind its name.
+        yield from (p for p in _entries(folder / CORRUPT) if not p.stem.endswith(SEALED_SUFFIX))
         if folder != home.conversations:
             yield from (path for path in _entries(folder.parent) if path != folder)
-
-
-def _foreign_beside_threads(folder: Path) -> Iterator[Path]:
-    for path in _entries(folder):
-        if path.name not in (LOCKS_FOLDER, CORRUPT) and not path.name.endswith(SEALED_SUFFIX):
-            yield path
-    # What was set aside has a number behind its name.
-    yield from (p for p in _entries(folder / CORRUPT) if not p.stem.endswith(SEALED_SUFFIX))
 
 
 def _entries(folder: Path) -> list[Path]:

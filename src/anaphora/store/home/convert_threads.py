@@ -49,7 +49,13 @@ class FolderConversion:
         if not folder.directory.is_dir():
             return
         try:
-            self._wait_for_writers()
+            # Writes that began before the marker was there hold their threads' locks. Later ones
+            # see the marker under their lock, and write nothing.
+            with suppress(FileNotFoundError):
+                for lock_path in list(self._locks.iterdir()):
+                    if lock_path.suffix == ".lock":
+                        with folder.locks.hold(lock_path.stem):
+                            pass
             folder.sweep()
             names = sorted(folder.names())
             ids = {file.path.name: file.conversation_id for file in folder.files()}
@@ -58,29 +64,15 @@ class FolderConversion:
             for number, name in enumerate(names, 1):
                 self._convert_thread(folder.directory / name, ids.get(name, ""))
                 tell("threads", number, len(names))
-            self._remove_locks()
+            # The lock files, named by hashes of the old names. A process on one is refused.
+            with suppress(FileNotFoundError):
+                for lock_path in list(self._locks.iterdir()):
+                    # Windows keeps a file that is open.
+                    with suppress(PermissionError):
+                        lock_path.unlink()
             remove_written(folder.directory)
         except OSError as error:
             raise translate(error, "convert", folder.directory) from error
-
-    def _wait_for_writers(self) -> None:
-        """Wait for writes that began before the marker was there: they hold their threads' locks.
-
-        Later ones see the marker under their lock, and write nothing.
-        """
-        with suppress(FileNotFoundError):
-            for lock_path in list(self._locks.iterdir()):
-                if lock_path.suffix == ".lock":
-                    with self._folder.locks.hold(lock_path.stem):
-                        pass
-
-    def _remove_locks(self) -> None:
-        """Remove the lock files, named by hashes of the old names. A process on one is refused."""
-        with suppress(FileNotFoundError):
-            for lock_path in list(self._locks.iterdir()):
-                # Windows keeps a file that is open.
-                with suppress(PermissionError):
-                    lock_path.unlink()
 
     def _convert_thread(self, path: Path, conversation_id: str) -> None:
         try:

@@ -50,9 +50,14 @@ class GraphTransaction(NamespaceTransaction):
         at = to_micros(now)
         if files is None:
             rows = self._found_rows(ENTITY, project_id=project)
-            stored = {row["entity_key"]: row for row in rows}
         else:
-            stored = self._entities_near(project, entities, relations, files)
+            # The entities of these files, and all that the drafts name.
+            keys = {draft.key for draft in entities}
+            keys.update(end for draft in relations for end in (draft.subject, draft.object))
+            stored_keys = [self._lookup("entity_key", key) for key in sorted(keys)]
+            rows = self._found_rows(ENTITY, file_id=sorted(files))
+            rows += self._found_rows(ENTITY, entity_key=stored_keys)
+        stored = {row["entity_key"]: row for row in rows if row["project_id"] == project}
         by_key, came = self._put_entities(project, entities, stored, ids)
         went = self._mark_gone(stored, {draft.key for draft in entities}, files, at)
         self._put_relations(project, relations, by_key, files, at, ids)
@@ -112,21 +117,6 @@ class GraphTransaction(NamespaceTransaction):
         active = [row for row in self._of_source(sources) if row["status"] == "active"]
         self._close(active, "invalidated", to_micros(at))
         return len(active)
-
-    def _entities_near(
-        self,
-        project: str,
-        entities: Iterable[EntityDraft],
-        relations: Iterable[RelationDraft],
-        files: Collection[str],
-    ) -> dict[str, Row]:
-        """What is known of the entities of these files, and of all that the drafts name."""
-        keys = {draft.key for draft in entities}
-        keys.update(end for draft in relations for end in (draft.subject, draft.object))
-        stored = [self._lookup("entity_key", key) for key in sorted(keys)]
-        rows = self._found_rows(ENTITY, file_id=sorted(files))
-        rows += self._found_rows(ENTITY, entity_key=stored)
-        return {row["entity_key"]: row for row in rows if row["project_id"] == project}
 
     def _put_entities(
         self,

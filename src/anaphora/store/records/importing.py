@@ -139,24 +139,18 @@ def _update_known(
         # The source has ended it meanwhile.
         _set_end(work, record, import_draft.source, end, now)
         return "changed"
-    if (
-        record.expires_at is not None
-        and end is None
-        and _ended_by(work, record) == import_draft.source
-    ):
-        _set_end(work, record, import_draft.source, None, now)
-        return "changed"
+    if record.expires_at is not None and end is None:
+        # An end that an import of this source has set is taken back; any other one stays.
+        changes = [
+            event
+            for event in work.events(record.id)
+            if event.kind == "updated" and "expires_at" in event.details.get("was", {})
+        ]
+        last = changes[-1] if changes else None
+        if last and last.details.get(IMPORTED) and last.source == import_draft.source:
+            _set_end(work, record, import_draft.source, None, now)
+            return "changed"
     return "known"
-
-
-def _ended_by(work: RecordTransaction, record: MemoryRecord) -> str | None:
-    """The source with the import that ended it; None if its end was set in another way."""
-    changes = [
-        event
-        for event in work.events(record.id)
-        if event.kind == "updated" and "expires_at" in event.details.get("was", {})
-    ]
-    return changes[-1].source if changes and changes[-1].details.get(IMPORTED) else None
 
 
 def _set_end(

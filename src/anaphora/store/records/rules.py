@@ -156,7 +156,10 @@ def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResul
         record = replace(draft.record, path=composed(replaced.path))
         draft = replace(draft, record=record, same_key=draft.same_key and same_key_of(record))
     if draft.record.path is None:
-        done = _put_without_path(work, draft)
+        same = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
+        placed = _place_after(work, draft, same)
+        current = [record for record in same if _is_current(record, placed.at)]
+        done = _reinforce(work, current[-1], placed) if current else _add(work, placed)
     else:
         done = _put_at_path(work, draft, draft.record.path, new_id)
     if replaced is None or replaced.id == done.id:
@@ -217,13 +220,6 @@ def _supersede(work: RecordTransaction, replaced: str, done: PutResult, at: date
     if by.supersedes is None:
         work.change(by.id, supersedes=replaced)
     return PutResult(by.id, "superseded")
-
-
-def _put_without_path(work: RecordTransaction, draft: MemoryDraft) -> PutResult:
-    same = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
-    draft = _place_after(work, draft, same)
-    current = [record for record in same if _is_current(record, draft.at)]
-    return _reinforce(work, current[-1], draft) if current else _add(work, draft)
 
 
 def _place_after(

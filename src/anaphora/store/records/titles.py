@@ -24,25 +24,25 @@ def record_title(record: MemoryRecord) -> str:
     named = (str(label) for label in labels if label and label not in imported)
     properties = (record.payload or {}).get("properties")
     properties = properties if isinstance(properties, dict) else {}
+    # The names that a note gives itself.
+    names = (
+        text
+        for fields in (record.payload or {}, properties)
+        for name in _NAMES
+        for text in _as_list(fields.get(name))
+        if isinstance(text, str)
+    )
     file, mark, part = (record.path or "").partition("#")
     for ending in (".md", ".markdown", ".mdown"):
         # It only says that this is a note.
         file = file.removesuffix(ending)
     called = (
         f"{file}{mark}{part}",
-        *_names_of_note(record, properties),
+        *names,
         *named,
         *_other_properties(properties, record.text),
     )
     return "\n".join(dict.fromkeys(label for label in called if label))
-
-
-def _names_of_note(record: MemoryRecord, properties: Mapping[str, object]) -> Iterator[str]:
-    """The names that a note gives itself."""
-    for fields in (record.payload or {}, properties):
-        for name in _NAMES:
-            names = fields.get(name)
-            yield from (text for text in _as_list(names) if isinstance(text, str))
 
 
 def _other_properties(properties: Mapping[str, object], text: str) -> Iterator[str]:

@@ -359,23 +359,24 @@ class RecordTransaction(NamespaceTransaction):
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in self._opened(RECORD, [tuple(row) for row in rows]):
             # What the change has touched already is newer than what the table holds.
-            if row[0] not in self._tracked:
-                self._tracked[row[0]] = self._read_tracked(row)
-
-    def _read_tracked(self, row: Sequence[Any]) -> _Tracked:
-        """The record of a row; an unreadable one is mended by this change."""
-        was: dict[str, Any] = {}
-        try:
-            record = RECORD_MAPPING.value(row)
-        except Unreadable:
-            row, was = mended_row(row)
-            self._mended.append(row[0])
-            record = RECORD_MAPPING.value(row)
-            at = record.last_reinforced
-            self.tell(RecordEvent(record.id, "updated", at, details={"was": was}))
-        cells = dict(zip(RECORD.names, row, strict=True))
-        forgotten_at = from_micros(cells["forgotten_at"])
-        return _Tracked(record, cells["same_key"], forgotten_at, dirty=bool(was))
+            if row[0] in self._tracked:
+                continue
+            sound: Sequence[Any] = row
+            was: dict[str, Any] = {}
+            try:
+                record = RECORD_MAPPING.value(row)
+            except Unreadable:
+                # This change mends it.
+                sound, was = mended_row(row)
+                self._mended.append(sound[0])
+                record = RECORD_MAPPING.value(sound)
+                at = record.last_reinforced
+                self.tell(RecordEvent(record.id, "updated", at, details={"was": was}))
+            cells = dict(zip(RECORD.names, sound, strict=True))
+            forgotten_at = from_micros(cells["forgotten_at"])
+            self._tracked[row[0]] = _Tracked(
+                record, cells["same_key"], forgotten_at, dirty=bool(was)
+            )
 
     @staticmethod
     def _living(tracked: Iterable[_Tracked]) -> Sequence[MemoryRecord]:

@@ -133,7 +133,7 @@ class Conversations(ABC):
             return range(0)
         conversation_id = self.standing_id(self._check_id(conversation_id))
         _check_title(title)
-        news = [_compose_speaker(turn) for turn in _check_turns(turns) if not _is_blank(turn)]
+        news = _read_turns(turns)
         ready = [self._check_turn(turn) for turn in news]
         if not ready:
             return range(0)
@@ -278,8 +278,8 @@ class Conversations(ABC):
             return False
         conversation_id = self.standing_id(self._check_id(conversation_id))
         removed = self._change(operation, conversation_id, remove)
-        if removed and self._on_removed is not None:
-            self._on_removed(conversation_id)
+        if removed:
+            self._tell_removed(conversation_id)
         return removed
 
     def _check_turn(self, turn: NewTurn) -> Turn:
@@ -305,10 +305,13 @@ class Conversations(ABC):
         if turn.ts is None and now.tzinfo is None:
             # With its offset: on which day something was said is part of it.
             now = now.astimezone(UTC)
-        ts_text = _time_text(now)
+        ts_text, text = _time_text(now), turn.text
+        if _SPLIT_CHARACTER.search(text):
+            # Halves of a character side by side become it: a file could not tell them from it.
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return Turn(
             role=turn.role,
-            text=_join_surrogates(turn.text),
+            text=text,
             ts=read_time(ts_text),
             ts_text=ts_text,
             intent_id=turn.intent_id,
@@ -317,29 +320,25 @@ class Conversations(ABC):
         )
 
 
-def _is_blank(turn: NewTurn) -> bool:
-    """Whether a turn has no words, and is therefore not kept. Raises InvalidTurn for no text."""
-    if not isinstance(turn.text, str):
-        raise InvalidTurn("text", turn.text, "must be a string")
-    return not turn.text.strip()
+def _read_turns(turns: object) -> Sequence[NewTurn]:
+    """The turns that have words, each speaker's name in one Unicode form.
 
-
-def _compose_speaker(turn: NewTurn) -> NewTurn:
-    """The turn with its speaker's name in one Unicode form."""
-    if not isinstance(turn.speaker, str) or (name := composed(turn.speaker)) == turn.speaker:
-        return turn
-    return replace(turn, speaker=name)
-
-
-def _check_turns(turns: object) -> Sequence[NewTurn]:
-    """Turns to keep, each of them one. Raises InvalidTurn, naming the place of another."""
+    Raises InvalidTurn, naming the place of what is no turn.
+    """
     if isinstance(turns, str | bytes | Mapping) or not isinstance(turns, Iterable):
         raise InvalidTurn("turns", turns, "must be a list of NewTurn")
     checked = tuple(turns)
     for index, turn in enumerate(checked):
         if not isinstance(turn, NewTurn):
             raise InvalidTurn(f"turns[{index}]", turn, "must be a NewTurn")
-    return checked
+    news: list[NewTurn] = []
+    for turn in checked:
+        if not isinstance(turn.text, str):
+            raise InvalidTurn("text", turn.text, "must be a string")
+        if turn.text.strip():
+            name = composed(turn.speaker) if isinstance(turn.speaker, str) else turn.speaker
+            news.append(turn if name == turn.speaker else replace(turn, speaker=name))
+    return news
 
 
 def _check_title(title: object) -> None:
@@ -411,10 +410,3 @@ def _time_text(instant: object) -> str:
     if not has_utc(instant):
         raise InvalidTurn("ts", instant, "must lie in the years 1 to 9999 in UTC")
     return format_time(instant)
-
-
-def _join_surrogates(text: str) -> str:
-    """Halves of one character that stand side by side become it: a file could not tell them."""
-    if not _SPLIT_CHARACTER.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -487,7 +487,16 @@ class SqlConversationStore(NamespaceReader, Conversations):
         )
 
     def _turns(self, stored_id: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[Turn]:
-        notes = {} if self._sidecar is None else self._speakers(stored_id, rows)
+        # Hash, speaker and source of each turn with a note, by its position.
+        notes: dict[int, tuple[str, str | None, str | None]] = {}
+        if self._sidecar is not None:
+            stored_notes = [(stored_id, *row[_NOTED:]) for row in rows if row[_NOTED] is not None]
+            notes = {
+                position: (digest, speaker, source)
+                for _, position, digest, speaker, source, *_ in self._opened(
+                    TURN_NOTE, stored_notes
+                )
+            }
         stored_turns = [(stored_id, *row[len(_HEAD_COLUMNS) : _NOTED]) for row in rows]
         for turn in self._opened(TURN, stored_turns):
             _, position, _, _, role, text, ts_text, intent_id, digest = turn
@@ -495,16 +504,6 @@ class SqlConversationStore(NamespaceReader, Conversations):
             # A note of another turn is void: its own turn is not here.
             speaker, source = note[1:] if note and note[0] == digest else (None, None)
             yield _turn_of(role, text, ts_text, intent_id, speaker, source)
-
-    def _speakers(
-        self, stored_id: str, rows: Sequence[tuple[Any, ...]]
-    ) -> dict[int, tuple[str, str | None, str | None]]:
-        """Hash, speaker and source of each turn with a note, by its position."""
-        stored_notes = [(stored_id, *row[_NOTED:]) for row in rows if row[_NOTED] is not None]
-        return {
-            position: (digest, speaker, source)
-            for _, position, digest, speaker, source, *_ in self._opened(TURN_NOTE, stored_notes)
-        }
 
     def _summary(self, conversation_id: str, row: tuple[Any, ...]) -> tuple[int, ThreadSummary]:
         *cells, first, last = row
