@@ -111,8 +111,14 @@ def _list_labels(data: bytes) -> Iterator[str]:
         def begin(tag: str, attributes: Attributes) -> None:
             if tag == "body":
                 ended.append(tag)
-            elif tag == "meta" and not ended and (label := _read_label(dict(attributes))):
-                labels.append(label)
+            elif tag == "meta" and not ended:
+                attrs = dict(attributes)
+                label = attrs.get("charset")
+                if not label and (attrs.get("http-equiv") or "").strip().lower() == "content-type":
+                    written = _CHARSET.search((attrs.get("content") or "")[:400])
+                    label = written[1] if written else None
+                if label and (shown := label.strip()[:40]):
+                    labels.append(shown)
 
         reader = MarkupReader(begin, lambda _: None, lambda _: None)
         for start in range(0, len(head), _CHUNK):
@@ -123,15 +129,6 @@ def _list_labels(data: bytes) -> Iterator[str]:
                 break
     if (xml := _XML.match(data)) is not None:
         yield xml[1].decode("ascii", "replace")
-
-
-def _read_label(attributes: dict[str, str | None]) -> str | None:
-    if label := attributes.get("charset"):
-        return label.strip()[:40]
-    if (attributes.get("http-equiv") or "").strip().lower() != "content-type":
-        return None
-    written = _CHARSET.search((attributes.get("content") or "")[:400])
-    return written[1] if written else None
 
 
 class _Item(NamedTuple):
@@ -367,7 +364,32 @@ class _PageText:
         while self._tables:
             self._end_table()
         self._page.end_line()
-        return _build_blocks(self._page.items)
+        blocks: list[TextBlock] = []
+        above: list[tuple[int, str]] = []
+        lines: list[str] = []
+
+        def end_block(*, last: bool = False) -> None:
+            nonlocal lines
+            text = "\n".join(lines).strip("\n")
+            heading = tuple(title for _, title in above if title)
+            if heading and text == heading[-1] and not last:
+                # A heading with nothing of its own under it goes with what comes under it.
+                lines = [text, ""]
+                return
+            lines = []
+            if text.strip():
+                blocks.append(TextBlock(text, heading))
+
+        for text, level in self._page.items:
+            if level > 0:
+                end_block()
+                while above and above[-1][0] >= level:
+                    above.pop()
+                above.append((level, text))
+            if text or level <= 0:
+                lines.append(text)
+        end_block(last=True)
+        return blocks
 
     @property
     def _flow(self) -> _Flow:
@@ -459,36 +481,6 @@ class _PageText:
             self.title.append(data)
         elif not self._unseen:
             self._flow.add(data.replace("\u00ad", ""))
-
-
-def _build_blocks(items: list[_Item]) -> list[TextBlock]:
-    """The lines of a page in blocks, each under its headings."""
-    blocks: list[TextBlock] = []
-    above: list[tuple[int, str]] = []
-    lines: list[str] = []
-
-    def end_block(*, last: bool = False) -> None:
-        nonlocal lines
-        text = "\n".join(lines).strip("\n")
-        heading = tuple(title for _, title in above if title)
-        if heading and text == heading[-1] and not last:
-            # A heading with nothing of its own under it goes with what comes under it.
-            lines = [text, ""]
-            return
-        lines = []
-        if text.strip():
-            blocks.append(TextBlock(text, heading))
-
-    for text, level in items:
-        if level > 0:
-            end_block()
-            while above and above[-1][0] >= level:
-                above.pop()
-            above.append((level, text))
-        if text or level <= 0:
-            lines.append(text)
-    end_block(last=True)
-    return blocks
 
 
 def _parse_number(text: str | None) -> int:

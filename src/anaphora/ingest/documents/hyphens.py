@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -61,25 +61,25 @@ def mended(texts: Iterable[str]) -> list[str]:
     """
     pages = list(texts)
     written = _Written(pages)
-    return ["\n".join(_mend_lines(page.split("\n"), written)) for page in pages]
-
-
-def _mend_lines(lines: list[str], written: _Written) -> Iterator[str]:
-    waiting = list(reversed(lines))
-    while waiting:
-        line = waiting.pop()
-        if waiting and line.endswith(_HYPHENS):
-            following = _FIRST.match(waiting[-1])
-            joint = following and _choose_joint(line, following[1], following[2], written)
-            if following and joint is not None:
-                remainder = waiting.pop()[following.end() :]
-                line = line[:-1] + joint + following[1] + following[2]
-                if not remainder:
-                    # What was put there may be cut at its end as well.
-                    waiting.append(line)
-                    continue
-                waiting.append(remainder)
-        yield line
+    mended_pages = []
+    for page in pages:
+        lines: list[str] = []
+        waiting = page.split("\n")[::-1]
+        while waiting:
+            line = waiting.pop()
+            if waiting and line.endswith(_HYPHENS):
+                following = _FIRST.match(waiting[-1])
+                joint = following and _choose_joint(line, following[1], following[2], written)
+                if following and joint is not None:
+                    remainder = waiting.pop()[following.end() :]
+                    line = line[:-1] + joint + following[1] + following[2]
+                    # What was put there may be cut at its end as well, if it ends its line.
+                    waiting.append(remainder or line)
+                    if not remainder:
+                        continue
+            lines.append(line)
+        mended_pages.append("\n".join(lines))
+    return mended_pages
 
 
 class _Written:

@@ -275,8 +275,13 @@ def _is_for(
 def _recognise(file: ImportFile) -> tuple[list[Format], str]:
     """The formats found in a file, or the reason why there is none."""
     try:
-        if file.tentative and not _begins_like_an_export(file):
-            return [], UNKNOWN
+        if file.tentative:
+            with file.open() as raw:
+                head = raw.peek(_HEAD)[:_HEAD]
+            # In UTF-16 every other byte is zero.
+            is_utf_16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+            if not is_utf_16 and not head.lstrip(_BLANK).startswith(_BEGINNINGS):
+                return [], UNKNOWN
         beginning = sample(file)
         forms = _choose_formats(beginning)
     except UNREADABLE as error:
@@ -314,15 +319,6 @@ def _choose_formats(beginning: Sample) -> list[Format]:
 def _sample_value(file: ImportFile, value: object) -> Sample:
     """A sample of one value, with a head that no note has."""
     return Sample(file, "elements", (value,), head=b"\0")
-
-
-def _begins_like_an_export(file: ImportFile) -> bool:
-    with file.open() as raw:
-        head = raw.peek(_HEAD)[:_HEAD]
-    # In UTF-16 every other byte is none.
-    return head.lstrip(_BLANK).startswith(_BEGINNINGS) or head.startswith(
-        (b"\xff\xfe", b"\xfe\xff")
-    )
 
 
 def _resample(form: Format, beginning: Sample) -> Sample:

@@ -79,16 +79,15 @@ def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record |
         values = _lines(file)
     else:
         values = _read_elements(file, accept or (lambda value: isinstance(value, dict)))
-    return values if file.wanted is None else _select_wanted(file, values, file.wanted)
-
-
-def _select_wanted(
-    file: ImportFile, values: Iterator[Record | ImportProblem], wanted: Accept
-) -> Iterator[Record | ImportProblem]:
-    """Of a file that several formats share, what is for the one that reads it now."""
-    for record in values:
-        if wanted(record.value) if isinstance(record, Record) else not file.later:
-            yield record
+    wanted = file.wanted
+    if wanted is None:
+        return values
+    # Of a file that several formats share, what is for the one that reads it now.
+    return (
+        record
+        for record in values
+        if (wanted(record.value) if isinstance(record, Record) else not file.later)
+    )
 
 
 def read_log(
@@ -196,7 +195,12 @@ def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
         for number in itertools.count(1):
             try:
                 line = text.readline(file.bounds.characters)
-                beyond = len(line) >= file.bounds.characters and _drop_rest(text, line)
+                beyond, end = False, line
+                if len(line) >= file.bounds.characters:
+                    # Read to the end of the line without holding it.
+                    while end and not end.endswith("\n"):
+                        end = text.readline(CHUNK)
+                        beyond = beyond or bool(end)
             except UnicodeError as error:
                 yield file.problem(f"line {number}", f"not valid {text.encoding}: {error}")
                 return
@@ -208,15 +212,6 @@ def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
             elif stripped:
                 yield _line(file, stripped, number)
         yield from text.misread_problem(file)
-
-
-def _drop_rest(text: _Text, line: str) -> bool:
-    """Read to the end of a line without holding it; False if it had ended already."""
-    cut = False
-    while line and not line.endswith("\n"):
-        line = text.readline(CHUNK)
-        cut = cut or bool(line)
-    return cut
 
 
 def _line(file: ImportFile, text: str, number: int) -> Record | ImportProblem:

@@ -117,7 +117,21 @@ def _add_message(draft: Draft, message: object, place: str) -> None:
         fields.pop("message")
     key = _read_id(_read_first(fields, _ID))
     parent = _read_id(_read_first(fields, _PARENT)) or AFTER_LAST
-    role, speaker = _read_speaker(fields)
+    # A name is that of a person: the role is "user" unless one is given too.
+    names = [
+        name for field in (*_WHO, "name") if isinstance(name := fields.get(field), str) and name
+    ]
+    if not names:
+        raise Malformed(f"no speaker: none of {', '.join(_WHO)} is there")
+    roles: list[str] = []
+    speaker = None
+    for name in names:
+        role_or_tool = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())
+        if role_or_tool is not None:
+            roles.append(role_or_tool)
+        else:
+            speaker = speaker or name
+    role = roles[0] if roles else "user"
     if role in _TOOLS:
         draft.skip(LeftOut.TOOL_OUTPUT, key, parent)
         return
@@ -136,23 +150,6 @@ def _read_id(value: object) -> str | None:
     if isinstance(value, bool):
         return None
     return str(value) if isinstance(value, str | int) else None
-
-
-def _read_speaker(value: Mapping[str, object]) -> tuple[str, str | None]:
-    """Role and speaker. A name is that of a person: the role is "user" unless one is given too."""
-    names = [
-        name for field in (*_WHO, "name") if isinstance(name := value.get(field), str) and name
-    ]
-    if not names:
-        raise Malformed(f"no speaker: none of {', '.join(_WHO)} is there")
-    role = speaker = None
-    for name in names:
-        role_or_tool = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())
-        if role_or_tool is not None:
-            role = role or role_or_tool
-        else:
-            speaker = speaker or name
-    return role or "user", speaker
 
 
 def _read_text(draft: Draft, value: Mapping[str, object]) -> str:

@@ -106,12 +106,6 @@ def _find_version(path: str) -> int:
     return NOTEBOOKS if is_notebook(path) else PARSER
 
 
-def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
-    """Whether a file is surely the one that was read. One that was read too soon never is."""
-    same = (file.size, file.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-    return same and file.inode == stat.st_ino & _SIGNED and is_current(file)
-
-
 def _settle_time(mtime_ns: int, now_ns: int) -> int:
     """The modification time to remember: negative where the file may change unseen."""
     return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
@@ -301,7 +295,14 @@ class FileSync:
                 continue
             present.add(visited.path)
             stored, stat = self.known.get(visited.path), _read_stat(visited.absolute)
-            if stored is not None and stat is not None and _is_unchanged(stored, stat):
+            # A file that was read too soon after its change is never surely the same.
+            if (
+                stored is not None
+                and stat is not None
+                and (stored.size, stored.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+                and stored.inode == stat.st_ino & _SIGNED
+                and is_current(stored)
+            ):
                 self.counts["unchanged"] += 1
                 if stored.skipped is not None:
                     self.skipped.append(Skipped(visited.path, stored.skipped))
@@ -388,7 +389,12 @@ class FileSync:
 
     def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
-        differing = [look for look in batch if self._differs(look)]
+        # What was read with the same row and without sections says nothing new.
+        differing = [
+            look
+            for look in batch
+            if look.sections or replace(look.file, facts={}) != self.known.get(look.file.path)
+        ]
         self.counts["unchanged"] += len(batch) - len(differing)
         if not differing:
             return
@@ -403,11 +409,6 @@ class FileSync:
                 # A file that was only looked at again says nothing new.
                 work.mark_stale(self.project.id)
             self.gone_texts |= work.gone_texts
-
-    def _differs(self, look: FileSections) -> bool:
-        """Whether there is anything to write of a file that was read."""
-        before = self.known.get(look.file.path)
-        return before is None or bool(look.sections) or replace(look.file, facts={}) != before
 
     def _write_file(
         self, work: ProjectTransaction, look: FileSections, known: FileRow | None

@@ -216,9 +216,15 @@ class _GraphDraft:
             document = self.by_path[paths[folder]] if folder in paths else None
             summary = document.facts.get("title") if document is not None else None
             key = self._make_key("module", folder)
-            self.entities[key] = EntityDraft(
-                key, "module", folder or ".", tuple(_list_module_names(folder, self.name)), summary
-            )
+            names: tuple[tuple[str, str], ...] = ((self.name, "name"),)
+            if folder:
+                names = (
+                    (folder, "path"),
+                    (folder + "/", "path"),
+                    (folder.replace("/", "."), "dotted"),
+                    (posixpath.basename(folder), "name"),
+                )
+            self.entities[key] = EntityDraft(key, "module", folder or ".", names, summary)
             if folder:
                 above = self._make_key("module", posixpath.dirname(folder))
                 self._relate(above, "contains", key, None)
@@ -310,16 +316,6 @@ def _list_path_names(path: str) -> Iterator[tuple[str, str]]:
     yield name, "name"
     if stem and stem.lower() not in _TOO_COMMON:
         yield stem, "name"
-
-
-def _list_module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
-    if not folder:
-        yield project, "name"
-        return
-    yield folder, "path"
-    yield folder + "/", "path"
-    yield folder.replace("/", "."), "dotted"
-    yield posixpath.basename(folder), "name"
 
 
 def sync_graph(

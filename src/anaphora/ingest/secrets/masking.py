@@ -124,7 +124,8 @@ def _mask(value: Any) -> Any:
         return value
     if isinstance(value, tuple):
         parts = tuple(map(_mask, value))
-        return value if all(map(_is_same, parts, value)) else parts
+        is_same = all(a is b or a == b for a, b in zip(parts, value, strict=True))
+        return value if is_same else parts
     if isinstance(value, list):
         return [_mask(part) for part in value]
     if isinstance(value, Mapping):
@@ -201,7 +202,3 @@ def _mask_label(text: str) -> str:
     masked = mask_text(text)
     fragment = _FRAGMENT.search(masked.removesuffix("…")) if text.endswith("…") else None
     return masked if fragment is None else f"{masked[: fragment.start()]}…"
-
-
-def _is_same(masked: object, original: object) -> bool:
-    return masked is original or masked == original

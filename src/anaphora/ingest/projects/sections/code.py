@@ -88,7 +88,16 @@ def function_value(node: Node) -> tuple[str, str, Node] | None:
         return _read_valued(declared[0], "name", "value") if len(declared) == 1 else None
     if node.type in _VALUED:
         return _read_valued(node, *_VALUED[node.type])
-    return _read_test_call(node) if node.type == "call_expression" else None
+    if node.type != "call_expression":
+        return None
+    called = _read_text_at(node, "function").split(".")[0]
+    arguments = node.child_by_field_name("arguments")
+    if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
+        return None
+    title, body = arguments.named_children[0], _function_argument(node)
+    if body is None or title.type not in {"string", "template_string"}:
+        return None
+    return text_of(title).strip("\"'`") or called, "test", body
 
 
 def _read_valued(node: Node, name: str, value: str) -> tuple[str, str, Node] | None:
@@ -112,17 +121,6 @@ def _function_argument(call: Node) -> Node | None:
         if argument.type in _FUNCTIONS:
             return argument
     return None
-
-
-def _read_test_call(node: Node) -> tuple[str, str, Node] | None:
-    called = _read_text_at(node, "function").split(".")[0]
-    arguments = node.child_by_field_name("arguments")
-    if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
-        return None
-    title, body = arguments.named_children[0], _function_argument(node)
-    if body is None or title.type not in {"string", "template_string"}:
-        return None
-    return text_of(title).strip("\"'`") or called, "test", body
 
 
 def _read_declared(node: Node | None) -> str:
@@ -194,23 +192,20 @@ def _find_declarator_names(node: Node) -> Iterator[tuple[str, str]]:
 
 def _find_c_names(node: Node) -> Iterator[tuple[str, str]]:
     for child in node.children_by_field_name("declarator"):
+        inner: Node | None = child
+        while (
+            inner is not None and inner.type in _DECLARATORS and inner.type != "function_declarator"
+        ):
+            inner = inner.child_by_field_name("declarator")
+        is_function = inner is not None and inner.type == "function_declarator"
         if name := _read_declared(child):
-            yield name, "function" if _is_function(child) else ""
+            yield name, "function" if is_function else ""
     # `typedef struct { … } a;` and `struct a { … } b;` define the struct too.
     declared_type = node.child_by_field_name("type")
     if declared_type is None or declared_type.child_by_field_name("body") is None:
         return
     if name := _read_text_at(declared_type, "name"):
         yield name, ""
-
-
-def _is_function(declarator: Node) -> bool:
-    node: Node | None = declarator
-    while node is not None and node.type in _DECLARATORS:
-        if node.type == "function_declarator":
-            return True
-        node = node.child_by_field_name("declarator")
-    return False
 
 
 def _find_children_names(node: Node) -> Iterator[tuple[str, str]]:
@@ -269,40 +264,28 @@ def _list_symbols(items: Iterable[OutlineItem], above: str = "") -> Iterator[Sym
 
 
 def _find_items(
-    node: Node, grammar: Grammar, holder: str | None, depth: int
+    holder_node: Node, grammar: Grammar, holder: str | None, depth: int
 ) -> Iterator[OutlineItem]:
-    for child in node.named_children:
-        yield from _read_node(child, grammar, holder, depth)
-
-
-def _read_node(
-    node: Node, grammar: Grammar, holder: str | None, depth: int
-) -> Iterator[OutlineItem]:
-    # Names below Python's `if __name__ == "__main__":` cannot be imported.
-    if depth > MAX_DEPTH or (
-        node.type == "if_statement" and _read_text_at(node, "condition").startswith("__name__")
-    ):
-        return
-    if node.type in grammar.symbols:
-        symbol = _symbol(node, grammar, holder, depth)
-        if symbol is not None:
+    """The symbols among the children of a node and in what wraps them."""
+    for node in holder_node.named_children if depth <= MAX_DEPTH else []:
+        is_condition = node.type == "if_statement"
+        if is_condition and _read_text_at(node, "condition").startswith("__name__"):
+            # Names below Python's `if __name__ == "__main__":` cannot be imported.
+            continue
+        if node.type in grammar.symbols and (symbol := _symbol(node, grammar, holder, depth)):
             yield symbol
-            return
-    if (
-        node.type in _STATEMENTS
-        and (statement := _read_statement(node, grammar, depth)) is not None
-    ):
-        yield statement
-    elif node.type in grammar.outer:
-        yield from _unwrap(node, grammar, holder, depth)
-    elif node.type in grammar.wrappers or node.type == "ERROR":
-        yield from _find_items(node, grammar, holder, depth + 1)
-    elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
-        start, end = _find_rows(node)
-        for name, kind in constants_of(node):
-            yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
-    elif node.type == "call_expression" and _is_long(node):
-        yield from _find_within_call(node, grammar, depth)
+        elif node.type in _STATEMENTS and (statement := _read_statement(node, grammar, depth)):
+            yield statement
+        elif node.type in grammar.outer:
+            yield from _unwrap(node, grammar, holder, depth)
+        elif node.type in grammar.wrappers or node.type == "ERROR":
+            yield from _find_items(node, grammar, holder, depth + 1)
+        elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
+            start, end = _find_rows(node)
+            for name, kind in constants_of(node):
+                yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
+        elif node.type == "call_expression" and _is_long(node):
+            yield from _find_within_call(node, grammar, depth)
 
 
 def _unwrap(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:

@@ -287,11 +287,6 @@ def _parse_setup_cfg(text: str) -> configparser.RawConfigParser:
     return parser
 
 
-def _read_setup_cfg_commands(text: str) -> Iterator[str]:
-    written = _parse_setup_cfg(text).get("options.entry_points", "console_scripts", fallback="")
-    yield from (line.partition("=")[0].strip() for line in written.split("\n"))
-
-
 def _read_setup_cfg_packages(text: str) -> Iterator[str]:
     parser = _parse_setup_cfg(text)
     groups = [parser.get("options", "install_requires", fallback="")]
@@ -313,15 +308,6 @@ def _read_npm_commands(text: str) -> Iterator[str]:
     yield from _find_table(parsed, "bin")
     if isinstance(parsed, dict) and isinstance(parsed.get("bin"), str):
         yield str(parsed.get("name", "")).rpartition("/")[2]
-
-
-def _read_composer_packages(text: str) -> Iterator[str]:
-    yield from (name for name in _read_keys(json.loads, "require require-dev")(text) if "/" in name)
-
-
-def _read_cargo_commands(text: str) -> Iterator[str]:
-    for binary in tomllib.loads(text).get("bin", []):
-        yield str(_find_table(binary).get("name", ""))
 
 
 def _read_cargo_packages(text: str) -> Iterator[str]:
@@ -349,10 +335,17 @@ _COMMANDS: Final[Mapping[str, _Reader]] = {
     "pyproject.toml": _read_keys(
         tomllib.loads, "project.scripts project.gui-scripts tool.poetry.scripts"
     ),
-    "setup.cfg": _read_setup_cfg_commands,
+    "setup.cfg": lambda text: (
+        line.partition("=")[0].strip()
+        for line in _parse_setup_cfg(text)
+        .get("options.entry_points", "console_scripts", fallback="")
+        .split("\n")
+    ),
     "package.json": _read_npm_commands,
     "composer.json": _read_keys(json.loads, "scripts", "composer {}"),
-    "cargo.toml": _read_cargo_commands,
+    "cargo.toml": lambda text: (
+        str(_find_table(binary).get("name", "")) for binary in tomllib.loads(text).get("bin", [])
+    ),
     "makefile": _read_make_commands,
     "gnumakefile": _read_make_commands,
 }
@@ -364,7 +357,9 @@ _PACKAGES: Final[Mapping[str, _Reader]] = {
     "package.json": _read_keys(
         json.loads, "dependencies devDependencies peerDependencies optionalDependencies"
     ),
-    "composer.json": _read_composer_packages,
+    "composer.json": lambda text: (
+        name for name in _read_keys(json.loads, "require require-dev")(text) if "/" in name
+    ),
     "cargo.toml": _read_cargo_packages,
     "go.mod": _find_by(_GO_REQUIRE),
     "gemfile": _find_by(_GEM),
