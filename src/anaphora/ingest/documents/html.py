@@ -269,6 +269,30 @@ class _Table:
         """Where text goes."""
         return self.rows[-1][2][-1].flow if self.in_cell else self.beside
 
+    def begin(self, tag: str, attrs: dict[str, str | None]) -> None:
+        """A group, a row or a cell begins."""
+        if tag in _GROUPS:
+            self.begin_group(tag)
+        elif tag == "tr":
+            self.begin_row()
+        else:
+            # In a row of its own where none is open.
+            self.end_cell()
+            if not self.in_row:
+                self.begin_row()
+            columns = min(_parse_number(attrs.get("colspan")), _WIDEST)
+            rows = min(_parse_number(attrs.get("rowspan")), _WIDEST)
+            self.rows[-1][2].append(_Cell(_Flow(), max(columns, 1), max(rows, 1)))
+            self.in_cell = True
+
+    def end(self, tag: str) -> None:
+        """A group, a row or a cell ends."""
+        self.end_cell()
+        if tag in _GROUPS:
+            self.begin_group("tbody")
+        elif tag == "tr":
+            self.in_row = False
+
     def begin_group(self, tag: str) -> None:
         """A head, body or foot begins."""
         self.end_cell()
@@ -281,16 +305,6 @@ class _Table:
         self.end_cell()
         self.rows.append((self.group, self.groups, []))
         self.in_row = True
-
-    def begin_cell(self, attrs: dict[str, str | None]) -> None:
-        """A cell begins, in a row of its own where none is open."""
-        self.end_cell()
-        if not self.in_row:
-            self.begin_row()
-        columns = min(_parse_number(attrs.get("colspan")), _WIDEST)
-        rows = min(_parse_number(attrs.get("rowspan")), _WIDEST)
-        self.rows[-1][2].append(_Cell(_Flow(), max(columns, 1), max(rows, 1)))
-        self.in_cell = True
 
     def end_cell(self) -> None:
         """The cell that is open ends."""
@@ -406,27 +420,18 @@ class _PageText:
         elif tag == "input" and (attrs.get("type") or "").lower() == "checkbox":
             self._flow.add("[x] " if "checked" in attrs else "[ ] ")
         elif tag in _OF_TABLES and (self._tables or tag == "table"):
-            self._begin_in_table(tag, attrs)
-        elif tag in _CELLS:
-            if self._flow.line:
-                self._flow.line.append(BETWEEN_CELLS)
+            self._too_deep += tag == "table" and len(self._tables) >= _DEEPEST_TABLE
+            if self._too_deep:
+                self._flow.end_line()
+            elif tag == "table":
+                is_layout = (attrs.get("role") or "").strip().lower() in {"presentation", "none"}
+                self._tables.append(_Table(is_layout))
+            else:
+                self._tables[-1].begin(tag, attrs)
+        elif tag in _CELLS and self._flow.line:
+            self._flow.line.append(BETWEEN_CELLS)
         elif tag in _BLOCKS:
             self._flow.begin(tag, attrs)
-
-    def _begin_in_table(self, tag: str, attrs: dict[str, str | None]) -> None:
-        if tag == "table" and len(self._tables) >= _DEEPEST_TABLE:
-            self._too_deep += 1
-        if self._too_deep:
-            self._flow.end_line()
-        elif tag == "table":
-            is_layout = (attrs.get("role") or "").strip().lower() in {"presentation", "none"}
-            self._tables.append(_Table(is_layout))
-        elif tag in _GROUPS:
-            self._tables[-1].begin_group(tag)
-        elif tag == "tr":
-            self._tables[-1].begin_row()
-        else:
-            self._tables[-1].begin_cell(attrs)
 
     def _read_head(self, tag: str, attrs: dict[str, str | None]) -> None:
         """Read the head of a page, and the elements that it does not show."""
@@ -454,22 +459,15 @@ class _PageText:
         elif self._unseen:
             return
         elif tag in _OF_TABLES and self._tables:
-            self._end_in_table(tag)
+            if self._too_deep:
+                self._too_deep -= tag == "table"
+                self._flow.end_line()
+            elif tag == "table":
+                self._end_table()
+            else:
+                self._tables[-1].end(tag)
         elif tag in _BLOCKS:
             self._flow.end(tag)
-
-    def _end_in_table(self, tag: str) -> None:
-        if self._too_deep:
-            self._too_deep -= tag == "table"
-            self._flow.end_line()
-        elif tag == "table":
-            self._end_table()
-        else:
-            self._tables[-1].end_cell()
-            if tag in _GROUPS:
-                self._tables[-1].begin_group("tbody")
-            elif tag == "tr":
-                self._tables[-1].in_row = False
 
     def _end_table(self) -> None:
         items = self._tables.pop().items()

@@ -114,9 +114,7 @@ def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str
     is_name = (second[:1].isupper() or (len(first) > 1 and first.isupper())) and not (
         first.isupper() and second.isupper()
     )
-    if not (first + second).isalpha() or is_name:
-        return mark
-    if len(first) == 1:
+    if not (first + second).isalpha() or is_name or len(first) == 1:
         return mark
     joined, hyphenated = (f"{first}{sign}{second}".casefold() for sign in ("", "-"))
     counts = written.count(joined), written.count(hyphenated)
@@ -128,21 +126,17 @@ def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str
         return mark
     if second in _BEFORE_ANOTHER:
         return None
-    return mark if _is_compound(first.casefold(), second.casefold()) else ""
-
-
-def _is_compound(first: str, second: str) -> bool:
+    first, second = first.casefold(), second.casefold()
+    is_participle = len(second) > 4 and second.endswith(("ed", "ing"))
     both_common = _is_common(first) and _is_common(second)
     if first[-1] == second[0] and first[-1] in "aeio" and (both_common or first in _FIRSTS):
-        return True
-    if not _is_common(first) or (first in _PREFIXES and first not in _FIRSTS):
-        return False
-    is_participle = len(second) > 4 and second.endswith(("ed", "ing"))
+        return mark
     if first in _FIRSTS:
-        return _is_common(second) or is_participle
+        return mark if _is_common(first) and (_is_common(second) or is_participle) else ""
     # Two long words seldom are one: "harbour-master" stays as it is.
     are_long = min(len(first), len(second)) >= _LONG
-    return both_common and (second in _SECONDS or is_participle or are_long)
+    stays = both_common and (second in _SECONDS or is_participle or are_long)
+    return mark if stays and first not in _PREFIXES else ""
 
 
 @cache

@@ -203,6 +203,12 @@ class _Content:
         # that the part names.
         payload: Any = part.get_payload() if part.is_multipart() else ()
         children = [inner for inner in payload if isinstance(inner, EmailMessage)]
+        disposition = None
+        with suppress(*BROKEN):
+            disposition = part.get_content_disposition()
+        is_shown = kind in _LETTERS and disposition != "attachment" and (in_letter or not name)
+        # One that declares parts and has none is text.
+        is_letter = not children and (is_shown or kind.startswith(("multipart/", "message/")))
         if kind.startswith("multipart/") and children:
             self._walk_many(part, kind, children)
         elif kind in _REPORTS:
@@ -213,7 +219,7 @@ class _Content:
             for child in children or [part]:
                 if child is not part:
                     self._files.append(_File(name, kind, mail=child))
-        elif _is_letter(part, kind, name, in_letter=in_letter, has_children=bool(children)):
+        elif is_letter:
             if kind == "text/plain" or kind not in _LETTERS:
                 self._add_text(
                     decoded(_read_bytes(part), _read_charset(part), self._reading, _BODY)
@@ -314,21 +320,6 @@ def _read_charset(part: EmailMessage) -> str | None:
     with suppress(*BROKEN):
         name = part.get_content_charset()
     return None if name in {None, "", "us-ascii", "ascii", "ansi_x3.4-1968"} else name
-
-
-def _is_letter(
-    part: EmailMessage, kind: str, name: str | None, *, in_letter: bool, has_children: bool
-) -> bool:
-    """Whether a part is read as part of the letter, and not as a file of its own."""
-    if has_children:
-        return False
-    if kind.startswith(("multipart/", "message/")):
-        # The type is declared but there are no parts: the content is text.
-        return True
-    disposition = None
-    with suppress(*BROKEN):
-        disposition = part.get_content_disposition()
-    return kind in _LETTERS and disposition != "attachment" and (in_letter or not name)
 
 
 def _read_report(part: EmailMessage, children: list[EmailMessage]) -> str:

@@ -325,8 +325,7 @@ def _resample(form: Format, beginning: Sample) -> Sample:
     """The sample as this format would read it, where damage at the start makes a difference."""
     if beginning.problem is None or beginning.shape != "elements":
         return beginning
-    file, shape = beginning.file, beginning.shape
-    return sample(file, lambda value: form.detect(Sample(file, shape, (value,), head=b"\0")))
+    return sample(beginning.file, lambda v: form.detect(_sample_value(beginning.file, v)))
 
 
 def _require_existing(path: Path | str) -> Path:

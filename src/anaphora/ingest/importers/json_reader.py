@@ -177,16 +177,14 @@ def _detect_shape(file: ImportFile) -> Shape:
         first = lines[0].strip()
         if not isinstance(_decode(first, 0, whole=True), _Damage) or first[0] not in "[{":
             return "lines"
-        if first[0] == "{" and any(map(_is_object_line, lines[1:])):
+        # Damage in the first line: an object on another one tells.
+        objects = (_decode(line.rstrip(), 0, whole=True) for line in lines[1:] if line[0] == "{")
+        if first[0] == "{" and any(
+            isinstance(decoded, tuple) and isinstance(decoded[0], dict) and decoded[0]
+            for decoded in objects
+        ):
             return "lines"
     return "lines" if file.name.lower().endswith((".jsonl", ".ndjson")) else "elements"
-
-
-def _is_object_line(line: str) -> bool:
-    if not line.startswith("{"):
-        return False
-    decoded = _decode(line.rstrip(), 0, whole=True)
-    return isinstance(decoded, tuple) and isinstance(decoded[0], dict) and bool(decoded[0])
 
 
 def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:

@@ -169,8 +169,13 @@ def _read_text(draft: Draft, value: Mapping[str, object]) -> str:
             raise Malformed(f"a content block that is a {type(block).__name__}, not text")
         else:
             kind = str(block.get("type") or "text")
-            text = _read_block(block, kind) if kind not in _LEFT_OUT_BLOCKS else None
-            if text is None:
+            fields = [block.get(name) for name in ("text", "refusal", "transcript")]
+            # The answers of one API have their text one level further down.
+            texts = (part.get("value") if isinstance(part, dict) else part for part in fields)
+            text = next((part for part in texts if isinstance(part, str)), None)
+            if text is None and kind in _TEXT_BLOCKS:
+                text = text_at(block, "text")
+            if text is None or kind in _LEFT_OUT_BLOCKS:
                 draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
             else:
                 kinds.add("text" if kind in _TEXT_BLOCKS else kind)
@@ -180,18 +185,6 @@ def _read_text(draft: Draft, value: Mapping[str, object]) -> str:
     edges = any(a[-1:].isspace() or b[:1].isspace() for a, b in itertools.pairwise(runs))
     plain = kinds <= {""} or kinds <= {"text"}
     return ("\n\n" if plain and not edges else "").join(runs)
-
-
-def _read_block(block: Mapping[str, object], kind: str) -> str | None:
-    """The text of a block of any type; None if it has none."""
-    for name in ("text", "refusal", "transcript"):
-        text = block.get(name)
-        if isinstance(text, dict):
-            # The answers of one API have their text one level further down.
-            text = text.get("value")
-        if isinstance(text, str):
-            return text
-    return text_at(block, "text") if kind in _TEXT_BLOCKS else None
 
 
 FORMAT = Format("jsonl", _detect, _read)

@@ -77,27 +77,23 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         elif _is_passage(record.value):
             yield from _read_passage(file, record.value, record.place)
         else:
-            yield from _read_agents(file, cast("dict[str, Any]", record.value), record.place)
-
-
-def _read_agents(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
-    """The agents of a record, one or several, and its passages."""
-    if _is_agent(value):
-        yield from _read_agent(file, value, value["core_memory"], place, value)
-    elif _is_agents(value):
-        blocks = {str(b.get("id")): b for b in value["blocks"] if isinstance(b, dict)}
-        for number, agent in enumerate(value["agents"], start=1):
-            where = f"{place}, agent {number}"
-            if not isinstance(agent, dict):
-                yield file.problem(where, "it is no object")
-                continue
-            block_ids = agent.get("block_ids")
-            ids = [str(block_id) for block_id in block_ids] if isinstance(block_ids, list) else []
-            own_blocks = [blocks[block_id] for block_id in ids if block_id in blocks]
-            yield from _read_agent(file, agent, own_blocks, where, value)
-    passages = value.get("passages")
-    for number, passage in enumerate(passages if isinstance(passages, list) else (), start=1):
-        yield from _read_passage(file, passage, f"{place}, passage {number}")
+            value = cast("dict[str, Any]", record.value)
+            if _is_agent(value):
+                yield from _read_agent(file, value, value["core_memory"], record.place, value)
+            elif _is_agents(value):
+                blocks = {str(b.get("id")): b for b in value["blocks"] if isinstance(b, dict)}
+                for number, agent in enumerate(value["agents"], start=1):
+                    where = f"{record.place}, agent {number}"
+                    if not isinstance(agent, dict):
+                        yield file.problem(where, "it is no object")
+                        continue
+                    listed = agent.get("block_ids")
+                    ids = map(str, listed if isinstance(listed, list) else ())
+                    own_blocks = [blocks[block_id] for block_id in ids if block_id in blocks]
+                    yield from _read_agent(file, agent, own_blocks, where, value)
+            passages = value.get("passages")
+            for number, passage in enumerate(passages if isinstance(passages, list) else (), 1):
+                yield from _read_passage(file, passage, f"{record.place}, passage {number}")
 
 
 def _read_passage(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:

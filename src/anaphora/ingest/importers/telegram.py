@@ -123,10 +123,13 @@ def _add_message(
         return
     # A deleted account has no name left, but still its number.
     number = text_or(message, "from_id").removeprefix("user")
-    name, media = (
-        (text_or(message, "from", "author") or f"{_DELETED} {number}".strip()),
-        _classify_media(message),
+    name = text_or(message, "from", "author") or f"{_DELETED} {number}".strip()
+    # What was sent beside the words and is left out: a picture, a voice, a file.
+    any_file = message.get("file") or message.get("media_type")
+    kind_of_file = _MEDIA.get(
+        str(message.get("media_type")), LeftOut.ATTACHMENT if any_file else ""
     )
+    media = "photo" if message.get("photo") else kind_of_file
     shown_text = next((text for text in (words, *beside, media) if text.strip()), "")
     if key:
         quoted[key] = f"{name}: {one_line(shown_text[: 4 * _QUOTED], _QUOTED)}"
@@ -229,14 +232,6 @@ def _read_poll(draft: Draft, value: object) -> str:
 
 def _read_phrase(draft: Draft, value: Mapping[str, Any], name: str) -> str:
     return _read_words(draft, {"text": value[name]}) if value.get(name) else ""
-
-
-def _classify_media(message: Mapping[str, Any]) -> str:
-    """What was sent beside the words and is left out: a picture, a voice, a file; "" if nothing."""
-    if message.get("photo"):
-        return "photo"
-    any_file = message.get("file") or message.get("media_type")
-    return _MEDIA.get(str(message.get("media_type")), LeftOut.ATTACHMENT if any_file else "")
 
 
 FORMAT = conversation_format(

@@ -175,14 +175,6 @@ def embedded_text(section: SectionRow | Section) -> str:
     return first_pieces(text, EMBEDDED_PIECES)
 
 
-def _make_time(nanoseconds: int) -> datetime:
-    try:
-        return utc_moment(nanoseconds / 1e9)
-    except (OverflowError, ValueError):
-        # A disk may hold any number.
-        return datetime.fromtimestamp(0, UTC)
-
-
 def project_folder(root: str | Path) -> Path:
     """The real folder of a project. InvalidInput if there is none."""
     try:
@@ -367,6 +359,13 @@ class FileSync:
         if isinstance(text, Skipped) and text.reason not in _LASTING:
             return text
         before = self.known.get(found.path)
+        changed_at = self.committed.get(found.path)
+        if changed_at is None:
+            try:
+                changed_at = utc_moment(abs(mtime_ns) / 1e9)
+            except (OverflowError, ValueError):
+                # A disk may hold any number.
+                changed_at = datetime.fromtimestamp(0, UTC)
         row = FileRow(
             id=before.id if before else "",
             project=self.project.id,
@@ -379,7 +378,7 @@ class FileSync:
             size=stat.st_size,
             mtime_ns=mtime_ns,
             inode=stat.st_ino & _SIGNED,
-            changed_at=self.committed.get(found.path) or _make_time(abs(mtime_ns)),
+            changed_at=changed_at,
         )
         if isinstance(text, Skipped):
             return FileSections(row)
@@ -421,8 +420,16 @@ class FileSync:
             work.put_file(_copy_state(known, new), known=True)
             self.counts["unchanged"] += 1
             return
-        before = None if known is not None else self._find_moved(work, new)
+        before: FileRow | None = None
+        if known is None and new.content_hash:
+            # A missing file of the same bytes, the one of the same name first.
+            same_bytes = [r for r in self.missing.values() if r.content_hash == new.content_hash]
+            name = PurePosixPath(new.path).name
+            same_bytes.sort(key=lambda r: (PurePosixPath(r.path).name != name, r.path))
+            stored = ((r.path, work.file(r.id)) for r in same_bytes)
+            before = next((file for path, file in stored if file and file.path == path), None)
         if before is not None:
+            del self.missing[before.path]
             self.renames.append(Rename(before.path, new.path, self.services.clock()))
             self.counts["renamed"] += 1
         old = known or before
@@ -442,16 +449,3 @@ class FileSync:
         else:
             self.counts["added"] += 1
         self.touched.add(row.id)
-
-    def _find_moved(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
-        """A missing file of the same bytes, the one of the same name first."""
-        if not new.content_hash:
-            return None
-        same = [row for row in self.missing.values() if row.content_hash == new.content_hash]
-        name = PurePosixPath(new.path).name
-        for row in sorted(same, key=lambda row: (PurePosixPath(row.path).name != name, row.path)):
-            stored = work.file(row.id)
-            if stored is not None and stored.path == row.path:
-                del self.missing[row.path]
-                return stored
-        return None

@@ -198,9 +198,18 @@ class _GraphDraft:
         self._relate(
             self._make_key("module", posixpath.dirname(file.path)), "contains", file_key, file
         )
-        for qualified, symbol_kind, start, end in file.facts.get("symbols", ()):
-            lines = int(start), int(end)
-            key = self._add_symbol(file, str(qualified), str(symbol_kind), lines)
+        for symbol, symbol_kind, start, end in file.facts.get("symbols", ()):
+            qualified = str(symbol)
+            key = self._make_key("symbol", f"{file.path}::{qualified}")
+            last = qualified.rsplit(".", 1)[-1]
+            symbol_names = [(qualified, "name")]
+            if last != qualified and not (last.startswith("__") and last.endswith("__")):
+                symbol_names.append((last, "last"))
+            draft = EntityDraft(
+                key, "symbol", qualified, tuple(symbol_names), str(symbol_kind), file.id,
+                int(start), int(end),
+            )  # fmt: skip
+            self.entities.setdefault(key, draft)
             self._relate(file_key, "defines", key, file)
         for command in file.facts.get("commands", ()):
             key = self._add_named("command", str(command))
@@ -261,18 +270,6 @@ class _GraphDraft:
                 strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
                 strength = _COVERS_BOTH if path in imported & named else strength
                 self._relate(file_key, "covers", self._make_key("file", path), file, strength)
-
-    def _add_symbol(self, file: FileRow, qualified: str, kind: str, lines: tuple[int, int]) -> str:
-        key = self._make_key("symbol", f"{file.path}::{qualified}")
-        last = qualified.rsplit(".", 1)[-1]
-        names = [(qualified, "name")]
-        if last != qualified and not (last.startswith("__") and last.endswith("__")):
-            names.append((last, "last"))
-        if key not in self.entities:
-            self.entities[key] = EntityDraft(
-                key, "symbol", qualified, tuple(names), kind, file.id, *lines
-            )
-        return key
 
     def _add_named(self, kind: EntityType, name: str) -> str:
         # PyPI, npm and others do not distinguish "-" from "_", nor upper from lower case.

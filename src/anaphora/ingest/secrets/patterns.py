@@ -292,8 +292,16 @@ def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
             return None
     is_sentence = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
-    if (is_sentence and not password) or (not password and _is_no_credential(match, written)):
-        return None
+    if not password:
+        # A token of a parser or of a list, or a comparison with a word or a number.
+        above = text[max(0, match.start() - 130) : match.start()]
+        plain = written.isdecimal() or is_named_after_its_use(written)
+        of_request = _ONE_REQUEST.search(above) and _NUMBER_OF_ONE.fullmatch(written)
+        compared = match.group("link") in {"==", "===", "!=", "!=="}
+        of_no_words = compared or _OF_NO_WORDS.search(match.group("name"))
+        in_words = of_no_words and _NAMED_IN_WORDS.fullmatch(written)
+        if is_sentence or plain or _NO_CREDENTIAL.search(above) or of_request or in_words:
+            return None
     literal = len(written) >= 8 and _is_literal(written)
     if not quoted:
         literal = literal and _is_unquoted_literal(written, digits=password and not is_sentence)
@@ -322,18 +330,6 @@ _NAMED_IN_WORDS = re.compile(
 
 # Keys and tokens are made by machines; a secret may be a phrase that a person thought of.
 _OF_NO_WORDS = re.compile(r"(?:token|key|credentials?)\Z", re.IGNORECASE)
-
-
-def _is_no_credential(match: re.Match[str], value: str) -> bool:
-    """Whether it is a token of a parser or of a list, or a comparison with a word or a number."""
-    before = match.string[max(0, match.start() - 130) : match.start()]
-    if _NO_CREDENTIAL.search(before) or value.isdecimal() or is_named_after_its_use(value):
-        return True
-    if _ONE_REQUEST.search(before) and _NUMBER_OF_ONE.fullmatch(value):
-        return True
-    compared = match.group("link") in {"==", "===", "!=", "!=="}
-    named = _OF_NO_WORDS.search(match.group("name")) is not None
-    return (named or compared) and _NAMED_IN_WORDS.fullmatch(value) is not None
 
 
 _NEXT_ONE = re.compile(r"&(?:[A-Za-z_]{2,30}=)?")

@@ -313,19 +313,17 @@ def _find_cards(text: str) -> Iterator[_Span]:
         doubled = (int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(digits)))
         luhn = (number - 9 if number > 9 else number for number in doubled)
         issued = _is_issued(digits) and len(set(digits)) > 1 and sum(luhn) % 10 == 0
-        if issued and not _is_plain_number(text, match):
+        if not issued:
+            continue
+        before = text[max(0, match.start() - 60) : match.start()]
+        behind = text[match.end() : match.end() + 30]
+        # Quantities, or a value in code with a name that is not a card's.
+        is_plain = match.group().endswith("000000") or _ASSIGNMENT.search(before)
+        if not match.group().isdigit():
+            # Of a list of numbers, or of a path of a drawing, every group is one by itself.
+            is_plain = _IN_A_ROW.search(before)
+        if not is_plain or _CARD_WORD.search(before) or _CARD_WORD.search(behind):
             yield (*match.span(), "card-number")
-
-
-def _is_plain_number(text: str, match: re.Match[str]) -> bool:
-    """Whether digits are quantities, or a value in code with a name that is not a card's."""
-    before = text[max(0, match.start() - 60) : match.start()]
-    if _CARD_WORD.search(before) or _CARD_WORD.search(text[match.end() : match.end() + 30]):
-        return False
-    if not match.group().isdigit():
-        # Of a list of numbers, or of a path of a drawing, every group is one by itself.
-        return _IN_A_ROW.search(before) is not None
-    return match.group().endswith("000000") or _ASSIGNMENT.search(before) is not None
 
 
 def _is_issued(digits: str) -> bool:

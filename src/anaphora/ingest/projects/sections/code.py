@@ -276,24 +276,18 @@ def _find_items(
             yield symbol
         elif node.type in _STATEMENTS and (statement := _read_statement(node, grammar, depth)):
             yield statement
-        elif node.type in grammar.outer:
-            yield from _unwrap(node, grammar, holder, depth)
-        elif node.type in grammar.wrappers or node.type == "ERROR":
-            yield from _find_items(node, grammar, holder, depth + 1)
+        elif node.type in grammar.outer or node.type in grammar.wrappers or node.type == "ERROR":
+            items = list(_find_items(node, grammar, holder, depth + 1))
+            if len(items) == 1 and node.type in grammar.outer:
+                # A single symbol in a decorator or an `export` gets all lines of the wrapper.
+                items[0].start, items[0].end = _find_rows(node)
+            yield from items
         elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
             start, end = _find_rows(node)
             for name, kind in constants_of(node):
                 yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
         elif node.type == "call_expression" and _is_long(node):
             yield from _find_within_call(node, grammar, depth)
-
-
-def _unwrap(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
-    """The symbols in a decorator or an `export`; a single one gets all lines of the wrapper."""
-    items = list(_find_items(node, grammar, holder, depth + 1))
-    if len(items) == 1:
-        items[0].start, items[0].end = _find_rows(node)
-    yield from items
 
 
 def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> OutlineItem | None:
@@ -384,8 +378,15 @@ def code_starts(
     `title` is what lines without any words are called. There are no sections without symbols, nor
     for text that no one wrote as code and that a parser would recover from for minutes.
     """
-    if _is_hopeless(lines):
-        return [], (), ()
+    # The parser cannot be stopped, and its recovery takes time that grows with the square of the
+    # brackets, lines or here-documents that exceed what code has.
+    depth = heredocs = 0
+    for line in lines:
+        heredocs += line.count("<<")
+        depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        if len(line) > LONGEST_LINE or depth > DEEPEST or heredocs > MOST_HERE:
+            return [], (), ()
+        depth = max(depth, 0)
     from tree_sitter import Parser, QueryCursor
 
     # tree-sitter counts bytes; a lone surrogate has no UTF-8, and any one byte keeps the rows.
@@ -411,23 +412,6 @@ def code_starts(
         tuple(_list_symbols(items)),
         imports_of(name, captures.get("import", [])),
     )
-
-
-def _is_hopeless(lines: Sequence[str]) -> bool:
-    """Whether brackets, lines or here-documents exceed what code has.
-
-    The parser cannot be stopped, and its recovery takes time that grows with the square of these.
-    """
-    if any(len(line) > LONGEST_LINE for line in lines):
-        return True
-    depth = heredocs = 0
-    for line in lines:
-        heredocs += line.count("<<")
-        depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
-        if depth > DEEPEST or heredocs > MOST_HERE:
-            return True
-        depth = max(depth, 0)
-    return False
 
 
 def _is_telling(line: str) -> bool:
