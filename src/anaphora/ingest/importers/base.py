@@ -164,6 +164,10 @@ class ImportFile:
         with self._raw() as raw:
             yield io.BufferedReader(_CountingReader(raw, self), 1 << 18)
 
+    def progress(self) -> tuple[int, int]:
+        """Bytes read so far, and bytes in all."""
+        return self.consumed, self.size
+
     def beside(self, name: str, up: int = 0) -> Path | None:
         """Another file on the disk beside this one, or `up` folders further up."""
         return None if self.member is not None else self.path.parents[up] / name
