@@ -38,7 +38,7 @@ class Contradictions:
         """
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        contradictions: tuple[Contradiction, ...] = ()
+        contradictions: list[Contradiction] = []
         before = NO_LIMIT
         kinds = SETTLED if settled else (OPEN,)
         while len(contradictions) < limit and (links := self.records.links_of(kinds, before)):
@@ -50,9 +50,9 @@ class Contradictions:
                     continue
                 # If one of the two was replaced meanwhile there is nothing to settle.
                 if settled or first.valid_to is second.valid_to is None:
-                    contradictions = (*contradictions, _make_contradiction(link, first, second))
+                    contradictions.append(_make_contradiction(link, first, second))
             before = links[-1][1]
-        return contradictions[:limit]
+        return tuple(contradictions[:limit])
 
     def settle(self, record_id: str, other_id: str, verdict: Verdict) -> Contradiction:
         """Resolve a contradiction: the first replaces the other, both hold, or the first is wrong.
