@@ -181,7 +181,9 @@ class MemoryWriter:
                     done = put_all(work, drafts, self._ids)
                 puts += done
                 texts = {draft.record.id: draft.record.text for draft in drafts}
-                for record_id in dict.fromkeys(put.id for put in done if put.id in texts):
+                for record_id in dict.fromkeys(
+                    outcome.id for outcome in done if outcome.id in texts
+                ):
                     if len(texts[record_id]) <= IN_CALL:
                         waiting.append(TextToEmbed(record_id, texts[record_id]))
                     else:
@@ -195,10 +197,10 @@ class MemoryWriter:
         if longer and self._embedder.ready(0):
             self._later()
         results = [
-            _make_remembered(put, redacted, new.text if put.action == "added" else "")
-            for put, (new, redacted) in zip(puts, prepared, strict=True)
+            _make_remembered(outcome, redacted, new.text if outcome.action == "added" else "")
+            for outcome, (new, redacted) in zip(puts, prepared, strict=True)
         ]
-        return self._describe(results, self._records.links({put.id for put in puts}, _TOLD))
+        return self._describe(results, self._records.links({outcome.id for outcome in puts}, _TOLD))
 
     def update(self, record_id: str, *, redact: bool = True, **changes: Any) -> Remembered:
         """Change a memory. Another text, payload or path makes a version that supersedes it.

@@ -70,7 +70,7 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
                 # In the second half of the part, behind the best break that it has.
                 half = start + (end - start) // 2
                 breaks = ((clean.text.rfind(mark, half, end), len(mark)) for mark in _BREAKS)
-                end = next((place + length for place, length in breaks if place >= 0), end)
+                end = next((position + length for position, length in breaks if position >= 0), end)
             part = clean.text[start:end]
             if part.strip():
                 first = start + len(part) - len(part.lstrip("\n"))

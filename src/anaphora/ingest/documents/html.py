@@ -117,8 +117,8 @@ def _list_labels(data: bytes) -> Iterator[str]:
                 if not label and (attrs.get("http-equiv") or "").strip().lower() == "content-type":
                     written = _CHARSET.search((attrs.get("content") or "")[:400])
                     label = written[1] if written else None
-                if label and (shown := label.strip()[:40]):
-                    labels.append(shown)
+                if label and (declared := label.strip()[:40]):
+                    labels.append(declared)
 
         reader = MarkupReader(begin, lambda _: None, lambda _: None)
         for start in range(0, len(head), _CHUNK):

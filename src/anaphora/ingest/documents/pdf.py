@@ -191,8 +191,8 @@ class _Pages:
                 for run in runs
             )
             many = len(numbers)
-            place = f"page {written}" if many == 1 else f"pages {written}"
-            self._reading.problem(place, reason if many == 1 else f"on {many:,} pages {reason}")
+            pages = f"page {written}" if many == 1 else f"pages {written}"
+            self._reading.problem(pages, reason if many == 1 else f"on {many:,} pages {reason}")
 
 
 def _has_large_picture(holder: Any, data: bytes, depth: int = 0) -> bool:

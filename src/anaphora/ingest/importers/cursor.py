@@ -313,8 +313,8 @@ def _read_workspace(
             draft = Draft(file, "cursor", tab_id, title=tab.get("chatTitle"))
             draft.locate("cursor", directory=folder_of(file))
             draft.start(tab.get("lastSendTime"), position)
-            for place, bubble in enumerate(_read_list(tab, "bubbles"), start=1):
-                where = f"{position}, message {place}"
+            for bubble_number, bubble in enumerate(_read_list(tab, "bubbles"), start=1):
+                where = f"{position}, message {bubble_number}"
                 if isinstance(bubble, dict):
                     _add_bubble(draft, text_or(bubble, "id"), bubble, where, typed)
                 else:

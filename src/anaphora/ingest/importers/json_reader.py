@@ -79,14 +79,14 @@ def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record |
         values = _lines(file)
     else:
         values = _read_elements(file, accept or (lambda value: isinstance(value, dict)))
-    wanted = file.wanted
-    if wanted is None:
+    is_wanted = file.wanted
+    if is_wanted is None:
         return values
     # Of a file that several formats share, what is for the one that reads it now.
     return (
         record
         for record in values
-        if (wanted(record.value) if isinstance(record, Record) else not file.later)
+        if (is_wanted(record.value) if isinstance(record, Record) else not file.later)
     )
 
 

@@ -77,12 +77,12 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         elif _is_passage(record.value):
             yield from _read_passage(file, record.value, record.place)
         else:
-            value = cast("dict[str, Any]", record.value)
-            if _is_agent(value):
-                yield from _read_agent(file, value, value["core_memory"], record.place, value)
-            elif _is_agents(value):
-                blocks = {str(b.get("id")): b for b in value["blocks"] if isinstance(b, dict)}
-                for number, agent in enumerate(value["agents"], start=1):
+            agents = cast("dict[str, Any]", record.value)
+            if _is_agent(agents):
+                yield from _read_agent(file, agents, agents["core_memory"], record.place, agents)
+            elif _is_agents(agents):
+                blocks = {str(b.get("id")): b for b in agents["blocks"] if isinstance(b, dict)}
+                for number, agent in enumerate(agents["agents"], start=1):
                     where = f"{record.place}, agent {number}"
                     if not isinstance(agent, dict):
                         yield file.problem(where, "it is no object")
@@ -90,8 +90,8 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
                     listed = agent.get("block_ids")
                     ids = map(str, listed if isinstance(listed, list) else ())
                     own_blocks = [blocks[block_id] for block_id in ids if block_id in blocks]
-                    yield from _read_agent(file, agent, own_blocks, where, value)
-            passages = value.get("passages")
+                    yield from _read_agent(file, agent, own_blocks, where, agents)
+            passages = agents.get("passages")
             for number, passage in enumerate(passages if isinstance(passages, list) else (), 1):
                 yield from _read_passage(file, passage, f"{record.place}, passage {number}")
 

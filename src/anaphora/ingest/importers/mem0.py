@@ -72,14 +72,14 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         yield from _read_history(file)
         yield from _read_messages(file)
         return
-    for record in records(file, lambda value: _is_memory(value) or _is_answer(value)):
+    for record in records(file, lambda reply: _is_memory(reply) or _is_answer(reply)):
         if isinstance(record, ImportProblem):
             yield record
         elif _is_answer(record.value):
-            value = cast("dict[str, Any]", record.value)
-            for number, element in enumerate(value["results"], start=1):
+            reply = cast("dict[str, Any]", record.value)
+            for number, element in enumerate(reply["results"], start=1):
                 yield from _read_memory(file, element, f"{record.place}, result {number}")
-            relations = value.get("relations")
+            relations = reply.get("relations")
             for number, element in enumerate(
                 relations if isinstance(relations, list) else (), start=1
             ):
@@ -106,12 +106,12 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 
 def _read_memory(file: ImportFile, element: object, place: str) -> Iterator[ImportItem]:
     try:
-        value = as_object(element, "a memory")
-        memory_id, text = words_at(value, "id"), words_at(value, "memory")
-        scopes = (f"{n.removesuffix('_id')}:{v}" for n in _SCOPES if (v := text_or(value, n)))
-        at = when(file, value, "updated_at", "created_at")
-        metadata = value.get("metadata")
-        procedural = value.get("memory_type") == "procedural_memory"
+        memory = as_object(element, "a memory")
+        memory_id, text = words_at(memory, "id"), words_at(memory, "memory")
+        scopes = (f"{n.removesuffix('_id')}:{v}" for n in _SCOPES if (v := text_or(memory, n)))
+        at = when(file, memory, "updated_at", "created_at")
+        metadata = memory.get("metadata")
+        procedural = memory.get("memory_type") == "procedural_memory"
         yield ImportedMemory(
             _NAME,
             key_of(memory_id),
@@ -120,9 +120,9 @@ def _read_memory(file: ImportFile, element: object, place: str) -> Iterator[Impo
                 created_at=at,
                 path=path_of(_NAME, memory_id),
                 type="procedural" if procedural else "semantic",
-                tags=tags_of(value.get("categories"), list(scopes)),
+                tags=tags_of(memory.get("categories"), list(scopes)),
                 payload=payload_of(metadata=metadata if isinstance(metadata, dict) else None),
-                expires_at=moment(value, "expiration_date"),
+                expires_at=moment(memory, "expiration_date"),
             ),
             place,
         )

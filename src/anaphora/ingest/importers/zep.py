@@ -97,8 +97,8 @@ def _read_value(
         listed = [element for element in value if _is_message(element)]
         if listed:
             yield from _read_conversation(file, listed, place, session)
-        others = [(n, part) for n, part in enumerate(value, start=1) if not _is_message(part)]
-        for number, element in others:
+        remainder = [(n, part) for n, part in enumerate(value, start=1) if not _is_message(part)]
+        for number, element in remainder:
             where = f"{place}, item {number}"
             yield from _read_value(file, element, where, session, names, levels - 1)
     elif _is_message(value):

@@ -260,9 +260,11 @@ class ProjectIndexer:
                 raise InvalidInput("name", name, "must be a name that no other project has")
             if name is None:
                 # The folder's name, with the one above it or a number where that is taken.
-                own = root.name or "project"
-                numbered = (f"{own} {number}" for number in itertools.count(2))
-                candidates = itertools.chain((own, f"{root.parent.name}/{own}"), numbered)
+                base_name = root.name or "project"
+                numbered = (f"{base_name} {number}" for number in itertools.count(2))
+                candidates = itertools.chain(
+                    (base_name, f"{root.parent.name}/{base_name}"), numbered
+                )
                 name = next(candidate for candidate in candidates if candidate not in names)
             if row is None:
                 row = ProjectRow(self._services.ids(), name, root_text, self._services.clock())

@@ -54,8 +54,8 @@ def read(found: FoundFile) -> FileText | Skipped:
                 return Skipped(found.path, "not_a_file")
             content = opened.read(most + 1)
     except OSError as error:
-        gone = isinstance(error, FileNotFoundError)
-        return Skipped(found.path, "gone" if gone else "unreadable")
+        is_gone = isinstance(error, FileNotFoundError)
+        return Skipped(found.path, "gone" if is_gone else "unreadable")
     if len(content) > most:
         return Skipped(found.path, "too_large")
     words = text_of(content)

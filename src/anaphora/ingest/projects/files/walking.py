@@ -231,8 +231,8 @@ def _walk_entry(
             if telling:
                 yield Skipped(path, "ignored")
             return
-        if (shown := path.encode("utf-8", "backslashreplace").decode()) != path:
-            yield Skipped(shown, "odd_name")
+        if (printable := path.encode("utf-8", "backslashreplace").decode()) != path:
+            yield Skipped(printable, "odd_name")
         elif (clean_name := without_secret_names(entry.name)) != entry.name:
             yield Skipped(path[: -len(entry.name)] + clean_name, "secret_name")
         elif is_secret_file(path):
