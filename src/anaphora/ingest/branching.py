@@ -114,28 +114,11 @@ class _Planner:
                 self.places[turn.key] = (note.conversation_id, note.index)
             else:
                 self.places[turn.key] = self._find_position(turn.parent)
-        elif note is not None and self._is_current(note):
+            return
+        if note is not None and self._is_current(note):
             self.plan.known += 1
             self._settle(turn.key, (note.conversation_id, note.index))
-        else:
-            self._add(turn, content)
-
-    def _is_current(self, note: TurnNote) -> bool:
-        if note.forgotten:
-            return False
-        hashes = self._load_state(note.conversation_id).hashes
-        return note.index < len(hashes) and hashes[note.index] == note.turn_hash
-
-    def _find_position(self, key: str | None) -> Place | None:
-        if key is None:
-            return None
-        if key in self.places:
-            return self.places[key]
-        # A parent from an earlier import that is not part of this one.
-        note = self.known.get(key)
-        return (note.conversation_id, note.index) if note and self._is_current(note) else None
-
-    def _add(self, turn: ImportedTurn, content: str) -> None:
+            return
         before = self._find_position(turn.parent)
         thread_id, index = before or (self.conversation.conversation_id, -1)
         state = self._load_state(thread_id)
@@ -152,6 +135,21 @@ class _Planner:
         state.hashes.append(content)
         self.plan.appends.setdefault(thread_id, []).append(turn)
         self._settle(turn.key, (thread_id, len(state.hashes) - 1))
+
+    def _is_current(self, note: TurnNote) -> bool:
+        if note.forgotten:
+            return False
+        hashes = self._load_state(note.conversation_id).hashes
+        return note.index < len(hashes) and hashes[note.index] == note.turn_hash
+
+    def _find_position(self, key: str | None) -> Place | None:
+        if key is None:
+            return None
+        if key in self.places:
+            return self.places[key]
+        # A parent from an earlier import that is not part of this one.
+        note = self.known.get(key)
+        return (note.conversation_id, note.index) if note and self._is_current(note) else None
 
     def _settle(self, key: str, place: Place) -> None:
         self.places[key] = place

@@ -220,10 +220,13 @@ def _copy_json(value: object, place: str, depth: int) -> Any:
     """The JSON value that `value` is, in fresh dicts and lists."""
     if depth > MAX_DEPTH:
         raise InvalidInput(place[:200], "...", f"must not be nested deeper than {MAX_DEPTH} levels")
-    if value is None or isinstance(value, (str, bool)):
+    # Python itself refuses to read longer ones back from a text.
+    if isinstance(value, int) and value.bit_length() > 13_000:
+        raise InvalidInput(place, "...", "must be a number of at most 3,900 digits")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(place, value, "must be a finite number")
+    if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    if isinstance(value, (int, float)):
-        return _check_number(value, place)
     if isinstance(value, Mapping):
         fields: dict[str, Any] = {}
         for name, member in value.items():
@@ -234,13 +237,3 @@ def _copy_json(value: object, place: str, depth: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [_copy_json(member, f"{place}[{n}]", depth + 1) for n, member in enumerate(value)]
     raise InvalidInput(place, value, "must be a JSON value")
-
-
-def _check_number(value: int | float, place: str) -> int | float:
-    if isinstance(value, int):
-        # Python itself refuses to read longer ones back from a text.
-        if value.bit_length() > 13_000:
-            raise InvalidInput(place, "...", "must be a number of at most 3,900 digits")
-    elif not math.isfinite(value):
-        raise InvalidInput(place, value, "must be a finite number")
-    return value

@@ -7,10 +7,9 @@ taken back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Final, cast
 
 from anaphora.errors import InvalidInput, NotFound
@@ -39,7 +38,21 @@ class Contradictions:
         """
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        return tuple(islice(self._iterate(settled=settled), limit))
+        contradictions: list[Contradiction] = []
+        before = NO_LIMIT
+        kinds = SETTLED if settled else (OPEN,)
+        while len(contradictions) < limit and (links := self.records.links_of(kinds, before)):
+            ends = {end for link, _ in links for end in (link.record_id, link.other_id)}
+            records = self.records.many(ends)
+            for link, _ in links:
+                first, second = records.get(link.record_id), records.get(link.other_id)
+                if first is None or second is None or first.forgotten or second.forgotten:
+                    continue
+                # If one of the two was replaced meanwhile there is nothing to settle.
+                if settled or first.valid_to is second.valid_to is None:
+                    contradictions.append(_make_contradiction(link, first, second))
+            before = links[-1][1]
+        return tuple(contradictions[:limit])
 
     def settle(self, record_id: str, other_id: str, verdict: Verdict) -> Contradiction:
         """Resolve a contradiction: the first replaces the other, both hold, or the first is wrong.
@@ -103,20 +116,6 @@ class Contradictions:
             details = {"other": other_id, "verdict": link.kind}
             work.tell(RecordEvent(record_id, "reopened", self.clock(), details=details))
             return _reload(work, replace(link, kind=OPEN))
-
-    def _iterate(self, *, settled: bool) -> Iterator[Contradiction]:
-        before = NO_LIMIT
-        while links := self.records.links_of(SETTLED if settled else (OPEN,), before):
-            ends = {end for link, _ in links for end in (link.record_id, link.other_id)}
-            records = self.records.many(ends)
-            for link, _ in links:
-                first, second = records.get(link.record_id), records.get(link.other_id)
-                if first is None or second is None or first.forgotten or second.forgotten:
-                    continue
-                # If one of the two was replaced meanwhile there is nothing to settle.
-                if settled or first.valid_to is second.valid_to is None:
-                    yield _make_contradiction(link, first, second)
-            before = links[-1][1]
 
     def _find_pair(
         self, work: RecordTransaction, record_id: str, other_id: str

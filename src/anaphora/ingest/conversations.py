@@ -8,8 +8,8 @@ loses nothing. Two imports of one chat wait for each other. A turn that is there
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,7 +65,17 @@ class ConversationImport:
             conversation, conversation_id=self._store.standing_id(conversation.conversation_id)
         )
         try:
-            with self._lock(conversation):
+            with ExitStack() as stack:
+                # No other import of this chat runs, or of one that may be its copy.
+                same_chat = "" if conversation.unique_keys else conversation.key
+                name = f"import of {conversation.source}: {same_chat}"
+                if self._server is not None:
+                    stack.enter_context(self._server.importing(name))
+                if self._locks is not None:
+                    try:
+                        stack.enter_context(self._locks.hold(lock_key(name)))
+                    except OSError as error:
+                        raise translate(error, "lock", self._locks_at) from error
                 known_notes = self._sidecar.known(conversation.source, conversation.key)
                 resolved = self._copies.resolve(conversation, known_notes)
                 if resolved.key != conversation.key:
@@ -89,21 +99,6 @@ class ConversationImport:
         except (CorruptThread, InvalidInput) as error:
             # This conversation's own trouble; what the disk refuses would meet the next one too.
             refuse(conversation, conversation.conversation_id, str(error))
-
-    @contextmanager
-    def _lock(self, conversation: ImportedConversation) -> Iterator[None]:
-        """Wait until no other import of this chat runs, or of one that may be its copy."""
-        key = "" if conversation.unique_keys else conversation.key
-        name = f"import of {conversation.source}: {key}"
-        with ExitStack() as stack:
-            if self._server is not None:
-                stack.enter_context(self._server.importing(name))
-            if self._locks is not None:
-                try:
-                    stack.enter_context(self._locks.hold(lock_key(name)))
-                except OSError as error:
-                    raise translate(error, "lock", self._locks_at) from error
-            yield
 
     def _write(self, conversation: ImportedConversation, plan: ThreadPlan, refuse: Refuse) -> None:
         for thread_id, turns in plan.appends.items():

@@ -59,7 +59,13 @@ class CopiedChats:
 
     def _find_home(self, item: ImportedConversation) -> tuple[str, str] | None:
         """Chat and conversation that hold the most of its messages."""
-        self._read_on(item.source)
+        since = self._read_until.get(item.source, _BEFORE_ALL)
+        # Before the rows: what is written meanwhile is read again.
+        until = self._sidecar.version()
+        if until != since:
+            for chat, message_key, words in self._sidecar.messages_since(item.source, since):
+                self._chats[_digest_parts(item.source, message_key, words)] = chat
+            self._read_until[item.source] = until
         marks = [
             _digest_parts(item.source, turn.key, stored_turn_hash(turn.role, turn.text))
             for turn in item.turns
@@ -67,11 +73,11 @@ class CopiedChats:
         hits: Counter[str] = Counter()
         for turn, mark in zip(item.turns, marks, strict=True):
             # What was forgotten is known by its key alone.
-            chat = self._chats.get(mark) or self._chats.get(
+            home_chat = self._chats.get(mark) or self._chats.get(
                 _digest_parts(item.source, turn.key, "")
             )
-            if chat is not None and chat != item.key:
-                hits[chat] += 1
+            if home_chat is not None and home_chat != item.key:
+                hits[home_chat] += 1
         home = None
         if hits:
             (key, _), *_ = hits.most_common(1)
@@ -83,16 +89,6 @@ class CopiedChats:
         for mark in marks:
             self._chats.setdefault(mark, item.key if home is None else home[0])
         return home
-
-    def _read_on(self, source: str) -> None:
-        since = self._read_until.get(source, _BEFORE_ALL)
-        # Before the rows: what is written meanwhile is read again.
-        until = self._sidecar.version()
-        if until == since:
-            return
-        for chat, key, words in self._sidecar.messages_since(source, since):
-            self._chats[_digest_parts(source, key, words)] = chat
-        self._read_until[source] = until
 
 
 def _digest_parts(*parts: str) -> bytes:

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from anaphora.store.disk import open_regular
 from anaphora.store.escaping import escape, unescape
@@ -34,11 +34,17 @@ def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
     """Every line of a file in order, or a list with the reason why it is invalid; at times how many
     bytes were read."""
     with open_regular(Path(path)) as file:
-        for number, line in enumerate(_read_lines(file, most)):
+        number = 0
+        while line := file.readline(most):
+            overflow = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
             if number % _EVERY == 0:
                 yield file.tell()
-            if line is None:
+            number += 1
+            if overflow:
                 yield [f"longer than {most:,} bytes; it was skipped"]
+                # It is never held.
+                while overflow and not overflow.endswith(b"\n"):
+                    overflow = file.readline(_CHUNK)
             elif len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
                 yield [f"more than {parts:,} values in one line; it was skipped"]
             else:
@@ -50,15 +56,6 @@ def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
                 except (ValueError, TypeError) as error:
                     checked = [str(error)[:300]]
                 yield checked
-
-
-def _read_lines(file: BinaryIO, most: int) -> Iterator[bytes | None]:
-    """Each line; None for one that is longer than any line may be, which is never held."""
-    while line := file.readline(most):
-        overflow = b"" if line.endswith(b"\n") else file.readline(_CHUNK)
-        yield None if overflow else line
-        while overflow and not overflow.endswith(b"\n"):
-            overflow = file.readline(_CHUNK)
 
 
 def read_object(text: str) -> dict[str, Any]:

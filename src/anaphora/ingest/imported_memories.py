@@ -57,7 +57,22 @@ class ImportedMemoryWriter:
     def add(self, item: ImportedMemory, refuse: Refuse) -> None:
         """Keep a memory, now or with the next ones."""
         try:
-            self._waiting.append(self._make_draft(item))
+            from anaphora.store.records.importing import ImportDraft
+            from anaphora.store.records.rows import IMPORTED
+            from anaphora.store.records.rules import draft_memory
+
+            new = replace(
+                item.memory,
+                # What came from where can be listed, or forgotten, by this one.
+                tags=(*item.memory.tags, item.source),
+                source=_make_source(item.source, item.key),
+            )
+            new, redacted = without_secrets(checked(new))
+            self.redacted.update(dict.fromkeys(redacted))
+            draft = draft_memory(new, self._clock(), self._ids())
+            self._waiting.append(
+                ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
+            )
         except InvalidInput as error:
             refuse(item, str(error))
             return
@@ -66,7 +81,20 @@ class ImportedMemoryWriter:
 
     def end(self, whole: ImportedWhole) -> None:
         """End memories that are no longer in a completely read source, or report removed files."""
-        before = self._load_parts(whole.source)
+        before = self._before.get(whole.source)
+        if before is None:
+            # The stored memories of a format: source to record id, by the note they are a part of.
+            before = self._before[whole.source] = {}
+            beginning, after = f"{whole.source}:", 0
+            while records := self._records.changed_since(after):
+                after = records[-1].seq
+                for record in records:
+                    if record.valid_to or record.forgotten or record.expires_at:
+                        continue
+                    for source in record.sources:
+                        if source.startswith(beginning):
+                            owner = source[len(beginning) :].partition(PART)[0]
+                            before.setdefault(owner, {})[source] = record.id
         if whole.key.endswith("/"):
             current_names = {redact(key).text for key in whole.keys}
             files = [name for name in before if name.startswith(redact(whole.key).text)]
@@ -100,39 +128,6 @@ class ImportedMemoryWriter:
                 work, drafts, now=self._clock(), again=self._again, new_id=self._ids
             )
         self.counts.update(counts)
-
-    def _make_draft(self, item: ImportedMemory) -> ImportDraft:
-        from anaphora.store.records.importing import ImportDraft
-        from anaphora.store.records.rows import IMPORTED
-        from anaphora.store.records.rules import draft_memory
-
-        new = replace(
-            item.memory,
-            # What came from where can be listed, or forgotten, by this one.
-            tags=(*item.memory.tags, item.source),
-            source=_make_source(item.source, item.key),
-        )
-        new, redacted = without_secrets(checked(new))
-        self.redacted.update(dict.fromkeys(redacted))
-        draft = draft_memory(new, self._clock(), self._ids())
-        return ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
-
-    def _load_parts(self, form: str) -> dict[str, dict[str, str]]:
-        """The stored memories of a format: source to record id, by the note they are a part of."""
-        if form not in self._before:
-            parts: dict[str, dict[str, str]] = {}
-            start, after = f"{form}:", 0
-            while records := self._records.changed_since(after):
-                after = records[-1].seq
-                for record in records:
-                    if record.valid_to or record.forgotten or record.expires_at:
-                        continue
-                    for source in record.sources:
-                        if source.startswith(start):
-                            owner = source[len(start) :].partition(PART)[0]
-                            parts.setdefault(owner, {})[source] = record.id
-            self._before[form] = parts
-        return self._before[form]
 
 
 def _make_source(form: str, key: str) -> str:

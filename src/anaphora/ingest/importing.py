@@ -159,16 +159,18 @@ class _Import:
                 self._left_out[item.kind] += item.count
             case ImportedConversation():
                 self._left_out.update(item.left_out)
-                self._conversations.add(item, self._refuse_conversation)
+                self._conversations.add(
+                    item,
+                    lambda chat, place, reason: self._add_problem(
+                        f"{chat.source} {chat.key}", place, reason
+                    ),
+                )
             case ImportedMemory():
                 self._memories.add(
                     item, lambda memory, reason: self._add_problem(label, memory.place, reason)
                 )
             case ImportedWhole():
                 self._memories.end(item)
-
-    def _refuse_conversation(self, item: ImportedConversation, place: str, reason: str) -> None:
-        self._add_problem(f"{item.source} {item.key}", place, reason)
 
     def _add_problem(self, path: str, place: str, reason: str) -> None:
         self._problems.add(ImportProblem(shortened(path), shortened(place), shortened(reason)))

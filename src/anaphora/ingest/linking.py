@@ -178,11 +178,27 @@ class Linker:
             other_record = _find_linkable(work, other_id)
             if other_record is None or record is None or other_id == memory.record_id:
                 continue
-            same = cosine >= CLOSE and _say_the_same(record, other_record)
             first, second = min(record.id, other_record.id), max(record.id, other_record.id)
+            same = False
             if cosine >= CLOSE:
+                # The same text at two paths is two facts.
+                identity, other_identity = (
+                    (memory.type, memory.path, memory.payload) for memory in (record, other_record)
+                )
+                same = (
+                    len(record.text) <= _LONG >= len(other_record.text)
+                    and identity == other_identity
+                    and same_fact(record.text, other_record.text)
+                )
                 links.append(RecordLink(first, second, "same" if same else "related", cosine))
-            if not same and _contradict(record, other_record, cosine):
+            # Episodes, and different paths, never contradict.
+            is_episode = "episodic" in (record.type, other_record.type)
+            if same or is_episode or (record.path and other_record.path):
+                continue
+            older, newer = sorted(
+                (record, other_record), key=lambda memory: (memory.created_at, memory.id)
+            )
+            if contradicts(_make_statement(older), _make_statement(newer), cosine):
                 links.append(RecordLink(first, second, OPEN, cosine))
         return links
 
@@ -193,23 +209,6 @@ def _find_linkable(work: RecordTransaction, record_id: str) -> MemoryRecord | No
     if record is None or record.forgotten or record.valid_to is not None:
         return None
     return None if work.same_key(record_id) == STANDS_ALONE else record
-
-
-def _say_the_same(first: MemoryRecord, second: MemoryRecord) -> bool:
-    """The same text at two paths is two facts."""
-    identity, other_identity = (
-        (record.type, record.path, record.payload) for record in (first, second)
-    )
-    short = len(first.text) <= _LONG >= len(second.text)
-    return short and identity == other_identity and same_fact(first.text, second.text)
-
-
-def _contradict(first: MemoryRecord, second: MemoryRecord, cosine: float) -> bool:
-    """Whether two memories seem to contradict. Episodes, and different paths, never do."""
-    if "episodic" in (first.type, second.type) or (first.path and second.path):
-        return False
-    older, newer = sorted((first, second), key=lambda record: (record.created_at, record.id))
-    return contradicts(_make_statement(older), _make_statement(newer), cosine)
 
 
 def _make_statement(record: MemoryRecord) -> Statement:

@@ -159,17 +159,35 @@ class MemoryWriter:
         embedder cannot do now comes later. Raises what `remember` does; what was reported as kept
         is kept even then.
         """
-        prepared = [_prepare_item(memory, position) for position, memory in enumerate(items)]
+        from anaphora.store.records.rules import draft_memory, put_all
+        from anaphora.store.records.vectors import TextToEmbed
+
+        prepared = []
+        for position, memory in enumerate(items):
+            try:
+                prepared.append(_prepare(as_new(memory)))
+            except InvalidInput as error:
+                within = "" if error.what == "item" else f".{error.what}"
+                raise error.named(f"items[{position}]{within}") from None
         self._refuse_unknown(new for new, _ in prepared)
         puts: list[PutResult] = []
         waiting: list[TextToEmbed] = []
         longer = False
         with _EmbedAhead(self._embed_texts, self._link_made) as ahead:
             for start in range(0, len(prepared), BATCH):
-                batch = [new for new, _ in prepared[start : start + BATCH]]
-                new = self._write_batch(batch, puts)
-                waiting += [text for text in new if len(text.text) <= IN_CALL]
-                longer = longer or any(len(text.text) > IN_CALL for text in new)
+                now, batch = self._clock(), prepared[start : start + BATCH]
+                drafts = [draft_memory(new, now, self._ids()) for new, _ in batch]
+                with self._change() as work:
+                    done = put_all(work, drafts, self._ids)
+                puts += done
+                texts = {draft.record.id: draft.record.text for draft in drafts}
+                for record_id in dict.fromkeys(
+                    outcome.id for outcome in done if outcome.id in texts
+                ):
+                    if len(texts[record_id]) <= IN_CALL:
+                        waiting.append(TextToEmbed(record_id, texts[record_id]))
+                    else:
+                        longer = True
                 if len(waiting) >= _GROUP:
                     self._begin(ahead, waiting)
                     waiting = []
@@ -179,10 +197,10 @@ class MemoryWriter:
         if longer and self._embedder.ready(0):
             self._later()
         results = [
-            _make_remembered(done, redacted, new.text if done.action == "added" else "")
-            for done, (new, redacted) in zip(puts, prepared, strict=True)
+            _make_remembered(outcome, redacted, new.text if outcome.action == "added" else "")
+            for outcome, (new, redacted) in zip(puts, prepared, strict=True)
         ]
-        return self._describe(results, self._records.links({done.id for done in puts}, _TOLD))
+        return self._describe(results, self._records.links({outcome.id for outcome in puts}, _TOLD))
 
     def update(self, record_id: str, *, redact: bool = True, **changes: Any) -> Remembered:
         """Change a memory. Another text, payload or path makes a version that supersedes it.
@@ -329,23 +347,6 @@ class MemoryWriter:
             return ()
         return self._records.links([record_id], _TOLD)
 
-    def _write_batch(self, batch: Sequence[NewMemory], puts: list[PutResult]) -> list[TextToEmbed]:
-        """Write one batch; append its results to `puts`, and return the new memories."""
-        from anaphora.store.records.rules import draft_memory, put_all
-        from anaphora.store.records.vectors import TextToEmbed
-
-        now = self._clock()
-        drafts = [draft_memory(new, now, self._ids()) for new in batch]
-        with self._change() as work:
-            done = put_all(work, drafts, self._ids)
-        puts += done
-        texts = {draft.record.id: draft.record.text for draft in drafts}
-        return [
-            TextToEmbed(record_id, texts[record_id])
-            for record_id in dict.fromkeys(p.id for p in done)
-            if record_id in texts
-        ]
-
     def _begin(self, ahead: _EmbedAhead, owners: Sequence[TextToEmbed]) -> None:
         if owners and self._embedder.ready(0):
             ahead.embed(owners)
@@ -416,13 +417,9 @@ class _EmbedAhead:
 
     def embed(self, owners: Sequence[TextToEmbed]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
-        before, self._made = self._made, self._submit(owners)
-        if before is not None:
-            self._link(before)
-
-    def _submit(self, owners: Sequence[TextToEmbed]) -> Future[list[EmbeddedMemory]]:
+        before = self._made
         try:
-            return self._pool.submit(self._embed, owners)
+            self._made = self._pool.submit(self._embed, owners)
         except RuntimeError:
             # The program's main thread has ended, and Python's pools with it: this one goes on.
             future: Future[list[EmbeddedMemory]] = Future()
@@ -430,7 +427,9 @@ class _EmbedAhead:
                 future.set_result(self._embed(owners))
             except AnaphoraError as error:
                 future.set_exception(error)
-            return future
+            self._made = future
+        if before is not None:
+            self._link(before)
 
 
 def _make_remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
@@ -450,14 +449,6 @@ def _prepare(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
         # An adapter gets back exactly what it put.
         return new, ()
     return without_secrets(replace(new, source=signed(new.source)))
-
-
-def _prepare_item(item: MemoryInput, place: int) -> tuple[NewMemory, tuple[str, ...]]:
-    try:
-        return _prepare(as_new(item))
-    except InvalidInput as error:
-        within = "" if error.what == "item" else f".{error.what}"
-        raise error.named(f"items[{place}]{within}") from None
 
 
 Survivors = Callable[[Sequence[str]], Iterable[SurvivingSource]]
@@ -514,7 +505,11 @@ class MemoryEraser:
             would_forget,
         )
 
-        keep = self._records.resolved(_choose_filter(record_id, filters))
+        if record_id is not None and filters is not None:
+            raise InvalidInput("filters", filters, "give either an id or filters, not both")
+        if record_id is None and not filters:
+            raise InvalidInput("filters", filters, "expected an id or filters")
+        keep = self._records.resolved(Filter() if filters is None else parse(filters))
         ids = [record_id] if record_id is not None else self._find_matching(keep)
         with self._records.change() as work:
             # What a filter found may have changed since.
@@ -537,7 +532,11 @@ class MemoryEraser:
                 self._on_gone(work, forgotten, soft)
         if dry_run:
             return named(forgotten, self._find_holding(forgotten))
-        return named(forgotten, () if soft else self._find_surviving(forgotten))
+        if soft or not forgotten.ids:
+            return named(forgotten, ())
+        truth = self._records.truth
+        log = [] if truth.scrub() else [SurvivingSource("log", str(truth.log))]
+        return named(forgotten, (*log, *self._find_holding(forgotten)))
 
     def undo(self, record_ids: Iterable[str]) -> tuple[str, ...]:
         """Bring back memories that are softly forgotten; those that were."""
@@ -555,13 +554,6 @@ class MemoryEraser:
             cursor = page.cursor
             if cursor is None:
                 return ids
-
-    def _find_surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
-        if not gone.ids:
-            return
-        if not self._records.truth.scrub():
-            yield SurvivingSource("log", str(self._records.truth.log))
-        yield from self._find_holding(gone)
 
     def _find_holding(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else holds the words of what is gone, or would be."""
@@ -581,13 +573,3 @@ def named(gone: ForgottenRecords, surviving: Iterable[SurvivingSource]) -> Forgo
     """What was done: the first of what survives by name, the rest as a number."""
     survivors = tuple(dict.fromkeys(surviving))
     return Forgotten(len(gone.ids), survivors[:_NAMED], gone.ids, max(0, len(survivors) - _NAMED))
-
-
-def _choose_filter(record_id: str | None, filters: Mapping[str, Any] | None) -> Filter:
-    if record_id is not None:
-        if filters is not None:
-            raise InvalidInput("filters", filters, "give either an id or filters, not both")
-        return Filter()
-    if not filters:
-        raise InvalidInput("filters", filters, "expected an id or filters")
-    return parse(filters)

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.core.plain import Types, types_of
 from anaphora.core.worker import (
@@ -154,15 +154,15 @@ class ImportSource:
         for answer in call_in_worker(
             _READ, *words, self.bounds, ReadFrom(skip, each), limits=limits, types=_TYPES
         ):
-            renamed = where != self.path and isinstance(answer, ReadItem)
-            yield replace(answer, item=self._restore_path(answer.item)) if renamed else answer
-
-    def _restore_path(self, item: Any) -> Any:
-        if not isinstance(item, ImportProblem):
-            return item
-        return replace(
-            item, path=item.path.replace(str(path_for_worker(self.path)), str(self.path), 1)
-        )
+            if (
+                where != self.path
+                and isinstance(answer, ReadItem)
+                and isinstance(problem := answer.item, ImportProblem)
+            ):
+                path = problem.path.replace(str(where), str(self.path), 1)
+                yield replace(answer, item=replace(problem, path=path))
+            else:
+                yield answer
 
     def _make_limits(self) -> WorkerLimits:
         size = 0

@@ -6,7 +6,7 @@ stay. What an adapter put word for word is left, as it must come back so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,7 @@ from anaphora.values.memories import MEMORY_FIELDS, MemoryRecord, NewMemory
 if TYPE_CHECKING:
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.rows import RecordEvent
-    from anaphora.store.records.store import RecordReader, Records
+    from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
 
 OnGone = Callable[["RecordTransaction", "ForgottenRecords", bool], None]
@@ -67,13 +67,15 @@ class StoredSecrets:
 
     def _find_candidates(self, most: int | None) -> list[str]:
         ids: dict[str, None] = {}
-        size = 0
-        for record in _iterate(self._records):
-            if _find_changes(record):
-                ids[record.id] = None
-            size += len(record.text)
-            if most is not None and size > most:
-                return list(ids)
+        size, since = 0, -1
+        while page := self._records.changed_since(since):
+            for record in page:
+                if _find_changes(record):
+                    ids[record.id] = None
+                size += len(record.text)
+                if most is not None and size > most:
+                    return list(ids)
+            since = page[-1].seq
         # What was replaced in place is in the events alone.
         events = (event for event in self._records.all_events() if _clean_event(event) != event)
         return list({**ids, **{event.record_id: None for event in events}})
@@ -124,13 +126,6 @@ class StoredSecrets:
             work.drop_vectors(records)
             if self._on_gone is not None:
                 self._on_gone(work, forgotten, False)
-
-
-def _iterate(records: RecordReader[MemoryRecord]) -> Iterator[MemoryRecord]:
-    since = -1
-    while page := records.changed_since(since):
-        yield from page
-        since = page[-1].seq
 
 
 def _find_changes(record: MemoryRecord) -> dict[str, Any]:

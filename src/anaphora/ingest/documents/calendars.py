@@ -49,9 +49,15 @@ def read_calendar(data: bytes, reading: Reading, charset: str | None = None) -> 
 
 
 def _list_lines(component: Component, kind: str) -> list[str]:
+    start, end = _read_moment(component, "DTSTART"), _read_moment(component, "DTEND")
+    span = f"{start} to {end}" if end and end != start else start
+    if span == start and (length := _read_text(component, "DURATION")):
+        with suppress(*BROKEN):
+            length = str(component.decoded("DURATION"))
+        span = f"{start} for {length}" if length else start
     fields = {
         kind: _read_text(component, "SUMMARY"),
-        "When": _describe_span(component),
+        "When": span,
         "Due": _read_moment(component, "DUE"),
         "Repeats": _read_text(component, "RRULE"),
         "Where": _read_text(component, "LOCATION"),
@@ -74,16 +80,6 @@ def _read_text(component: Component, name: str) -> str:
         with suppress(*BROKEN):
             words.append(prop.to_ical().decode() if name == "RRULE" else str(prop or "").strip())
     return "; ".join(word for word in words if word)
-
-
-def _describe_span(component: Component) -> str:
-    start, end = _read_moment(component, "DTSTART"), _read_moment(component, "DTEND")
-    if end and end != start:
-        return f"{start} to {end}"
-    length = _read_text(component, "DURATION") if component.get("DURATION") is not None else ""
-    with suppress(*BROKEN):
-        length = str(component.decoded("DURATION")) if length else ""
-    return f"{start} for {length}" if length else start
 
 
 def _read_moment(component: Component, name: str) -> str:

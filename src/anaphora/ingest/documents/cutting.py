@@ -6,7 +6,7 @@ sentences, else words. Secrets are taken out before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -62,25 +62,21 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
         )
         if at:
             at += len(BETWEEN)
-        for start, end in _split_parts(clean.text):
+        # In parts that together leave out nothing but white space between them.
+        start, size = 0, len(clean.text)
+        while start < size:
+            end = min(start + LONGEST, size)
+            if end < size:
+                # In the second half of the part, behind the best break that it has.
+                half = start + (end - start) // 2
+                breaks = ((clean.text.rfind(mark, half, end), len(mark)) for mark in _BREAKS)
+                end = next((position + length for position, length in breaks if position >= 0), end)
             part = clean.text[start:end]
-            sections.append(CutSection(part, at + start, at + end, clean.heading, clean.page))
-        at += len(clean.text)
+            if part.strip():
+                first = start + len(part) - len(part.lstrip("\n"))
+                last = start + len(part.rstrip())
+                words = clean.text[first:last]
+                sections.append(CutSection(words, at + first, at + last, clean.heading, clean.page))
+            start = end
+        at += size
     return CutDocument(tuple(sections), tuple(kinds), at)
-
-
-def _split_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Ranges of a text that together leave out nothing but white space between them."""
-    start = 0
-    while start < len(text):
-        end = min(start + LONGEST, len(text))
-        if end < len(text):
-            # In the second half of the part, behind the best break that it has.
-            half = start + (end - start) // 2
-            breaks = ((text.rfind(mark, half, end), len(mark)) for mark in _BREAKS)
-            end = next((at + length for at, length in breaks if at >= 0), end)
-        part = text[start:end]
-        if part.strip():
-            leading = len(part) - len(part.lstrip("\n"))
-            yield start + leading, start + len(part.rstrip())
-        start = end

@@ -111,8 +111,14 @@ def _list_labels(data: bytes) -> Iterator[str]:
         def begin(tag: str, attributes: Attributes) -> None:
             if tag == "body":
                 ended.append(tag)
-            elif tag == "meta" and not ended and (label := _read_label(dict(attributes))):
-                labels.append(label)
+            elif tag == "meta" and not ended:
+                attrs = dict(attributes)
+                label = attrs.get("charset")
+                if not label and (attrs.get("http-equiv") or "").strip().lower() == "content-type":
+                    written = _CHARSET.search((attrs.get("content") or "")[:400])
+                    label = written[1] if written else None
+                if label and (declared := label.strip()[:40]):
+                    labels.append(declared)
 
         reader = MarkupReader(begin, lambda _: None, lambda _: None)
         for start in range(0, len(head), _CHUNK):
@@ -123,15 +129,6 @@ def _list_labels(data: bytes) -> Iterator[str]:
                 break
     if (xml := _XML.match(data)) is not None:
         yield xml[1].decode("ascii", "replace")
-
-
-def _read_label(attributes: dict[str, str | None]) -> str | None:
-    if label := attributes.get("charset"):
-        return label.strip()[:40]
-    if (attributes.get("http-equiv") or "").strip().lower() != "content-type":
-        return None
-    written = _CHARSET.search((attributes.get("content") or "")[:400])
-    return written[1] if written else None
 
 
 class _Item(NamedTuple):
@@ -272,6 +269,30 @@ class _Table:
         """Where text goes."""
         return self.rows[-1][2][-1].flow if self.in_cell else self.beside
 
+    def begin(self, tag: str, attrs: dict[str, str | None]) -> None:
+        """A group, a row or a cell begins."""
+        if tag in _GROUPS:
+            self.begin_group(tag)
+        elif tag == "tr":
+            self.begin_row()
+        else:
+            # In a row of its own where none is open.
+            self.end_cell()
+            if not self.in_row:
+                self.begin_row()
+            columns = min(_parse_number(attrs.get("colspan")), _WIDEST)
+            rows = min(_parse_number(attrs.get("rowspan")), _WIDEST)
+            self.rows[-1][2].append(_Cell(_Flow(), max(columns, 1), max(rows, 1)))
+            self.in_cell = True
+
+    def end(self, tag: str) -> None:
+        """A group, a row or a cell ends."""
+        self.end_cell()
+        if tag in _GROUPS:
+            self.begin_group("tbody")
+        elif tag == "tr":
+            self.in_row = False
+
     def begin_group(self, tag: str) -> None:
         """A head, body or foot begins."""
         self.end_cell()
@@ -284,16 +305,6 @@ class _Table:
         self.end_cell()
         self.rows.append((self.group, self.groups, []))
         self.in_row = True
-
-    def begin_cell(self, attrs: dict[str, str | None]) -> None:
-        """A cell begins, in a row of its own where none is open."""
-        self.end_cell()
-        if not self.in_row:
-            self.begin_row()
-        columns = min(_parse_number(attrs.get("colspan")), _WIDEST)
-        rows = min(_parse_number(attrs.get("rowspan")), _WIDEST)
-        self.rows[-1][2].append(_Cell(_Flow(), max(columns, 1), max(rows, 1)))
-        self.in_cell = True
 
     def end_cell(self) -> None:
         """The cell that is open ends."""
@@ -367,7 +378,32 @@ class _PageText:
         while self._tables:
             self._end_table()
         self._page.end_line()
-        return _build_blocks(self._page.items)
+        blocks: list[TextBlock] = []
+        above: list[tuple[int, str]] = []
+        lines: list[str] = []
+
+        def end_block(*, last: bool = False) -> None:
+            nonlocal lines
+            text = "\n".join(lines).strip("\n")
+            heading = tuple(title for _, title in above if title)
+            if heading and text == heading[-1] and not last:
+                # A heading with nothing of its own under it goes with what comes under it.
+                lines = [text, ""]
+                return
+            lines = []
+            if text.strip():
+                blocks.append(TextBlock(text, heading))
+
+        for text, level in self._page.items:
+            if level > 0:
+                end_block()
+                while above and above[-1][0] >= level:
+                    above.pop()
+                above.append((level, text))
+            if text or level <= 0:
+                lines.append(text)
+        end_block(last=True)
+        return blocks
 
     @property
     def _flow(self) -> _Flow:
@@ -384,27 +420,18 @@ class _PageText:
         elif tag == "input" and (attrs.get("type") or "").lower() == "checkbox":
             self._flow.add("[x] " if "checked" in attrs else "[ ] ")
         elif tag in _OF_TABLES and (self._tables or tag == "table"):
-            self._begin_in_table(tag, attrs)
-        elif tag in _CELLS:
-            if self._flow.line:
-                self._flow.line.append(BETWEEN_CELLS)
+            self._too_deep += tag == "table" and len(self._tables) >= _DEEPEST_TABLE
+            if self._too_deep:
+                self._flow.end_line()
+            elif tag == "table":
+                is_layout = (attrs.get("role") or "").strip().lower() in {"presentation", "none"}
+                self._tables.append(_Table(is_layout))
+            else:
+                self._tables[-1].begin(tag, attrs)
+        elif tag in _CELLS and self._flow.line:
+            self._flow.line.append(BETWEEN_CELLS)
         elif tag in _BLOCKS:
             self._flow.begin(tag, attrs)
-
-    def _begin_in_table(self, tag: str, attrs: dict[str, str | None]) -> None:
-        if tag == "table" and len(self._tables) >= _DEEPEST_TABLE:
-            self._too_deep += 1
-        if self._too_deep:
-            self._flow.end_line()
-        elif tag == "table":
-            is_layout = (attrs.get("role") or "").strip().lower() in {"presentation", "none"}
-            self._tables.append(_Table(is_layout))
-        elif tag in _GROUPS:
-            self._tables[-1].begin_group(tag)
-        elif tag == "tr":
-            self._tables[-1].begin_row()
-        else:
-            self._tables[-1].begin_cell(attrs)
 
     def _read_head(self, tag: str, attrs: dict[str, str | None]) -> None:
         """Read the head of a page, and the elements that it does not show."""
@@ -432,22 +459,15 @@ class _PageText:
         elif self._unseen:
             return
         elif tag in _OF_TABLES and self._tables:
-            self._end_in_table(tag)
+            if self._too_deep:
+                self._too_deep -= tag == "table"
+                self._flow.end_line()
+            elif tag == "table":
+                self._end_table()
+            else:
+                self._tables[-1].end(tag)
         elif tag in _BLOCKS:
             self._flow.end(tag)
-
-    def _end_in_table(self, tag: str) -> None:
-        if self._too_deep:
-            self._too_deep -= tag == "table"
-            self._flow.end_line()
-        elif tag == "table":
-            self._end_table()
-        else:
-            self._tables[-1].end_cell()
-            if tag in _GROUPS:
-                self._tables[-1].begin_group("tbody")
-            elif tag == "tr":
-                self._tables[-1].in_row = False
 
     def _end_table(self) -> None:
         items = self._tables.pop().items()
@@ -459,36 +479,6 @@ class _PageText:
             self.title.append(data)
         elif not self._unseen:
             self._flow.add(data.replace("\u00ad", ""))
-
-
-def _build_blocks(items: list[_Item]) -> list[TextBlock]:
-    """The lines of a page in blocks, each under its headings."""
-    blocks: list[TextBlock] = []
-    above: list[tuple[int, str]] = []
-    lines: list[str] = []
-
-    def end_block(*, last: bool = False) -> None:
-        nonlocal lines
-        text = "\n".join(lines).strip("\n")
-        heading = tuple(title for _, title in above if title)
-        if heading and text == heading[-1] and not last:
-            # A heading with nothing of its own under it goes with what comes under it.
-            lines = [text, ""]
-            return
-        lines = []
-        if text.strip():
-            blocks.append(TextBlock(text, heading))
-
-    for text, level in items:
-        if level > 0:
-            end_block()
-            while above and above[-1][0] >= level:
-                above.pop()
-            above.append((level, text))
-        if text or level <= 0:
-            lines.append(text)
-    end_block(last=True)
-    return blocks
 
 
 def _parse_number(text: str | None) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -61,25 +61,25 @@ def mended(texts: Iterable[str]) -> list[str]:
     """
     pages = list(texts)
     written = _Written(pages)
-    return ["\n".join(_mend_lines(page.split("\n"), written)) for page in pages]
-
-
-def _mend_lines(lines: list[str], written: _Written) -> Iterator[str]:
-    waiting = list(reversed(lines))
-    while waiting:
-        line = waiting.pop()
-        if waiting and line.endswith(_HYPHENS):
-            following = _FIRST.match(waiting[-1])
-            joint = following and _choose_joint(line, following[1], following[2], written)
-            if following and joint is not None:
-                remainder = waiting.pop()[following.end() :]
-                line = line[:-1] + joint + following[1] + following[2]
-                if not remainder:
-                    # What was put there may be cut at its end as well.
-                    waiting.append(line)
-                    continue
-                waiting.append(remainder)
-        yield line
+    mended_pages = []
+    for page in pages:
+        lines: list[str] = []
+        waiting = page.split("\n")[::-1]
+        while waiting:
+            line = waiting.pop()
+            if waiting and line.endswith(_HYPHENS):
+                following = _FIRST.match(waiting[-1])
+                joint = following and _choose_joint(line, following[1], following[2], written)
+                if following and joint is not None:
+                    remainder = waiting.pop()[following.end() :]
+                    line = line[:-1] + joint + following[1] + following[2]
+                    # What was put there may be cut at its end as well, if it ends its line.
+                    waiting.append(remainder or line)
+                    if not remainder:
+                        continue
+            lines.append(line)
+        mended_pages.append("\n".join(lines))
+    return mended_pages
 
 
 class _Written:
@@ -114,9 +114,7 @@ def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str
     is_name = (second[:1].isupper() or (len(first) > 1 and first.isupper())) and not (
         first.isupper() and second.isupper()
     )
-    if not (first + second).isalpha() or is_name:
-        return mark
-    if len(first) == 1:
+    if not (first + second).isalpha() or is_name or len(first) == 1:
         return mark
     joined, hyphenated = (f"{first}{sign}{second}".casefold() for sign in ("", "-"))
     counts = written.count(joined), written.count(hyphenated)
@@ -128,21 +126,17 @@ def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str
         return mark
     if second in _BEFORE_ANOTHER:
         return None
-    return mark if _is_compound(first.casefold(), second.casefold()) else ""
-
-
-def _is_compound(first: str, second: str) -> bool:
+    first, second = first.casefold(), second.casefold()
+    is_participle = len(second) > 4 and second.endswith(("ed", "ing"))
     both_common = _is_common(first) and _is_common(second)
     if first[-1] == second[0] and first[-1] in "aeio" and (both_common or first in _FIRSTS):
-        return True
-    if not _is_common(first) or (first in _PREFIXES and first not in _FIRSTS):
-        return False
-    is_participle = len(second) > 4 and second.endswith(("ed", "ing"))
+        return mark
     if first in _FIRSTS:
-        return _is_common(second) or is_participle
+        return mark if _is_common(first) and (_is_common(second) or is_participle) else ""
     # Two long words seldom are one: "harbour-master" stays as it is.
     are_long = min(len(first), len(second)) >= _LONG
-    return both_common and (second in _SECONDS or is_participle or are_long)
+    stays = both_common and (second in _SECONDS or is_participle or are_long)
+    return mark if stays and first not in _PREFIXES else ""
 
 
 @cache

@@ -75,7 +75,22 @@ _PREAMBLE: Final = re.compile(r"multi-?part|\bMIME\b", re.I)
 def read_mail(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDocument:
     """A mail; `read_part` reads a file that is attached to it."""
     try:
-        message = _parse(data, reading)
+        parsers: list[Any] = []
+
+        def make_part(*, policy: Policy) -> EmailMessage:
+            reading.spend("parts")
+            # Each line of a part is looked at once for each part that it is in.
+            if parsers and len(getattr(parsers[0], "_msgstack", ())) > _DEEPEST:
+                raise TooMuch("document", reading.name, f"it is nested more than {_DEEPEST} deep")
+            return EmailMessage(policy=policy)
+
+        policy = cast(Any, _BoundedPolicy)(spend=reading.spend)
+        # Its own kind of factory, of one argument by name, is the one that typeshed does not have.
+        parser: Any = BytesFeedParser(cast(Any, make_part), policy=policy)
+        parsers.append(parser)
+        for start in range(0, len(data), _CHUNK):
+            parser.feed(data[start : start + _CHUNK])
+        message = cast(EmailMessage, parser.close())
     except TooMuch:
         raise
     except BROKEN as error:
@@ -103,27 +118,12 @@ class _BoundedPolicy(EmailPolicy):
         return name, "".join(parts)[:_LONGEST_HEADER].rstrip("\r\n")
 
 
-def _parse(data: bytes, reading: Reading) -> EmailMessage:
-    parsers: list[Any] = []
-
-    def make_part(*, policy: Policy) -> EmailMessage:
-        reading.spend("parts")
-        # Each line of a part is looked at once for each part that it is in.
-        if parsers and len(getattr(parsers[0], "_msgstack", ())) > _DEEPEST:
-            raise TooMuch("document", reading.name, f"it is nested more than {_DEEPEST} deep")
-        return EmailMessage(policy=policy)
-
-    policy = cast(Any, _BoundedPolicy)(spend=reading.spend)
-    # Its own kind of factory, of one argument by name, is the one that typeshed does not have.
-    parser: Any = BytesFeedParser(cast(Any, make_part), policy=policy)
-    parsers.append(parser)
-    for start in range(0, len(data), _CHUNK):
-        parser.feed(data[start : start + _CHUNK])
-    return cast(EmailMessage, parser.close())
-
-
 def _read(message: EmailMessage, reading: Reading, read_part: ReadPart) -> ExtractedDocument:
-    headers = {name: _read_header(message, name) for name in _SHOWN}
+    headers: dict[str, str | None] = dict.fromkeys(_SHOWN)
+    for name in _SHOWN:
+        # A header that breaks the standard may raise anything when it is read.
+        with suppress(*BROKEN):
+            headers[name] = one_line(message[name])
     head = "\n".join(f"{name}: {text}" for name, text in headers.items() if text)
     blocks = list(reading.counted([TextBlock(head)]))
     content = _Content(reading)
@@ -140,13 +140,6 @@ def _read(message: EmailMessage, reading: Reading, read_part: ReadPart) -> Extra
     if date is not None and (date.tzinfo is None or not has_utc(date)):
         date = None
     return ExtractedDocument("mail", tuple(blocks), headers["Subject"], headers["From"], date)
-
-
-def _read_header(message: EmailMessage, name: str) -> str | None:
-    # A header that breaks the standard may raise anything when it is read.
-    with suppress(*BROKEN):
-        return one_line(message[name])
-    return None
 
 
 class _Letter:
@@ -210,6 +203,12 @@ class _Content:
         # that the part names.
         payload: Any = part.get_payload() if part.is_multipart() else ()
         children = [inner for inner in payload if isinstance(inner, EmailMessage)]
+        disposition = None
+        with suppress(*BROKEN):
+            disposition = part.get_content_disposition()
+        is_shown = kind in _LETTERS and disposition != "attachment" and (in_letter or not name)
+        # One that declares parts and has none is text.
+        is_letter = not children and (is_shown or kind.startswith(("multipart/", "message/")))
         if kind.startswith("multipart/") and children:
             self._walk_many(part, kind, children)
         elif kind in _REPORTS:
@@ -220,7 +219,7 @@ class _Content:
             for child in children or [part]:
                 if child is not part:
                     self._files.append(_File(name, kind, mail=child))
-        elif _is_letter(part, kind, name, in_letter=in_letter, has_children=bool(children)):
+        elif is_letter:
             if kind == "text/plain" or kind not in _LETTERS:
                 self._add_text(
                     decoded(_read_bytes(part), _read_charset(part), self._reading, _BODY)
@@ -321,21 +320,6 @@ def _read_charset(part: EmailMessage) -> str | None:
     with suppress(*BROKEN):
         name = part.get_content_charset()
     return None if name in {None, "", "us-ascii", "ascii", "ansi_x3.4-1968"} else name
-
-
-def _is_letter(
-    part: EmailMessage, kind: str, name: str | None, *, in_letter: bool, has_children: bool
-) -> bool:
-    """Whether a part is read as part of the letter, and not as a file of its own."""
-    if has_children:
-        return False
-    if kind.startswith(("multipart/", "message/")):
-        # The type is declared but there are no parts: the content is text.
-        return True
-    disposition = None
-    with suppress(*BROKEN):
-        disposition = part.get_content_disposition()
-    return kind in _LETTERS and disposition != "attachment" and (in_letter or not name)
 
 
 def _read_report(part: EmailMessage, children: list[EmailMessage]) -> str:

@@ -28,7 +28,7 @@ from anaphora.ingest.documents.hyphens import mended
 from anaphora.ingest.documents.pdf_forms import FormReader
 
 if TYPE_CHECKING:
-    from pypdf import PageObject, PdfReader
+    from pypdf import PdfReader
 
 # pypdf logs oddities of a file; without a handler they would reach the terminal.
 logging.getLogger("pypdf").addHandler(logging.NullHandler())
@@ -56,10 +56,22 @@ _MOST_OBJECTS: Final = 1_000
 
 def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
     """Every page that has text. `UnreadableDocument`, or `MissingExtra`."""
-    reader = _open_reader(data, reading)
-    from pypdf.errors import PyPdfError
-
+    try:
+        from pypdf import PdfReader
+        from pypdf.errors import DependencyError, PyPdfError
+    except ImportError as error:
+        raise MissingExtra("documents", "pypdf") from error
     broken = (*BROKEN, PyPdfError)
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        # Most that are encrypted open without a password, and only forbid printing or changing.
+        locked = reader.is_encrypted and not reader.decrypt("")
+    except DependencyError as error:
+        raise MissingExtra("encryption", "cryptography, which this encrypted PDF needs,") from error
+    except broken as error:
+        raise reading.refuse(f"it is damaged: {error}") from error
+    if locked:
+        raise reading.refuse("it is encrypted, and needs a password: save a copy without one")
     try:
         count = len(reader.pages)
     except broken as error:
@@ -117,7 +129,15 @@ class _Pages:
         for number in range(1, count + 1):
             try:
                 page = reader.pages[number - 1]
-                _refuse_crowded(page)
+                contents = page.get_contents()
+                content = contents.get_data() if contents is not None else b""
+                # pypdf copies what it has of a page at each operator that shows or moves text:
+                # twice as much on one page takes four times as long.
+                characters = sum(map(len, _STRING.findall(content)))
+                if sum(map(content.count, _MARKS)) * characters > _MOST_WORK:
+                    raise ValueError(
+                        f"more text than a page has room for: {characters:,} characters"
+                    )
                 text = self._texts[number] = self._reading.count(
                     "\n".join(
                         line.rstrip() for line in _clean(page.extract_text()).splitlines()
@@ -130,8 +150,12 @@ class _Pages:
             with suppress(*self._broken):
                 self._fill(number, form.lines_of(page))
             with suppress(*self._broken):
-                if reason := _explain_unread(page, text):
-                    self._pictures.setdefault(reason, []).append(number)
+                # A page that shows something, and has no text, or hardly any.
+                words = len(text.strip())
+                if not words and _SHOWS.search(content):
+                    self._pictures.setdefault(_PICTURE, []).append(number)
+                elif 0 < words < _HARDLY_ANY and _has_large_picture(page, content):
+                    self._pictures.setdefault(_LARGE_PICTURE, []).append(number)
         if count and not self._texts:
             raise self._reading.refuse(f"none of its pages can be read: {why or 'it is damaged'}")
         with suppress(*self._broken):
@@ -154,36 +178,21 @@ class _Pages:
                 yield number, text
 
     def tell_pictures(self) -> None:
-        """Note the pages that show what was not read."""
+        """Note the pages that show what was not read: "page 2", "pages 2, 3, 10-40"."""
         for reason, numbers in self._pictures.items():
+            runs: list[list[int]] = []
+            for number in numbers:
+                if runs and number == runs[-1][-1] + 1:
+                    runs[-1].append(number)
+                else:
+                    runs.append([number])
+            written = ", ".join(
+                f"{run[0]}-{run[-1]}" if len(run) > _LONG_RUN else ", ".join(map(str, run))
+                for run in runs
+            )
             many = len(numbers)
-            on_all = reason if many == 1 else f"on {many:,} pages {reason}"
-            self._reading.problem(_list_pages(numbers), on_all)
-
-
-def _list_pages(numbers: list[int]) -> str:
-    """Ascending page numbers in readable form: "page 2", "pages 2, 3, 10-40"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    written = [
-        f"{run[0]}-{run[-1]}" if len(run) > _LONG_RUN else ", ".join(map(str, run)) for run in runs
-    ]
-    return f"page{'' if len(numbers) == 1 else 's'} {', '.join(written)}"
-
-
-def _explain_unread(page: PageObject, text: str) -> str:
-    """Why a page that shows something has no text, or hardly any; "" if it is read."""
-    if len(text.strip()) >= _HARDLY_ANY:
-        return ""
-    contents = page.get_contents()
-    content = contents.get_data() if contents is not None else b""
-    if not text.strip():
-        return _PICTURE if _SHOWS.search(content) else ""
-    return _LARGE_PICTURE if _has_large_picture(page, content) else ""
+            pages = f"page {written}" if many == 1 else f"pages {written}"
+            self._reading.problem(pages, reason if many == 1 else f"on {many:,} pages {reason}")
 
 
 def _has_large_picture(holder: Any, data: bytes, depth: int = 0) -> bool:
@@ -207,74 +216,35 @@ def _has_large_picture(holder: Any, data: bytes, depth: int = 0) -> bool:
     return False
 
 
-def _open_reader(data: bytes, reading: Reading) -> PdfReader:
-    try:
-        from pypdf import PdfReader
-        from pypdf.errors import DependencyError, PyPdfError
-    except ImportError as error:
-        raise MissingExtra("documents", "pypdf") from error
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        # Most that are encrypted open without a password, and only forbid printing or changing.
-        locked = reader.is_encrypted and not reader.decrypt("")
-    except DependencyError as error:
-        raise MissingExtra("encryption", "cryptography, which this encrypted PDF needs,") from error
-    except (*BROKEN, PyPdfError) as error:
-        raise reading.refuse(f"it is damaged: {error}") from error
-    if locked:
-        raise reading.refuse("it is encrypted, and needs a password: save a copy without one")
-    return reader
-
-
 def _clean(text: str) -> str:
     # Characters that a font does not tell come as lone surrogates or NUL.
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
-
-
-def _refuse_crowded(page: PageObject) -> None:
-    """ValueError for a page with more text than a page has room for.
-
-    pypdf copies what it has of a page at each operator that shows or moves text: twice as much on
-    one page takes four times as long.
-    """
-    contents = page.get_contents()
-    if contents is None:
-        return
-    content = contents.get_data()
-    characters = sum(map(len, _STRING.findall(content)))
-    if sum(map(content.count, _MARKS)) * characters > _MOST_WORK:
-        raise ValueError(f"more text than a page has room for: {characters:,} characters")
 
 
 def _find_headings(reader: PdfReader, count: int) -> dict[int, tuple[str, ...]]:
     """The bookmark that each page stands under: the first that begins on it, or the last before."""
     begins: dict[int, tuple[str, ...]] = {}
     last: dict[int, tuple[str, ...]] = {}
-    for page, path in _list_bookmarks(reader):
-        begins.setdefault(page, path)
-        last[page] = path
+    waiting: list[tuple[Any, int]] = [(bookmark, 0) for bookmark in reversed(reader.outline)]
+    titles: list[str] = []
+    bookmarks = 0
+    while waiting and bookmarks < _BOOKMARKS:
+        bookmark, depth = waiting.pop()
+        if isinstance(bookmark, list):
+            if depth < _DEEPEST:
+                waiting += [(child, depth + 1) for child in reversed(bookmark)]
+            continue
+        bookmarks += 1
+        del titles[depth:]
+        titles.append(one_line(bookmark.title) or "")
+        page = reader.get_destination_page_number(bookmark)
+        if page is not None and page >= 0:
+            path = tuple(title for title in titles if title)
+            begins.setdefault(page + 1, path)
+            last[page + 1] = path
     by_page: dict[int, tuple[str, ...]] = {}
     current: tuple[str, ...] = ()
     for number in range(1, count + 1):
         by_page[number] = begins.get(number, current)
         current = last.get(number, current)
     return by_page
-
-
-def _list_bookmarks(reader: PdfReader) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """(page from 1, titles from the outermost) of each bookmark, in their order."""
-    waiting: list[tuple[Any, int]] = [(bookmark, 0) for bookmark in reversed(reader.outline)]
-    titles: list[str] = []
-    count = 0
-    while waiting and count < _BOOKMARKS:
-        bookmark, depth = waiting.pop()
-        if isinstance(bookmark, list):
-            if depth < _DEEPEST:
-                waiting += [(child, depth + 1) for child in reversed(bookmark)]
-            continue
-        count += 1
-        del titles[depth:]
-        titles.append(one_line(bookmark.title) or "")
-        page = reader.get_destination_page_number(bookmark)
-        if page is not None and page >= 0:
-            yield page + 1, tuple(title for title in titles if title)

@@ -80,12 +80,6 @@ def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:
     return _choose_reader(data, reading)(data, reading)
 
 
-def _choose_mbox_reader(head: bytes) -> Read | None:
-    from anaphora.ingest.documents.mbox import is_mbox, read_mbox
-
-    return partial(read_mbox, read_part=_read_any) if is_mbox(head) else None
-
-
 def _choose_reader(data: bytes, reading: Reading) -> Read:
     # Readers are imported on demand: a worker starts faster.
     head = data[:_HEAD]
@@ -98,11 +92,17 @@ def _choose_reader(data: bytes, reading: Reading) -> Read:
     for mark, reason in _OTHERS:
         if head.startswith(mark):
             raise reading.refuse(reason)
-    if _FROM_LINE.match(head) and (reader := _choose_mbox_reader(head)) is not None:
-        return reader
+    if _FROM_LINE.match(head):
+        from anaphora.ingest.documents.mbox import is_mbox, read_mbox
+
+        if is_mbox(head):
+            return partial(read_mbox, read_part=_read_any)
     suffix = PurePosixPath(reading.name.replace("\\", "/")).suffix.lower()
     if head.startswith(_OLE):
-        raise reading.refuse(_describe_ole(data, suffix))
+        office = "it is a file of Office 97 to 2003, or encrypted: save it as DOCX or PDF"
+        reasons = (r for stream, r in _IN_OLE.items() if stream.encode("utf-16-le") in data)
+        default = _IN_OLE["__nameid_version1.0"] if suffix == ".msg" else office
+        raise reading.refuse(next(reasons, default))
     by_suffix = _BY_SUFFIX.get(suffix)
     if by_suffix == "html" or (by_suffix is None and _PAGE.match(head)):
         from anaphora.ingest.documents.html import read_html
@@ -115,9 +115,8 @@ def _choose_reader(data: bytes, reading: Reading) -> Read:
         from anaphora.ingest.documents.mail import read_mail
 
         return partial(read_mail, read_part=_read_any)
-    if by_suffix == "notebook":
-        return read_notebook
-    return read_markdown if by_suffix == "markdown" else read_text
+    plain: dict[str | None, Read] = {"notebook": read_notebook, "markdown": read_markdown}
+    return plain.get(by_suffix, read_text)
 
 
 def _choose_zip_reader(data: bytes, reading: Reading) -> Read:
@@ -131,12 +130,3 @@ def _choose_zip_reader(data: bytes, reading: Reading) -> Read:
     archive = "an archive: unpack it, and add the files that are in it"
     kind = next((kind for name, kind in _IN_ZIP.items() if name in names), archive)
     raise reading.refuse(f"it is {kind}")
-
-
-def _describe_ole(data: bytes, suffix: str) -> str:
-    for stream, reason in _IN_OLE.items():
-        if stream.encode("utf-16-le") in data:
-            return reason
-    if suffix == ".msg":
-        return _IN_OLE["__nameid_version1.0"]
-    return "it is a file of Office 97 to 2003, or encrypted: save it as DOCX or PDF"

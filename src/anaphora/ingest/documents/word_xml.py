@@ -80,7 +80,12 @@ def _replace(element: Element) -> Iterable[Element]:
             return [_make_run(_W[_M.index(space)], f" {_write_formula(element)} ")]
         return list(element) if name == "oMathPara" else [element]
     if space == _MC:
-        return [_add_fallback(element)] if name == "AlternateContent" else [element]
+        if name == "AlternateContent" and element.find(f"{_MC}Fallback") is None:
+            # mammoth reads the `mc:Fallback` alone: without one the first choice becomes it.
+            choice = element.find(f"{_MC}Choice")
+            if choice is not None:
+                choice.tag = f"{_MC}Fallback"
+        return [element]
     if space == _V and name not in _SHAPES and len(element):
         return list(element)
     if space not in _W:
@@ -142,15 +147,6 @@ def _fill_row(space: str, element: Element) -> Iterable[Element]:
     return [element]
 
 
-def _add_fallback(element: Element) -> Element:
-    """mammoth reads the `mc:Fallback` of alternatives alone: the first choice is one without it."""
-    if element.find(f"{_MC}Fallback") is None:
-        choice = element.find(f"{_MC}Choice")
-        if choice is not None:
-            choice.tag = f"{_MC}Fallback"
-    return element
-
-
 _MAKERS: Final[Mapping[str, Callable[[str, Element], Iterable[Element]]]] = {
     "cr": lambda space, _: [Element(f"{space}br")],
     "ptab": lambda space, _: [Element(f"{space}tab")],
@@ -187,10 +183,6 @@ def _read_sign(space: str, element: Element, path: str, default: str) -> str:
     return default if child is None else child.get(f"{space}val", "")
 
 
-def _write_fraction(space: str, element: Element) -> str:
-    return f"{_write_grouped(space, element, 'num')}/{_write_grouped(space, element, 'den')}"
-
-
 def _write_scripted(space: str, element: Element) -> str:
     below, above = (_write_grouped(space, element, name) for name in ("sub", "sup"))
     scripts = (f"_{below}" if below else "") + (f"^{above}" if above else "")
@@ -212,7 +204,9 @@ def _write_delimited(space: str, element: Element) -> str:
 
 
 _WRITERS: Final[Mapping[str, Callable[[str, Element], str]]] = {
-    "f": _write_fraction,
+    "f": lambda space, element: "/".join(
+        _write_grouped(space, element, part) for part in ("num", "den")
+    ),
     "sSup": _write_scripted,
     "sSub": _write_scripted,
     "sSubSup": _write_scripted,

@@ -53,7 +53,6 @@ from anaphora.ingest.importers.passing import EMPTY, PassedOver
 from anaphora.ingest.importers.sqlite_reader import MAGIC
 from anaphora.ingest.problems import UNKNOWN, Problems
 from anaphora.values.conversations import ImportedConversation, ImportProblem
-from anaphora.values.imports import ImportedElse, ImportedWhole
 
 RECOGNISED = (
     "Recognised are\n"
@@ -170,10 +169,16 @@ def _found_imports(
     name: str,
 ) -> Iterator[FileImport]:
     passed = PassedOver()
+    form = FORMATS[format] if format is not None else None
     for candidate in find(root, bounds, format, name, passed):
-        yield _file_import(candidate, format, root, passed)
-    if items := list(passed.items()):
-        yield FileImport(str(root), iter(items), lambda: (0, 0))
+        if isinstance(candidate, ImportFile):
+            items = _limit_problems(candidate, form, passed)
+            yield FileImport(candidate.name, items, candidate.progress)
+        else:
+            label = candidate.path if isinstance(candidate, ImportProblem) else str(root)
+            yield FileImport(label, iter([candidate]), lambda: (0, 0))
+    if counts := list(passed.items()):
+        yield FileImport(str(root), iter(counts), lambda: (0, 0))
 
 
 def file_imports(
@@ -185,23 +190,6 @@ def file_imports(
     """`found_imports` of a path that is checked first."""
     check_source(path, format, name)
     return found_imports(path, format, bounds, name)
-
-
-def _file_import(
-    candidate: ImportFile | ImportProblem | ImportedWhole | ImportedElse,
-    format: str | None,  # noqa: A002 - as above
-    root: Path,
-    passed: PassedOver,
-) -> FileImport:
-    if not isinstance(candidate, ImportFile):
-        label = candidate.path if isinstance(candidate, ImportProblem) else str(root)
-        return FileImport(label, iter([candidate]), lambda: (0, 0))
-    form = FORMATS[format] if format is not None else None
-    return FileImport(
-        candidate.name,
-        _limit_problems(candidate, form, passed),
-        lambda: (candidate.consumed, candidate.size),
-    )
 
 
 def _limit_problems(
@@ -266,17 +254,21 @@ def _is_for(
 ) -> bool:
     """Whether a format reads a value of a shared file: formats `before` it have precedence, and the
     first format also reads values that none `behind` it recognises."""
-    single = _sample_value(file, value)
-    if form.detect(single):
-        return not any(candidate.detect(single) for candidate in before)
-    return not before and not any(candidate.detect(single) for candidate in behind)
+    if _recognises(form, file, value):
+        return not any(_recognises(candidate, file, value) for candidate in before)
+    return not before and not any(_recognises(candidate, file, value) for candidate in behind)
 
 
 def _recognise(file: ImportFile) -> tuple[list[Format], str]:
     """The formats found in a file, or the reason why there is none."""
     try:
-        if file.tentative and not _begins_like_an_export(file):
-            return [], UNKNOWN
+        if file.tentative:
+            with file.open() as raw:
+                head = raw.peek(_HEAD)[:_HEAD]
+            # In UTF-16 every other byte is zero.
+            is_utf_16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+            if not is_utf_16 and not head.lstrip(_BLANK).startswith(_BEGINNINGS):
+                return [], UNKNOWN
         beginning = sample(file)
         forms = _choose_formats(beginning)
     except UNREADABLE as error:
@@ -295,42 +287,28 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str]:
 def _choose_formats(beginning: Sample) -> list[Format]:
     """The first format that recognises the beginning of a file, and those that recognise what it
     does not."""
-    first = next((form for form in _ALL if form.detect(_resample(form, beginning))), None)
+    file = beginning.file
+    # Where damage at the start makes a difference, the sample is as each format would read it.
+    is_damaged = beginning.problem is not None and beginning.shape == "elements"
+    samples = (
+        (form, sample(file, partial(_recognises, form, file)) if is_damaged else beginning)
+        for form in _ALL
+    )
+    first = next((form for form, begun in samples if form.detect(begun)), None)
     if first is None or first not in _SPECIAL:
         return [] if first is None else [first]
     remainder = beginning
     if beginning.shape != "database":
-        untaken = (
-            element
-            for element in beginning.values
-            if not first.detect(_sample_value(remainder.file, element))
-        )
+        untaken = (element for element in beginning.values if not _recognises(first, file, element))
         remainder = replace(beginning, values=tuple(untaken), head=b"\0")
         if not remainder.values:
             return [first]
     return [first, *(form for form in _SPECIAL if form is not first and form.detect(remainder))]
 
 
-def _sample_value(file: ImportFile, value: object) -> Sample:
-    """A sample of one value, with a head that no note has."""
-    return Sample(file, "elements", (value,), head=b"\0")
-
-
-def _begins_like_an_export(file: ImportFile) -> bool:
-    with file.open() as raw:
-        head = raw.peek(_HEAD)[:_HEAD]
-    # In UTF-16 every other byte is none.
-    return head.lstrip(_BLANK).startswith(_BEGINNINGS) or head.startswith(
-        (b"\xff\xfe", b"\xfe\xff")
-    )
-
-
-def _resample(form: Format, beginning: Sample) -> Sample:
-    """The sample as this format would read it, where damage at the start makes a difference."""
-    if beginning.problem is None or beginning.shape != "elements":
-        return beginning
-    file, shape = beginning.file, beginning.shape
-    return sample(file, lambda value: form.detect(Sample(file, shape, (value,), head=b"\0")))
+def _recognises(form: Format, file: ImportFile, value: object) -> bool:
+    """Whether a value is of a format, in a sample with a head that no note has."""
+    return form.detect(Sample(file, "elements", (value,), head=b"\0"))
 
 
 def _require_existing(path: Path | str) -> Path:

@@ -59,7 +59,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 def _read_chat(
     file: ImportFile, started: str, lines: list[str], begin: int
 ) -> Iterator[ImportItem]:
-    messages = list(_split_messages(lines, begin))
+    messages = _split_messages(lines, begin)
     first = next((spoken for kind, spoken, _ in messages if kind == _USER), [])
     key = f"{re.sub(r'[^0-9]+', '-', started)}-{digest(started, *first)[:8]}".lstrip("-")
     # Programs start several chats in a second.
@@ -95,47 +95,34 @@ def _read_chat(
     yield from draft.results()
 
 
-def _split_messages(lines: list[str], begin: int) -> Iterator[_Message]:
+def _split_messages(lines: list[str], begin: int) -> list[_Message]:
     """The messages of a chat: kind of speaker, lines, and the number of the first line."""
     marked = {
         mark: any(line.startswith(mark) and line.endswith(_END) for line in lines)
         for mark in ("####", ">")
     }
     fence = ""
-    message: _Message | None = None
+    messages: list[_Message] = []
     for number, line in enumerate(lines):
-        kind = _classify(line, marked)
+        kind = _ANSWER
+        for mark, marked_kind in (("####", _USER), (">", _PROGRAM)):
+            begins = line.startswith(f"{mark} ") or line.rstrip() == mark
+            if begins and (line.endswith(_END) or not marked[mark]):
+                kind = marked_kind
         if fence and not (kind == _USER and marked["####"]):
             kind = _ANSWER
-        fence = _find_fence_behind(lines, number, fence) if kind == _ANSWER else ""
+        if kind != _ANSWER or line.strip() == fence:
+            fence = ""
+        elif not fence and (opened := line.lstrip()[:3]) in _FENCES:
+            # An unclosed fence does not count: the answer may have been broken off.
+            later_lines = (line.strip() for line in lines[number + 1 : number + 1 + _LONGEST_CODE])
+            fence = opened if opened in later_lines else ""
         text = line[5:].removesuffix(_END) if kind == _USER else line
-        if message is not None and message[0] == kind:
-            message[1].append(text)
-            continue
-        if message is not None:
-            yield message
-        message = (kind, [text], begin + number + 1)
-    if message is not None:
-        yield message
-
-
-def _find_fence_behind(lines: list[str], number: int, fence: str) -> str:
-    """The code fence that is open at the next line of an answer. An unclosed fence does not count:
-    the answer may have been broken off."""
-    mark = lines[number].lstrip()[:3]
-    if fence:
-        return "" if lines[number].strip() == fence else fence
-    if mark not in _FENCES:
-        return ""
-    later_lines = (line.strip() for line in lines[number + 1 : number + 1 + _LONGEST_CODE])
-    return mark if mark in later_lines else ""
-
-
-def _classify(line: str, marked: dict[str, bool]) -> str:
-    for mark, kind in (("####", _USER), (">", _PROGRAM)):
-        if line.startswith(f"{mark} ") or line.rstrip() == mark:
-            return kind if line.endswith(_END) or not marked[mark] else _ANSWER
-    return _ANSWER
+        if messages and messages[-1][0] == kind:
+            messages[-1][1].append(text)
+        else:
+            messages.append((kind, [text], begin + number + 1))
+    return messages
 
 
 FORMAT = Format("aider", _detect, _read)

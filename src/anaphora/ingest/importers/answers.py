@@ -88,7 +88,20 @@ def refusal_of(output: object, feedback: object = None) -> str:
     match = _REASON.search(text) if _REFUSED.match(text) else None
     words = text[match.end() :] if match else feedback if isinstance(feedback, str) else ""
     words = _cut_tail(words, _AFTER_REASON).strip()
-    return _join_pairs(_read_clarified(words)) if words.startswith(_CLARIFIES) else words
+    if not words.startswith(_CLARIFIES):
+        return words
+    # A request to ask the questions anew, with the answers so far.
+    pairs: list[tuple[str, str]] = []
+    question, lines = "", list[str]()
+    for line in words.splitlines():
+        if question_line := _ASKED_LINE.fullmatch(line):
+            pairs.append((question, "\n".join(lines)))
+            question, lines = question_line["question"], []
+        elif answer_line := _ANSWER_LINE.fullmatch(line):
+            lines += _split_answer(answer_line["words"])
+        elif lines and line.strip():
+            lines.append(line)
+    return _join_pairs([*pairs, (question, "\n".join(lines))])
 
 
 def answers_of(given: object, result: object, output: object) -> str:
@@ -105,7 +118,30 @@ def answers_of(given: object, result: object, output: object) -> str:
         if isinstance(answers, Mapping | list):
             questions = dict(_read_questions(record)) | questions
             return _join_pairs(_pair_recorded(questions, answers, record.get("annotations")))
-    return _parse_told(list(questions.values()), output_text(output))
+    # Without a record: out of what the model was told.
+    text = output_text(output)
+    head = _ANSWERED.match(text)
+    if head is None:
+        return ""
+    answered = _cut_tail(text[head.end() :], _AFTER_ANSWERS).removesuffix(".")
+    begins: list[tuple[int, int, str]] = []
+    at = 0
+    for question in questions.values():
+        mark = f'"{question}"='
+        begin = answered.find(mark, at)
+        if begin >= 0:
+            at = begin + len(mark)
+            begins.append((begin, at, question))
+    if not begins:
+        return answered.strip()
+    ends = [begin for begin, _, _ in begins[1:]] + [len(answered)]
+    pairs = []
+    for (_, start, question), end in zip(begins, ends, strict=True):
+        words = answered[start:end].strip().removesuffix(",").strip()
+        match = _ANSWER.fullmatch(words) if len(words) <= _LONGEST_ANSWER else None
+        parts = [match["answer"], match["notes"]] if match else [words]
+        pairs.append((question, "; ".join(_split_answer([part or "" for part in parts]))))
+    return _join_pairs(pairs)
 
 
 def _normalise(tool: object) -> str:
@@ -160,50 +196,10 @@ def _split_answer(answer: object) -> Iterator[str]:
             yield from _split_answer(answer.get(name))
 
 
-def _parse_told(questions: Sequence[str], text: str) -> str:
-    """Questions and answers out of what the model was told."""
-    head = _ANSWERED.match(text)
-    if head is None:
-        return ""
-    answered = _cut_tail(text[head.end() :], _AFTER_ANSWERS).removesuffix(".")
-    begins: list[tuple[int, int, str]] = []
-    at = 0
-    for question in questions:
-        mark = f'"{question}"='
-        begin = answered.find(mark, at)
-        if begin >= 0:
-            at = begin + len(mark)
-            begins.append((begin, at, question))
-    if not begins:
-        return answered.strip()
-    ends = [begin for begin, _, _ in begins[1:]] + [len(answered)]
-    pairs = []
-    for (_, start, question), end in zip(begins, ends, strict=True):
-        words = answered[start:end].strip().removesuffix(",").strip()
-        match = _ANSWER.fullmatch(words) if len(words) <= _LONGEST_ANSWER else None
-        parts = [match["answer"], match["notes"]] if match else [words]
-        pairs.append((question, "; ".join(_split_answer([part or "" for part in parts]))))
-    return _join_pairs(pairs)
-
-
 def _cut_tail(text: str, heads: tuple[str, ...]) -> str:
     """A text without its last line, where that is one that the program adds."""
     at = max(map(text.rfind, heads))
     return text if at < 0 or "\n" in text[at:].strip() else text[:at].rstrip()
-
-
-def _read_clarified(text: str) -> Iterator[tuple[str, str]]:
-    """The answers in a request to ask the questions anew."""
-    question, lines = "", list[str]()
-    for line in text.splitlines():
-        if question_line := _ASKED_LINE.fullmatch(line):
-            yield question, "\n".join(lines)
-            question, lines = question_line["question"], []
-        elif answer_line := _ANSWER_LINE.fullmatch(line):
-            lines += _split_answer(answer_line["words"])
-        elif lines and line.strip():
-            lines.append(line)
-    yield question, "\n".join(lines)
 
 
 def _join_pairs(pairs: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> str:

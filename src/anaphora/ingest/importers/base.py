@@ -164,24 +164,26 @@ class ImportFile:
         with self._raw() as raw:
             yield io.BufferedReader(_CountingReader(raw, self), 1 << 18)
 
+    def progress(self) -> tuple[int, int]:
+        """Bytes read so far, and bytes in all."""
+        return self.consumed, self.size
+
     def beside(self, name: str, up: int = 0) -> Path | None:
         """Another file on the disk beside this one, or `up` folders further up."""
         return None if self.member is not None else self.path.parents[up] / name
 
     def _raw(self) -> BinaryIO:
-        if self._archive is None or self.member is None:
-            return self._open_small() or open_regular(self.path)
-        return cast("BinaryIO", self._archive.open(self.member))
-
-    def _open_small(self) -> BinaryIO | None:
-        """The bytes of a small file, which is opened several times until its format is known."""
-        if not 0 < self.size <= _SMALL:
-            return None
-        if self._bytes is None:
-            with open_regular(self.path) as file:
-                self._bytes = file.read(_SMALL + 1)
-        # It may have grown meanwhile.
-        return io.BytesIO(self._bytes) if len(self._bytes) <= _SMALL else None
+        if self._archive is not None and self.member is not None:
+            return cast("BinaryIO", self._archive.open(self.member))
+        # A small file is held: it is opened several times until its format is known.
+        if 0 < self.size <= _SMALL:
+            if self._bytes is None:
+                with open_regular(self.path) as file:
+                    self._bytes = file.read(_SMALL + 1)
+            # It may have grown meanwhile.
+            if len(self._bytes) <= _SMALL:
+                return io.BytesIO(self._bytes)
+        return open_regular(self.path)
 
 
 class _CountingReader(io.RawIOBase):

@@ -47,41 +47,22 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     except Malformed as error:
         yield file.problem("file", str(error))
         return
-    facts, remainder = _split_facts(note)
-    # What its program writes into each note is no news where the note says anything.
-    alone = not facts or remainder.text.strip() or not set(note.properties) <= _OWN | note.dates
-    items = (*facts, *(sections(remainder, _NAME) if alone else ()))
-    yield from items
-    yield from account_of(file, note, items, _NAME)
-
-
-def _split_facts(note: Note) -> tuple[list[ImportedMemory], Note]:
-    """The observations and relations of a note, and the note without them."""
     facts: dict[str, ImportedMemory] = {}
     other_lines: list[str] = []
     fenced = False
     for number, line in enumerate(note.text.split("\n"), start=1):
         fenced ^= _FENCE.match(line) is not None
-        stripped = line.rstrip()
-        fact = (
-            None
-            if fenced
-            else _parse_observation(note, stripped) or _parse_relation(note, stripped)
-        )
+        fact = None if fenced else _parse_fact(note, line.rstrip())
         if fact is None:
             other_lines.append(line)
         else:
             position = f"line {number + note.skipped}"
             facts.setdefault(fact.key, replace(fact, place=position))
-    return list(facts.values()), replace(note, text=_drop_bare_headings(other_lines))
-
-
-def _drop_bare_headings(lines: list[str]) -> str:
-    """The text without headings under which nothing is left."""
+    # A heading under which nothing is left is dropped. What stands below: the level of a heading,
+    # 0 at the end, more than any level for words.
     kept_lines: list[str] = []
-    # What stands below: the level of a heading, 0 at the end, more than any level for words.
     below = 0
-    for line in reversed(lines):
+    for line in reversed(other_lines):
         heading = _HEADING.match(line)
         if heading is None:
             kept_lines.append(line)
@@ -89,48 +70,34 @@ def _drop_bare_headings(lines: list[str]) -> str:
         elif below > len(heading[1]):
             kept_lines.append(line)
             below = len(heading[1])
-    return "\n".join(reversed(kept_lines)).strip("\n")
+    remainder = replace(note, text="\n".join(reversed(kept_lines)).strip("\n"))
+    # What its program writes into each note is no news where the note says anything.
+    alone = not facts or remainder.text.strip() or not set(note.properties) <= _OWN | note.dates
+    items = (*facts.values(), *(sections(remainder, _NAME) if alone else ()))
+    yield from items
+    yield from account_of(file, note, items, _NAME)
 
 
-def _parse_observation(note: Note, line: str) -> ImportedMemory | None:
-    match = _OBSERVATION.match(line)
-    if match is None:
+def _parse_fact(note: Note, line: str) -> ImportedMemory | None:
+    """The observation or the relation that a line is, if it is one."""
+    if match := _OBSERVATION.match(line):
+        category, observation = match[1].strip(), match[2]
+        key = key_of(category, digest(observation)[:12])
+        text = f"{note.title}: {observation}"
+        tags = tags_of(list(note.tags), _TAG.findall(observation))
+        context = _CONTEXT.search(observation)
+        payload = payload_of(note=note.title, context=context[1] if context else "")
+    elif match := _RELATION.match(line):
+        kind = (match[1] or match[2] or "").strip() or _LINKS_TO
+        target, behind = match[3].partition("|")[0].strip(), match[4].strip()
+        category, key = "relation", key_of("relation", digest(kind, target)[:12])
+        text = f"{note.title} {kind} {target}" + (f" {behind}" if behind else "")
+        tags = note.tags
+        payload = payload_of(**{"from": note.title, "relation": kind, "to": target})
+    else:
         return None
-    category, text = match[1].strip(), match[2]
-    context = _CONTEXT.search(text)
-    return ImportedMemory(
-        _NAME,
-        f"{note.key}#{key_of(category, digest(text)[:12])}",
-        NewMemory(
-            f"{note.title}: {text}",
-            created_at=note.at,
-            tags=tags_of(list(note.tags), _TAG.findall(text)),
-            category=category,
-            payload=payload_of(note=note.title, context=context[1] if context else ""),
-        ),
-        changed=note.changed,
-    )
-
-
-def _parse_relation(note: Note, line: str) -> ImportedMemory | None:
-    match = _RELATION.match(line)
-    if match is None:
-        return None
-    kind = (match[1] or match[2] or "").strip() or _LINKS_TO
-    target, context = match[3].partition("|")[0].strip(), match[4].strip()
-    text = f"{note.title} {kind} {target}" + (f" {context}" if context else "")
-    return ImportedMemory(
-        _NAME,
-        f"{note.key}#{key_of('relation', digest(kind, target)[:12])}",
-        NewMemory(
-            text,
-            created_at=note.at,
-            tags=note.tags,
-            category="relation",
-            payload=payload_of(**{"from": note.title, "relation": kind, "to": target}),
-        ),
-        changed=note.changed,
-    )
+    new = NewMemory(text, created_at=note.at, tags=tags, category=category, payload=payload)
+    return ImportedMemory(_NAME, f"{note.key}#{key}", new, changed=note.changed)
 
 
 FORMAT = Format(_NAME, _detect, _read)

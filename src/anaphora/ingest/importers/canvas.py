@@ -29,9 +29,14 @@ def read_canvas(text: str) -> list[CanvasText]:
         canvas = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Malformed("it is no canvas: its JSON is damaged; it was skipped") from error
-    nodes, edges = (_read_list(canvas, name) for name in ("nodes", "edges"))
+    shapes: dict[str, list[dict[str, object]]] = {}
+    for name in ("nodes", "edges"):
+        listed = canvas.get(name, []) if isinstance(canvas, dict) else None
+        if not isinstance(listed, list):
+            raise Malformed(f"it is no canvas: it has no list of {name}; it was skipped")
+        shapes[name] = [shape for shape in listed if isinstance(shape, dict)]
     cards: dict[str, CanvasText] = {}
-    for number, node in enumerate(nodes, start=1):
+    for number, node in enumerate(shapes["nodes"], start=1):
         words = node.get("text")
         if isinstance(words, str) and words.strip():
             card_id = node.get("id")
@@ -43,16 +48,9 @@ def read_canvas(text: str) -> list[CanvasText]:
             cards[key] = CanvasText(key, words, f"card {number}")
     labels = dict.fromkeys(
         label.strip()
-        for shape in (*nodes, *edges)
+        for shape in (*shapes["nodes"], *shapes["edges"])
         for name in ("label", "url")
         if isinstance(label := shape.get(name), str) and label.strip()
     )
     beside = [CanvasText("", "\n".join(labels), "labels")] if labels else []
     return [*cards.values(), *beside]
-
-
-def _read_list(canvas: object, name: str) -> list[dict[str, object]]:
-    listed = canvas.get(name, []) if isinstance(canvas, dict) else None
-    if not isinstance(listed, list):
-        raise Malformed(f"it is no canvas: it has no list of {name}; it was skipped")
-    return [element for element in listed if isinstance(element, dict)]

@@ -51,7 +51,23 @@ def _read_conversation(
     file: ImportFile, value: dict[str, object], place: str
 ) -> Iterator[ImportItem]:
     mapping = mapping_at(value, "mapping")
-    draft = Draft(file, "chatgpt", _choose_key(value), title=value.get("title"))
+    ids = [value.get(name) for name in ("conversation_id", "id")]
+    own_ids = [own_id for own_id in ids if isinstance(own_id, str) and own_id]
+    if own_ids:
+        key = own_ids[0]
+    else:
+        # A hash of what never changes in a growing chat. Not its place in the file: newer chats
+        # come first in an export, and every place would shift.
+        first = next(
+            (
+                digest(node_id, repr(node["message"].get("content")))
+                for node_id, node in mapping.items()
+                if isinstance(node, dict) and isinstance(node.get("message"), dict)
+            ),
+            "",
+        )
+        key = digest(repr(value.get("create_time")), first)[:16]
+    draft = Draft(file, "chatgpt", key, title=value.get("title"))
     draft.start(value.get("create_time") or value.get("update_time"), place)
     written = Written()
     for node_id, node in mapping.items():
@@ -70,24 +86,6 @@ def _read_conversation(
             draft.pass_over(node_id, above)
     leaf = value.get("current_node")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in mapping else None)
-
-
-def _choose_key(value: Mapping[str, object]) -> str:
-    """The conversation's id; without one, a hash of what never changes in a growing chat.
-
-    Not its place in the file: newer chats come first in an export, and every place would shift.
-    """
-    for name in ("conversation_id", "id"):
-        conversation_id = value.get(name)
-        if isinstance(conversation_id, str) and conversation_id:
-            return conversation_id
-    first = ""
-    for node_id, node in mapping_at(value, "mapping").items():
-        message = node.get("message") if isinstance(node, dict) else None
-        if isinstance(message, dict):
-            first = digest(node_id, repr(message.get("content")))
-            break
-    return digest(repr(value.get("create_time")), first)[:16]
 
 
 def _add_message(
@@ -137,7 +135,16 @@ def _read_work(
     recipient, metadata = message.get("recipient"), message.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     if author.get("role") == "assistant" and str(recipient).startswith(_CANVAS):
-        return _read_canvas(written, _parse_object(_join_texts(content)))
+        call = _parse_object(_join_texts(content))
+        if text := text_or(call, "content"):
+            return written.write(text_or(call, "name") or "canvas", call.get("name"), text)
+        words = [
+            written.change_pattern(text_or(change, "pattern"), replacement)
+            for change in objects_in(call.get("updates"))
+            if isinstance(replacement := change.get("replacement"), str)
+        ]
+        words += [text_or(comment, "comment") for comment in objects_in(call.get("comments"))]
+        return "\n\n".join(dict.fromkeys(word for word in words if word))
     if author.get("role") not in {"assistant", "tool"}:
         return ""
     if metadata.get("is_async_task_result_message") is True:
@@ -149,19 +156,6 @@ def _read_work(
     report = state.get("report_message")
     within = report.get("content") if isinstance(report, dict) else None
     return _join_texts(within) if isinstance(within, dict) else ""
-
-
-def _read_canvas(written: Written, call: Mapping[str, Any]) -> str:
-    text = text_or(call, "content")
-    if text:
-        return written.write(text_or(call, "name") or "canvas", call.get("name"), text)
-    words: list[str] = []
-    for change in objects_in(call.get("updates")):
-        new = change.get("replacement")
-        if isinstance(new, str):
-            words.append(written.change_pattern(text_or(change, "pattern"), new))
-    words += [text_or(comment, "comment") for comment in objects_in(call.get("comments"))]
-    return "\n\n".join(dict.fromkeys(word for word in words if word))
 
 
 def _parse_object(text: str) -> dict[str, Any]:

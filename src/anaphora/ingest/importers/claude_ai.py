@@ -86,7 +86,18 @@ def _add_message(
     if role is None:
         raise Malformed(f"unknown sender {sender[:40]!r}")
     before = draft.left_out.total()
-    words = [*_read_texts(draft, written, message), *_read_pasted(draft, message)]
+    words = list(_read_texts(draft, written, message))
+    # What was pasted or sent along, each under the name of its file.
+    for name in ("attachments", "files"):
+        listed = message.get(name)
+        for attachment in listed if isinstance(listed, list) else ():
+            pasted = (
+                text_or(attachment, "extracted_content") if isinstance(attachment, dict) else ""
+            )
+            if pasted:
+                words.append(labelled(attachment.get("file_name"), pasted))
+            else:
+                draft.left_out[LeftOut.ATTACHMENT] += 1
     text = "\n\n".join(word for word in words if word.strip()) if len(words) > 1 else "".join(words)
     if not text.strip() and key and (draft.left_out.total() > before or message.get("content")):
         # Nothing was said: a file was sent, or a tool was used, and that is counted.
@@ -94,18 +105,6 @@ def _add_message(
         return
     ts = draft.time(message.get("created_at"), place)
     draft.add(role, text, key=key, parent=parent, ts=ts)
-
-
-def _read_pasted(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
-    """The texts that were pasted or sent along, each under the name of its file."""
-    for name in ("attachments", "files"):
-        listed = message.get(name)
-        for attachment in listed if isinstance(listed, list) else ():
-            text = text_or(attachment, "extracted_content") if isinstance(attachment, dict) else ""
-            if text:
-                yield labelled(attachment.get("file_name"), text)
-            else:
-                draft.left_out[LeftOut.ATTACHMENT] += 1
 
 
 def _read_texts(draft: Draft, written: Written, message: Mapping[str, object]) -> Iterator[str]:

@@ -107,7 +107,17 @@ class _Transcript:
         for number, line in enumerate(log, start=1):
             where = f"{record.place}, line {number}"
             try:
-                self._take(_make_record(as_object(line, "a line"), str(key)), where)
+                web_record = as_object(line, "a line")
+                aside = web_record.get("parent_tool_use_id") is not None
+                # With the names that a transcript has for them.
+                renamed = {
+                    "sessionId": web_record.get("sessionId")
+                    or web_record.get("session_id")
+                    or str(key),
+                    "timestamp": web_record.get("timestamp") or web_record.get("created_at"),
+                    "isSidechain": web_record.get("isSidechain") is True or aside,
+                }
+                self._take({**web_record, **renamed}, where)
             except Malformed as error:
                 yield self.file.problem(where, str(error))
 
@@ -228,9 +238,12 @@ class _Session:
         ts = draft.time(value.get("timestamp"), place)
         self._claim(prompt)
         mode = command.get("commandMode")
+        origin = _read_origin(command) or _read_origin(value)
+        is_meta = value.get("isMeta") is True or command.get("isMeta") is True
+        by_program = command.get("humanTurn") is False if origin is None else origin != "human"
         if mode == "bash":
             draft.left_out[LeftOut.COMMAND] += 1
-        elif mode not in (None, "prompt") or _is_of_program(value, command):
+        elif mode not in (None, "prompt") or is_meta or by_program:
             draft.left_out[LeftOut.HIDDEN] += 1
         elif isinstance(source, str) and source in draft:
             draft.left_out[LeftOut.REPEATED] += 1
@@ -374,23 +387,15 @@ def _find_log(value: Mapping[str, object]) -> list[object] | None:
     """The records of a session on the web, where a value is one."""
     for name in ("loglines", "events", "data"):
         records = value.get(name)
-        if isinstance(records, list) and any(map(_is_line, records[:_MOST_LOOKED_AT])):
+        if isinstance(records, list) and any(
+            isinstance(line, dict)
+            and line.get("type") in ("user", "assistant")
+            and isinstance(line.get("message"), dict)
+            and "uuid" in line
+            for line in records[:_MOST_LOOKED_AT]
+        ):
             return records
     return None
-
-
-def _is_line(value: object) -> bool:
-    if not isinstance(value, dict) or value.get("type") not in ("user", "assistant"):
-        return False
-    return isinstance(value.get("message"), dict) and "uuid" in value
-
-
-def _make_record(line: dict[str, object], session: str) -> dict[str, object]:
-    """A record with the names that a transcript has for them."""
-    session_id = line.get("sessionId") or line.get("session_id") or session
-    at = line.get("timestamp") or line.get("created_at")
-    aside = line.get("isSidechain") is True or line.get("parent_tool_use_id") is not None
-    return {**line, "sessionId": session_id, "timestamp": at, "isSidechain": aside}
 
 
 def _read_origin(value: Mapping[str, object]) -> str | None:
@@ -398,14 +403,6 @@ def _read_origin(value: Mapping[str, object]) -> str | None:
     origin = value.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else origin
     return kind if isinstance(kind, str) else None
-
-
-def _is_of_program(value: Mapping[str, object], command: Mapping[str, object]) -> bool:
-    """Whether a program, not the user, wrote a queued command."""
-    if value.get("isMeta") is True or command.get("isMeta") is True:
-        return True
-    origin = _read_origin(command) or _read_origin(value)
-    return command.get("humanTurn") is False if origin is None else origin != "human"
 
 
 def _read_words(draft: Draft, content: object, *, typed: bool) -> list[str]:
@@ -417,34 +414,22 @@ def _read_words(draft: Draft, content: object, *, typed: bool) -> list[str]:
         raise Malformed(f"the message's content is {defect}, not text or blocks")
     words: list[str] = []
     for text in blocks_of(draft, content, _LEFT_OUT_BLOCKS, kept=_CALLS | _OUTPUTS):
-        left_out = _classify_wrapper(text) if typed else None
+        # A program's words stand alone in their message or block.
+        left_out: str | None = synthetic_kind(text) if typed else None
+        if typed and not left_out and _COMMAND.match(text):
+            name = next(elements(text, "command-name"), None)
+            arguments = next(elements(text, "command-args"), "").strip()
+            if not arguments:
+                left_out = LeftOut.COMMAND
+            elif name is not None:
+                # As it was typed, out of the tags that the program put around it.
+                words.append(f"{name.strip()} {arguments}")
+                continue
         if left_out:
             draft.left_out[left_out] += 1
         elif text.strip():
-            words.append(_unwrap_command(text) if typed else text)
+            words.append(text)
     return words
-
-
-def _classify_wrapper(text: str) -> str | None:
-    # Each stands alone in its message or block.
-    if kind := synthetic_kind(text):
-        return kind
-    stripped = text.lstrip()
-    if _COMMAND.match(stripped):
-        arguments = next(elements(stripped, "command-args"), "")
-        return None if arguments.strip() else LeftOut.COMMAND
-    return None
-
-
-def _unwrap_command(text: str) -> str:
-    """A slash command as it was typed, out of the tags that the program put around it."""
-    if not _COMMAND.match(text):
-        return text
-    name = next(elements(text, "command-name"), None)
-    arguments = next(elements(text, "command-args"), None)
-    if name is None or arguments is None:
-        return text
-    return f"{name.strip()} {arguments.strip()}"
 
 
 FORMAT = Format("claude_code", _detect, _read)

@@ -82,7 +82,14 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     def take(record: Record) -> None:
         fields = as_object(record.value, "a record")
         if not rollouts:
-            rollouts.append(_Rollout(Draft(file, "codex", _choose_session_id(file, fields))))
+            payload = fields.get("payload")
+            session_id = (payload if isinstance(payload, dict) else fields).get("id")
+            is_head = fields.get("type") in ("session_meta", None)
+            if not isinstance(session_id, str) or not session_id or not is_head:
+                # Its record is damaged: the id in the file's name.
+                named = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
+                session_id = named[0] if named else file.stem
+            rollouts.append(_Rollout(Draft(file, "codex", session_id)))
         rollouts[0].add(fields, record.place)
 
     return read_log(
@@ -90,17 +97,6 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         take,
         lambda: (imported for rollout in rollouts for imported in rollout.draft.results()),
     )
-
-
-def _choose_session_id(file: ImportFile, first: Mapping[str, object]) -> str:
-    """The session's id; where its record is damaged, the one in the file's name."""
-    payload = first.get("payload")
-    head = payload if isinstance(payload, dict) else first
-    session_id = head.get("id")
-    if isinstance(session_id, str) and session_id and first.get("type") in ("session_meta", None):
-        return session_id
-    named = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
-    return named[0] if named else file.stem
 
 
 @dataclass(slots=True)
@@ -217,7 +213,17 @@ class _Rollout:
     ) -> None:
         kind = text_at(event, "type")
         if kind == "item_completed":
-            self._read_completed(event, record, place)
+            completed = mapping_at(event, "item")
+            kind = text_at(completed, "type").replace("_", "").lower()
+            if kind in _COMPLETED:
+                role = _COMPLETED[kind]
+                content = completed.get("content", completed.get("text"))
+                text = _join_blocks(self._read_blocks(content))
+                text = typed_in_codex(text) if role == "user" else text
+                self._say(role, text, record, place, "completed")
+            else:
+                thought = kind == "reasoning"
+                self.draft.left_out[LeftOut.THINKING if thought else LeftOut.RECORD] += 1
             return
         if kind not in _EVENTS:
             thought = kind == "agent_reasoning"
@@ -230,21 +236,6 @@ class _Rollout:
         text = typed_in_codex(text) if typed else text
         self._say(role, text, record, place, "event", before=before)
 
-    def _read_completed(
-        self, event: Mapping[str, object], record: Mapping[str, object], place: str
-    ) -> None:
-        completed = mapping_at(event, "item")
-        kind = text_at(completed, "type").replace("_", "").lower()
-        if kind not in _COMPLETED:
-            self.draft.left_out[LeftOut.THINKING if kind == "reasoning" else LeftOut.RECORD] += 1
-            return
-        role = _COMPLETED[kind]
-        content = completed.get("content", completed.get("text"))
-        text = _join_blocks(self._read_blocks(content))
-        if role == "user":
-            text = typed_in_codex(text)
-        self._say(role, text, record, place, "completed")
-
     def _say(
         self,
         role: str,
@@ -256,7 +247,15 @@ class _Rollout:
         before: str = "",
     ) -> None:
         """Keep a message that no other record has told; `before` is what older readers kept."""
-        chained = self._chain_key(role, before, channel) if before.strip() else ""
+        chained = ""
+        if before.strip():
+            # The key that older readers gave the message, unless they had it from another record.
+            is_event, known_words = channel == "event", _digest_words(role, before)
+            if self._twins.get((not is_event, known_words)):
+                self._twins[(not is_event, known_words)] -= 1
+            else:
+                self._twins[(is_event, known_words)] += 1
+                chained = self.draft.chained_key(role, before)
         if not text.strip():
             return
         words = _digest_words(role, text)
@@ -301,15 +300,6 @@ class _Rollout:
             if part is not None:
                 part.told_by.add("item")
         return parts[-1]
-
-    def _chain_key(self, role: str, text: str, channel: Channel) -> str:
-        """The key that older readers gave a message; "" if they had it from another record."""
-        event, words = channel == "event", _digest_words(role, text)
-        if self._twins.get((not event, words)):
-            self._twins[(not event, words)] -= 1
-            return ""
-        self._twins[(event, words)] += 1
-        return self.draft.chained_key(role, text)
 
 
 def _join_blocks(blocks: list[str]) -> str:

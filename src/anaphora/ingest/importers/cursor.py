@@ -60,14 +60,14 @@ _SPEAKERS = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
 _ENDED = {"completed": False, "error": True, "cancelled": True}
 
 
-def _is_message(value: dict[str, object]) -> bool:
-    message = value.get("message")
-    return str(value.get("role")) in _ROLES and isinstance(message, dict) and "type" not in value
-
-
 def _detect(sample: Sample) -> bool:
     if sample.shape != "database":
-        return any(map(_is_message, sample.objects()))
+        return any(
+            str(record.get("role")) in _ROLES
+            and isinstance(record.get("message"), dict)
+            and "type" not in record
+            for record in sample.objects()
+        )
     if sample.has_table(_KEYS, *_PAIR) and any(
         has_key(sample.file, _KEYS, start) for start in (_COMPOSER, _BUBBLE)
     ):
@@ -108,10 +108,8 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 def _unwrap_typed(text: str) -> str:
     """The user's text, out of the tags around it; other text unchanged."""
     queries = [query.strip() for query in elements(text, "user_query")]
-    return "\n\n".join(queries) if queries else _cut_time(text)
-
-
-def _cut_time(text: str) -> str:
+    if queries:
+        return "\n\n".join(queries)
     before, _, stamped = text.partition("<timestamp>")
     _, end, behind = stamped.partition("</timestamp>")
     return before.rstrip() + behind.lstrip() if end else text
@@ -158,27 +156,23 @@ def _read_chat(
     file: ImportFile, chat: str, value: dict[str, Any], typed: set[str]
 ) -> Iterator[ImportItem]:
     bubbles: dict[str, dict[str, Any]] = {}
+    names = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
     start = f"{_BUBBLE}{chat}:"
     for fetched in rows(file, _KEYS, _PAIR, beginning=("key", start)):
-        bubble = _decode_row(file, fetched)
-        if isinstance(bubble, ImportProblem):
-            yield bubble
-        elif bubble is not None:
+        row = _decode_row(file, fetched)
+        if isinstance(row, ImportProblem):
+            yield row
+        elif row is not None:
             # A message carries its whole context along: only the fields that are read are held.
-            bubbles[bubble[0].removeprefix(start)] = _slim_bubble(bubble[1])
+            key, bubble = row
+            slim = {name: bubble[name] for name in names if bubble.get(name)}
+            if not text_or(slim, "text", "rawText"):
+                slim["text"] = _read_words(bubble)
+            tool = slim.get("toolFormerData")
+            if isinstance(tool, dict):
+                slim["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
+            bubbles[key.removeprefix(start)] = slim
     yield from _read_composer(file, chat, value, bubbles, typed)
-
-
-def _slim_bubble(bubble: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a message that are read: it carries its whole context along."""
-    names = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
-    slim = {name: bubble[name] for name in names if bubble.get(name)}
-    if not (text_or(slim, "text", "rawText")):
-        slim["text"] = _read_words(bubble)
-    tool = slim.get("toolFormerData")
-    if isinstance(tool, dict):
-        slim["toolFormerData"] = {n: tool.get(n) for n in ("name", "rawArgs", "status")}
-    return slim
 
 
 def _decode_row(
@@ -312,10 +306,20 @@ def _read_workspace(
     for key in _OLD_CHATS:
         for number, tab in enumerate(_read_list(values.get(key), "tabs"), start=1):
             position = f"{key}, tab {number}"
-            if isinstance(tab, dict):
-                yield from _read_tab(file, tab, position, typed)
-            else:
+            if not isinstance(tab, dict):
                 yield file.problem(position, f"a tab that is a {type(tab).__name__}, not an object")
+                continue
+            tab_id = text_or(tab, "tabId") or position
+            draft = Draft(file, "cursor", tab_id, title=tab.get("chatTitle"))
+            draft.locate("cursor", directory=folder_of(file))
+            draft.start(tab.get("lastSendTime"), position)
+            for bubble_number, bubble in enumerate(_read_list(tab, "bubbles"), start=1):
+                where = f"{position}, message {bubble_number}"
+                if isinstance(bubble, dict):
+                    _add_bubble(draft, text_or(bubble, "id"), bubble, where, typed)
+                else:
+                    draft.problem(where, "it is no object")
+            yield from draft.results()
     elsewhere: list[str] = []
     for number, chat in enumerate(
         _read_list(values.get(_WORKSPACE_CHATS), "allComposers"), start=1
@@ -337,21 +341,6 @@ def _read_workspace(
 def _read_list(value: object, name: str) -> list[Any]:
     items = value.get(name) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
-
-
-def _read_tab(
-    file: ImportFile, tab: dict[str, Any], place: str, typed: set[str]
-) -> Iterator[ImportItem]:
-    draft = Draft(file, "cursor", text_or(tab, "tabId") or place, title=tab.get("chatTitle"))
-    draft.locate("cursor", directory=folder_of(file))
-    draft.start(tab.get("lastSendTime"), place)
-    for number, bubble in enumerate(_read_list(tab, "bubbles"), start=1):
-        where = f"{place}, message {number}"
-        if isinstance(bubble, dict):
-            _add_bubble(draft, text_or(bubble, "id"), bubble, where, typed)
-        else:
-            draft.problem(where, "it is no object")
-    yield from draft.results()
 
 
 def _read_prompts(

@@ -6,7 +6,7 @@ the user's and a RESPONSE the answer. Thinking, searches and files are left out 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
@@ -95,23 +95,19 @@ def _add_message(
             draft.left_out[_LEFT_OUT[kind]] += 1
         elif kind not in ("", _ASKED, _SAID):
             draft.left_out[LeftOut.ATTACHMENT] += 1
-    words += _read_files(draft, message)
+    # The texts of the files that were sent along, if the export has them.
+    files = message.get("files")
+    for attached in files if isinstance(files, list) else ():
+        text = text_or(attached, *_TEXTS) if isinstance(attached, dict) else ""
+        if text:
+            words.append(labelled(attached.get("file_name"), text))
+        else:
+            draft.left_out[LeftOut.ATTACHMENT] += 1
     if not words:
         draft.pass_over(node_id, parent)
         return
     ts = draft.time(message.get("inserted_at"), place)
     draft.add(role, "\n\n".join(words), key=node_id, parent=parent, ts=ts)
-
-
-def _read_files(draft: Draft, message: Mapping[str, object]) -> Iterator[str]:
-    """The texts of the files that were sent along, where the export has them."""
-    files = message.get("files")
-    for attached in files if isinstance(files, list) else ():
-        text = text_or(attached, *_TEXTS) if isinstance(attached, dict) else ""
-        if text:
-            yield labelled(attached.get("file_name"), text)
-        else:
-            draft.left_out[LeftOut.ATTACHMENT] += 1
 
 
 FORMAT = conversation_format(

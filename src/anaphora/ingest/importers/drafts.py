@@ -371,7 +371,14 @@ class Draft:
         turns = tuple(timed)
         calls = tuple(self._calls.values())
         if self._renamed:
-            turns = tuple(map(self._rename_turn, turns))
+            turns = tuple(
+                replace(
+                    turn,
+                    key=self._resolve_key(turn.key),
+                    parent=None if turn.parent is None else self._resolve_key(turn.parent),
+                )
+                for turn in turns
+            )
             calls = tuple(replace(call, after=self._resolve_key(call.after)) for call in calls)
         if turns or calls or any(self.left_out.values()):
             session_place = self._place_of_session
@@ -397,10 +404,6 @@ class Draft:
 
     def _resolve_key(self, key: str) -> str:
         return self._renamed.get(key, key)
-
-    def _rename_turn(self, turn: ImportedTurn) -> ImportedTurn:
-        parent = turn.parent if turn.parent is None else self._resolve_key(turn.parent)
-        return replace(turn, key=self._resolve_key(turn.key), parent=parent)
 
     def _hold(self, text: str) -> None:
         self._held += len(text) + _A_TURN
@@ -432,7 +435,13 @@ def _order_tree(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedT
     children: dict[str | None, list[str]] = {}
     for key, parent in parents.items():
         children.setdefault(parent if parent in parents else None, []).append(key)
-    order: dict[str, None] = dict.fromkeys(_trace_way(parents, _find_nearest_kept(nodes, leaf)))
+    way: dict[str, None] = {}
+    at = _find_nearest_kept(nodes, leaf)
+    while at is not None and at in parents and at not in way:
+        way[at] = None
+        at = parents[at]
+    # A ring has no beginning: nothing of it is the main line.
+    order: dict[str, None] = {} if at in way else dict.fromkeys(reversed(way))
     _walk(children, None, order)
     for key in parents:
         if key not in order:
@@ -456,16 +465,6 @@ def _walk(
         visited.add(key)
         order.setdefault(key, None)
         waiting.extend(reversed(children.get(key, [])))
-
-
-def _trace_way(parents: Mapping[str, str | None], leaf: str | None) -> list[str]:
-    way: dict[str, None] = {}
-    at = leaf
-    while at is not None and at in parents and at not in way:
-        way[at] = None
-        at = parents[at]
-    # A ring has no beginning: nothing of it is the main line.
-    return [] if at in way else list(reversed(way))
 
 
 def _find_nearest_kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:

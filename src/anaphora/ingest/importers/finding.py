@@ -176,7 +176,11 @@ def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
             base = "" if candidate.path == "." else f"{candidate.path}/"
             rules = rules.with_vault(base, _find_templates(root / base))
             continue
-        kind = _classify(root, candidate, rules)
+        kind = rules.kind_of(candidate.path)
+        skipped = candidate if isinstance(candidate, Skipped) else None
+        # A folder that was not looked into may hold notes.
+        if kind is None or (kind and skipped and (root / candidate.path).is_dir()):
+            kind = IGNORED if skipped and skipped.reason == "ignored" else None
         relative = f"{name}/{candidate.path}"
         if kind is not None:
             yield from _leave_out(kind, relative, left_out, keys)
@@ -190,18 +194,6 @@ def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
             yield ImportProblem(str(root / candidate.path), "file", reason)
     yield from _report_left_out(left_out)
     yield from _report_wholes(name, keys)
-
-
-def _classify(root: Path, candidate: FoundFile | Skipped, rules: VaultRules) -> str | None:
-    """The kind of a file that is not read, "" if it is not counted; None if it is reported."""
-    kind = rules.kind_of(candidate.path)
-    if kind is None:
-        ignored = isinstance(candidate, Skipped) and candidate.reason == "ignored"
-        return IGNORED if ignored else None
-    if not isinstance(candidate, Skipped) or not (kind and (root / candidate.path).is_dir()):
-        return kind
-    # A folder that was not looked into may hold notes.
-    return IGNORED if candidate.reason == "ignored" else None
 
 
 def _report_left_out(counts: Mapping[str, int]) -> Iterator[ImportedElse]:

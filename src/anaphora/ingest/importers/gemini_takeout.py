@@ -191,18 +191,6 @@ def _read_prompt(title: str) -> str | None:
     return _ATTACHED.sub("", typed) or typed
 
 
-def _cut_files(text: str) -> str:
-    """The words without the files that are listed at their end."""
-    lines = text.split("\n")
-    first = len(lines) - 1
-    while first > 0 and lines[first].startswith("-"):
-        first -= 1
-    for number in range(first, len(lines)):
-        if match := _FILES.search(lines[number]):
-            return "\n".join([*lines[:number], lines[number][: match.start()]]).removesuffix("\n")
-    return text
-
-
 def _read_html(file: ImportFile) -> Iterator[ImportItem]:
     days, number = _Days(file), 0
     try:
@@ -233,7 +221,16 @@ def _read_cell(cell: str, place: str) -> _Entry | None:
             before = [before_line for before_line in lines[:number] if before_line.strip()]
             prompt = "\n".join(before).strip()
             files = len(_ATTACHED.findall(prompt.split("\n-")[0]))
-            prompt = _cut_files(prompt)
+            # Without the files that are listed at its end.
+            prompt_lines = prompt.split("\n")
+            first = len(prompt_lines) - 1
+            while first > 0 and prompt_lines[first].startswith("-"):
+                first -= 1
+            for at in range(first, len(prompt_lines)):
+                if match := _FILES.search(prompt_lines[at]):
+                    words = [*prompt_lines[:at], prompt_lines[at][: match.start()]]
+                    prompt = "\n".join(words).removesuffix("\n")
+                    break
             answer = "\n".join(lines[number + 1 :]).strip()
             return _Entry(
                 _parse_date(date), _read_prompt(prompt) if prompt else None, answer, files, place

@@ -79,16 +79,15 @@ def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record |
         values = _lines(file)
     else:
         values = _read_elements(file, accept or (lambda value: isinstance(value, dict)))
-    return values if file.wanted is None else _select_wanted(file, values, file.wanted)
-
-
-def _select_wanted(
-    file: ImportFile, values: Iterator[Record | ImportProblem], wanted: Accept
-) -> Iterator[Record | ImportProblem]:
-    """Of a file that several formats share, what is for the one that reads it now."""
-    for record in values:
-        if wanted(record.value) if isinstance(record, Record) else not file.later:
-            yield record
+    is_wanted = file.wanted
+    if is_wanted is None:
+        return values
+    # Of a file that several formats share, what is for the one that reads it now.
+    return (
+        record
+        for record in values
+        if (is_wanted(record.value) if isinstance(record, Record) else not file.later)
+    )
 
 
 def read_log(
@@ -178,16 +177,14 @@ def _detect_shape(file: ImportFile) -> Shape:
         first = lines[0].strip()
         if not isinstance(_decode(first, 0, whole=True), _Damage) or first[0] not in "[{":
             return "lines"
-        if first[0] == "{" and any(map(_is_object_line, lines[1:])):
+        # Damage in the first line: an object on another one tells.
+        objects = (_decode(line.rstrip(), 0, whole=True) for line in lines[1:] if line[0] == "{")
+        if first[0] == "{" and any(
+            isinstance(decoded, tuple) and isinstance(decoded[0], dict) and decoded[0]
+            for decoded in objects
+        ):
             return "lines"
     return "lines" if file.name.lower().endswith((".jsonl", ".ndjson")) else "elements"
-
-
-def _is_object_line(line: str) -> bool:
-    if not line.startswith("{"):
-        return False
-    decoded = _decode(line.rstrip(), 0, whole=True)
-    return isinstance(decoded, tuple) and isinstance(decoded[0], dict) and bool(decoded[0])
 
 
 def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
@@ -196,7 +193,12 @@ def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
         for number in itertools.count(1):
             try:
                 line = text.readline(file.bounds.characters)
-                beyond = len(line) >= file.bounds.characters and _drop_rest(text, line)
+                beyond, end = False, line
+                if len(line) >= file.bounds.characters:
+                    # Read to the end of the line without holding it.
+                    while end and not end.endswith("\n"):
+                        end = text.readline(CHUNK)
+                        beyond = beyond or bool(end)
             except UnicodeError as error:
                 yield file.problem(f"line {number}", f"not valid {text.encoding}: {error}")
                 return
@@ -208,15 +210,6 @@ def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
             elif stripped:
                 yield _line(file, stripped, number)
         yield from text.misread_problem(file)
-
-
-def _drop_rest(text: _Text, line: str) -> bool:
-    """Read to the end of a line without holding it; False if it had ended already."""
-    cut = False
-    while line and not line.endswith("\n"):
-        line = text.readline(CHUNK)
-        cut = cut or bool(line)
-    return cut
 
 
 def _line(file: ImportFile, text: str, number: int) -> Record | ImportProblem:

@@ -117,7 +117,21 @@ def _add_message(draft: Draft, message: object, place: str) -> None:
         fields.pop("message")
     key = _read_id(_read_first(fields, _ID))
     parent = _read_id(_read_first(fields, _PARENT)) or AFTER_LAST
-    role, speaker = _read_speaker(fields)
+    # A name is that of a person: the role is "user" unless one is given too.
+    names = [
+        name for field in (*_WHO, "name") if isinstance(name := fields.get(field), str) and name
+    ]
+    if not names:
+        raise Malformed(f"no speaker: none of {', '.join(_WHO)} is there")
+    roles: list[str] = []
+    speaker = None
+    for name in names:
+        role_or_tool = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())
+        if role_or_tool is not None:
+            roles.append(role_or_tool)
+        else:
+            speaker = speaker or name
+    role = roles[0] if roles else "user"
     if role in _TOOLS:
         draft.skip(LeftOut.TOOL_OUTPUT, key, parent)
         return
@@ -138,23 +152,6 @@ def _read_id(value: object) -> str | None:
     return str(value) if isinstance(value, str | int) else None
 
 
-def _read_speaker(value: Mapping[str, object]) -> tuple[str, str | None]:
-    """Role and speaker. A name is that of a person: the role is "user" unless one is given too."""
-    names = [
-        name for field in (*_WHO, "name") if isinstance(name := value.get(field), str) and name
-    ]
-    if not names:
-        raise Malformed(f"no speaker: none of {', '.join(_WHO)} is there")
-    role = speaker = None
-    for name in names:
-        role_or_tool = name.lower() if name.lower() in _TOOLS else _ROLES.get(name.lower())
-        if role_or_tool is not None:
-            role = role or role_or_tool
-        else:
-            speaker = speaker or name
-    return role or "user", speaker
-
-
 def _read_text(draft: Draft, value: Mapping[str, object]) -> str:
     name = next((n for n in _WHAT if value.get(n) not in (None, "", [])), _WHAT[0])
     content = value.get(name)
@@ -172,8 +169,13 @@ def _read_text(draft: Draft, value: Mapping[str, object]) -> str:
             raise Malformed(f"a content block that is a {type(block).__name__}, not text")
         else:
             kind = str(block.get("type") or "text")
-            text = _read_block(block, kind) if kind not in _LEFT_OUT_BLOCKS else None
-            if text is None:
+            fields = [block.get(name) for name in ("text", "refusal", "transcript")]
+            # The answers of one API have their text one level further down.
+            texts = (part.get("value") if isinstance(part, dict) else part for part in fields)
+            text = next((part for part in texts if isinstance(part, str)), None)
+            if text is None and kind in _TEXT_BLOCKS:
+                text = text_at(block, "text")
+            if text is None or kind in _LEFT_OUT_BLOCKS:
                 draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
             else:
                 kinds.add("text" if kind in _TEXT_BLOCKS else kind)
@@ -183,18 +185,6 @@ def _read_text(draft: Draft, value: Mapping[str, object]) -> str:
     edges = any(a[-1:].isspace() or b[:1].isspace() for a, b in itertools.pairwise(runs))
     plain = kinds <= {""} or kinds <= {"text"}
     return ("\n\n" if plain and not edges else "").join(runs)
-
-
-def _read_block(block: Mapping[str, object], kind: str) -> str | None:
-    """The text of a block of any type; None if it has none."""
-    for name in ("text", "refusal", "transcript"):
-        text = block.get(name)
-        if isinstance(text, dict):
-            # The answers of one API have their text one level further down.
-            text = text.get("value")
-        if isinstance(text, str):
-            return text
-    return text_at(block, "text") if kind in _TEXT_BLOCKS else None
 
 
 FORMAT = Format("jsonl", _detect, _read)

@@ -59,12 +59,9 @@ def _is_passage(value: object) -> bool:
 
 
 def _is_known(value: object) -> bool:
-    return _is_agents(value) or _is_agent(value) or _is_passage(value) or _has_passages(value)
-
-
-def _has_passages(value: object) -> bool:
     passages = value.get("passages") if isinstance(value, dict) else None
-    return isinstance(passages, list) and any(map(_is_passage, passages[:20]))
+    has_passages = isinstance(passages, list) and any(map(_is_passage, passages[:20]))
+    return has_passages or _is_agents(value) or _is_agent(value) or _is_passage(value)
 
 
 def _detect(sample: Sample) -> bool:
@@ -77,30 +74,26 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
             yield record
         elif not _is_known(record.value):
             yield file.problem(record.place, "neither an agent nor a passage")
+        elif _is_passage(record.value):
+            yield from _read_passage(file, record.value, record.place)
         else:
-            yield from _read_record(file, cast("dict[str, Any]", record.value), record.place)
-
-
-def _read_record(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
-    if _is_passage(value):
-        yield from _read_passage(file, value, place)
-        return
-    if _is_agent(value):
-        yield from _read_agent(file, value, value["core_memory"], place, value)
-    elif _is_agents(value):
-        blocks = {str(b.get("id")): b for b in value["blocks"] if isinstance(b, dict)}
-        for number, agent in enumerate(value["agents"], start=1):
-            where = f"{place}, agent {number}"
-            if not isinstance(agent, dict):
-                yield file.problem(where, "it is no object")
-                continue
-            block_ids = agent.get("block_ids")
-            ids = [str(block_id) for block_id in block_ids] if isinstance(block_ids, list) else []
-            own_blocks = [blocks[block_id] for block_id in ids if block_id in blocks]
-            yield from _read_agent(file, agent, own_blocks, where, value)
-    passages = value.get("passages")
-    for number, passage in enumerate(passages if isinstance(passages, list) else (), start=1):
-        yield from _read_passage(file, passage, f"{place}, passage {number}")
+            agents = cast("dict[str, Any]", record.value)
+            if _is_agent(agents):
+                yield from _read_agent(file, agents, agents["core_memory"], record.place, agents)
+            elif _is_agents(agents):
+                blocks = {str(b.get("id")): b for b in agents["blocks"] if isinstance(b, dict)}
+                for number, agent in enumerate(agents["agents"], start=1):
+                    where = f"{record.place}, agent {number}"
+                    if not isinstance(agent, dict):
+                        yield file.problem(where, "it is no object")
+                        continue
+                    listed = agent.get("block_ids")
+                    ids = map(str, listed if isinstance(listed, list) else ())
+                    own_blocks = [blocks[block_id] for block_id in ids if block_id in blocks]
+                    yield from _read_agent(file, agent, own_blocks, where, agents)
+            passages = agents.get("passages")
+            for number, passage in enumerate(passages if isinstance(passages, list) else (), 1):
+                yield from _read_passage(file, passage, f"{record.place}, passage {number}")
 
 
 def _read_passage(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
@@ -170,7 +163,13 @@ def _add_agent_message(draft: Draft, message: Mapping[str, object], key: str) ->
     sent: list[str] = []
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
-        arguments = _parse_arguments(function)
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError):
+                arguments = None
+        arguments = arguments if isinstance(arguments, dict) else {}
         if isinstance(function, dict) and function.get("name") == _SAID and "message" in arguments:
             sent.append(str(arguments["message"]))
         elif isinstance(function, dict):
@@ -184,17 +183,6 @@ def _add_agent_message(draft: Draft, message: Mapping[str, object], key: str) ->
         draft.add("assistant", words, key=key, ts=ts)
     elif key:
         draft.pass_over(key)
-
-
-def _parse_arguments(function: object) -> dict[str, Any]:
-    arguments = function.get("arguments") if isinstance(function, dict) else None
-    if isinstance(arguments, dict):
-        return arguments
-    try:
-        parsed = json.loads(arguments) if isinstance(arguments, str) else None
-    except (ValueError, RecursionError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
 
 
 def _read_words(message: Mapping[str, object]) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 
 from anaphora.core.front_matter import Properties, split_front_matter
 from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
-from anaphora.ingest.importers.canvas import CANVAS, CanvasText, read_canvas
+from anaphora.ingest.importers.canvas import CANVAS, read_canvas
 from anaphora.ingest.importers.facts import path_of, payload_of, tags_of
 from anaphora.ingest.importers.noted_dates import ReadsTwoWays, date_of_name, dates_of
 from anaphora.ingest.projects.files.reading import text_of
@@ -83,8 +83,11 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         if file.name.lower().endswith(CANVAS):
             key = key_of_note(file.relative)
             note = Note(key, "", {}, file.modified, file.modified, (), 0)
-            texts = read_canvas(_read_text(file))
-            items = [memory for text in texts for memory in _read_canvas_text(note, text)]
+            items = []
+            for card in read_canvas(_read_text(file)):
+                card_key = f"{key}{_PART}{card.key}" if card.key else key
+                card_note = replace(note, key=card_key, text=card.text.strip("\n"))
+                items += [replace(m, place=card.place) for m in sections(card_note, NAME)]
         else:
             note = read_note(file)
             items = list(sections(note, NAME))
@@ -134,12 +137,6 @@ def read_note(file: ImportFile) -> Note:
     )
 
 
-def _read_canvas_text(canvas: Note, text: CanvasText) -> Iterator[ImportedMemory]:
-    key = f"{canvas.key}{_PART}{text.key}" if text.key else canvas.key
-    for memory in sections(replace(canvas, key=key, text=text.text.strip("\n")), NAME):
-        yield replace(memory, place=text.place)
-
-
 def _read_text(file: ImportFile) -> str:
     """All of a file. Raises Malformed for what is no text or too long, and OSError."""
     with file.open() as raw:
@@ -176,8 +173,16 @@ def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
 
     None if it has neither.
     """
-    properties = {n: v for n, v in note.properties.items() if not _is_beside(note, n, v)}
+    # Those that a memory has a field of its own for are not repeated.
     title = note.properties.get("title")
+    beside = {
+        "tags",
+        "tag",
+        "permalink",
+        *note.dates,
+        *(["title"] if isinstance(title, str) else []),
+    }
+    properties = {n: v for n, v in note.properties.items() if n not in beside}
     # A title that the path already contains adds nothing.
     own_title = title if isinstance(title, str) and title not in note.key else ""
     counts: Counter[str] = Counter()
@@ -206,13 +211,6 @@ def sections(note: Note, source: str) -> Iterator[ImportedMemory]:
         )
         # They are the note's: once is enough.
         properties = {}
-
-
-def _is_beside(note: Note, name: str, value: str | list[str]) -> bool:
-    """Whether a memory has a field of its own for what a property says."""
-    if name == "title":
-        return isinstance(value, str)
-    return name in ("tags", "tag", "permalink") or name in note.dates
 
 
 def describe_properties(note: Note) -> str:

@@ -9,7 +9,7 @@ hold Python pickles, which run what is in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, cast
@@ -72,59 +72,62 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         yield from _read_history(file)
         yield from _read_messages(file)
         return
-    for record in records(file, lambda value: _is_memory(value) or _is_answer(value)):
+    for record in records(file, lambda reply: _is_memory(reply) or _is_answer(reply)):
         if isinstance(record, ImportProblem):
             yield record
         elif _is_answer(record.value):
-            yield from _read_answer(file, cast("dict[str, Any]", record.value), record.place)
+            reply = cast("dict[str, Any]", record.value)
+            for number, element in enumerate(reply["results"], start=1):
+                yield from _read_memory(file, element, f"{record.place}, result {number}")
+            relations = reply.get("relations")
+            for number, element in enumerate(
+                relations if isinstance(relations, list) else (), start=1
+            ):
+                where = f"{record.place}, relation {number}"
+                try:
+                    relation = as_object(element, "a relation")
+                    text = " ".join(
+                        words_at(relation, *names)
+                        for names in (
+                            ("source",),
+                            ("relationship", "relation"),
+                            ("target", "destination"),
+                        )
+                    )
+                    key = key_of("relation", digest(text)[:12])
+                    yield ImportedMemory(
+                        _NAME, key, NewMemory(text, created_at=file.modified), where
+                    )
+                except Malformed as error:
+                    yield file.problem(where, str(error))
         else:
             yield from _read_memory(file, record.value, record.place)
 
 
-def _read_answer(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
-    for number, element in enumerate(value["results"], start=1):
-        yield from _read_memory(file, element, f"{place}, result {number}")
-    relations = value.get("relations")
-    for number, element in enumerate(relations if isinstance(relations, list) else (), start=1):
-        where = f"{place}, relation {number}"
-        try:
-            relation = as_object(element, "a relation")
-            text = " ".join(
-                words_at(relation, *names)
-                for names in (("source",), ("relationship", "relation"), ("target", "destination"))
-            )
-            key = key_of("relation", digest(text)[:12])
-            yield ImportedMemory(_NAME, key, NewMemory(text, created_at=file.modified), where)
-        except Malformed as error:
-            yield file.problem(where, str(error))
-
-
-def _read_memory(file: ImportFile, value: object, place: str) -> Iterator[ImportItem]:
+def _read_memory(file: ImportFile, element: object, place: str) -> Iterator[ImportItem]:
     try:
-        yield _make_memory(file, as_object(value, "a memory"), place)
+        memory = as_object(element, "a memory")
+        memory_id, text = words_at(memory, "id"), words_at(memory, "memory")
+        scopes = (f"{n.removesuffix('_id')}:{v}" for n in _SCOPES if (v := text_or(memory, n)))
+        at = when(file, memory, "updated_at", "created_at")
+        metadata = memory.get("metadata")
+        procedural = memory.get("memory_type") == "procedural_memory"
+        yield ImportedMemory(
+            _NAME,
+            key_of(memory_id),
+            NewMemory(
+                text,
+                created_at=at,
+                path=path_of(_NAME, memory_id),
+                type="procedural" if procedural else "semantic",
+                tags=tags_of(memory.get("categories"), list(scopes)),
+                payload=payload_of(metadata=metadata if isinstance(metadata, dict) else None),
+                expires_at=moment(memory, "expiration_date"),
+            ),
+            place,
+        )
     except Malformed as error:
         yield file.problem(place, str(error))
-
-
-def _make_memory(file: ImportFile, value: Mapping[str, object], place: str) -> ImportedMemory:
-    memory_id, text = words_at(value, "id"), words_at(value, "memory")
-    scopes = (f"{n.removesuffix('_id')}:{v}" for n in _SCOPES if (v := text_or(value, n)))
-    at = when(file, value, "updated_at", "created_at")
-    metadata = value.get("metadata")
-    return ImportedMemory(
-        _NAME,
-        key_of(memory_id),
-        NewMemory(
-            text,
-            created_at=at,
-            path=path_of(_NAME, memory_id),
-            type="procedural" if value.get("memory_type") == "procedural_memory" else "semantic",
-            tags=tags_of(value.get("categories"), list(scopes)),
-            payload=payload_of(metadata=metadata if isinstance(metadata, dict) else None),
-            expires_at=moment(value, "expiration_date"),
-        ),
-        place,
-    )
 
 
 def _read_history(file: ImportFile) -> Iterator[ImportItem]:

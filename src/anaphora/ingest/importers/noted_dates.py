@@ -171,12 +171,12 @@ def _parse_written(text: str) -> datetime | None:
 def _is_beside_a_date(around: str) -> bool:
     """Whether what stands around a date says no more than its weekday."""
     beside = _WORD.findall(around.lower())
-    return len(beside) <= 3 and not re.search(r"\d", around) and all(map(_is_weekday, beside))
-
-
-def _is_weekday(word: str) -> bool:
-    return word in _BETWEEN or (
-        len(word) > 1 and any(name.startswith(word) for name in _list_weekdays())
+    if len(beside) > 3 or re.search(r"\d", around):
+        return False
+    return all(
+        word in _BETWEEN
+        or (len(word) > 1 and any(name.startswith(word) for name in _list_weekdays()))
+        for word in beside
     )
 
 

@@ -123,10 +123,13 @@ def _add_message(
         return
     # A deleted account has no name left, but still its number.
     number = text_or(message, "from_id").removeprefix("user")
-    name, media = (
-        (text_or(message, "from", "author") or f"{_DELETED} {number}".strip()),
-        _classify_media(message),
+    name = text_or(message, "from", "author") or f"{_DELETED} {number}".strip()
+    # What was sent beside the words and is left out: a picture, a voice, a file.
+    any_file = message.get("file") or message.get("media_type")
+    kind_of_file = _MEDIA.get(
+        str(message.get("media_type")), LeftOut.ATTACHMENT if any_file else ""
     )
+    media = "photo" if message.get("photo") else kind_of_file
     shown_text = next((text for text in (words, *beside, media) if text.strip()), "")
     if key:
         quoted[key] = f"{name}: {one_line(shown_text[: 4 * _QUOTED], _QUOTED)}"
@@ -155,20 +158,19 @@ def _read_words(draft: Draft, message: Mapping[str, Any]) -> str:
         if isinstance(field, str) and field:
             return field
         if isinstance(field, list) and field:
-            return "".join(_read_run(draft, run) for run in field)
+            runs: list[str] = []
+            for run in field:
+                text = (
+                    run if isinstance(run, str) else as_object(run, "a part of a text").get("text")
+                )
+                if not isinstance(text, str):
+                    raise Malformed("a part of a text without its text")
+                draft.left_out[LeftOut.ADDRESS] += bool(isinstance(run, dict) and run.get("href"))
+                runs.append(text)
+            return "".join(runs)
         if field is not None and not isinstance(field, str | list):
             raise Malformed(f"{name!r} is a {type(field).__name__}, not text")
     return ""
-
-
-def _read_run(draft: Draft, run: object) -> str:
-    if isinstance(run, str):
-        return run
-    text = as_object(run, "a part of a text").get("text")
-    if not isinstance(text, str):
-        raise Malformed("a part of a text without its text")
-    draft.left_out[LeftOut.ADDRESS] += bool(isinstance(run, dict) and run.get("href"))
-    return text
 
 
 def _describe_origin(message: Mapping[str, Any], quoted: Mapping[str, str]) -> Iterator[str]:
@@ -184,6 +186,13 @@ def _describe_origin(message: Mapping[str, Any], quoted: Mapping[str, str]) -> I
 
 def _describe_attached(draft: Draft, message: Mapping[str, Any]) -> list[str]:
     """The other contents of a message as text: a poll, a place, a contact, a file."""
+    file_name = ""
+    # The names of voices and stickers say nothing.
+    if message.get("file") and str(message.get("media_type")) not in _MEDIA:
+        # What was not exported says so in brackets where its path would be.
+        path = text_or(message, "file")
+        in_path = "" if path[:1] == "(" else path.rsplit("/", 1)[-1]
+        file_name = text_or(message, "file_name") or in_path
     return [
         f"[{kind}: {description}]"
         for kind, description in (
@@ -196,7 +205,7 @@ def _describe_attached(draft: Draft, message: Mapping[str, Any]) -> list[str]:
             ("invoice", _join_fields(message.get("invoice_information"))),
             ("audio", _join_fields(message, "performer", "title")),
             ("dice", _join_fields(message.get("dice"))),
-            ("file", _read_file_name(message)),
+            ("file", file_name),
         )
         if description
     ]
@@ -223,23 +232,6 @@ def _read_poll(draft: Draft, value: object) -> str:
 
 def _read_phrase(draft: Draft, value: Mapping[str, Any], name: str) -> str:
     return _read_words(draft, {"text": value[name]}) if value.get(name) else ""
-
-
-def _read_file_name(message: Mapping[str, Any]) -> str:
-    """The name of a file that was sent as one; those of voices and stickers say nothing."""
-    if str(message.get("media_type")) in _MEDIA or not message.get("file"):
-        return ""
-    # What was not exported says so in brackets where its path would be.
-    path = text_or(message, "file")
-    return text_or(message, "file_name") or ("" if path[:1] == "(" else path.rsplit("/", 1)[-1])
-
-
-def _classify_media(message: Mapping[str, Any]) -> str:
-    """What was sent beside the words and is left out: a picture, a voice, a file; "" if nothing."""
-    if message.get("photo"):
-        return "photo"
-    any_file = message.get("file") or message.get("media_type")
-    return _MEDIA.get(str(message.get("media_type")), LeftOut.ATTACHMENT if any_file else "")
 
 
 FORMAT = conversation_format(

@@ -43,7 +43,12 @@ def outcome_of(said: object, failed: bool | None = None) -> str:
     """ "ok", or "failed: " and the first line of why; `failed` None: read from what was said."""
     text = output_text(decoded(said))[:_LOOKED_AT]
     if failed is None:
-        code = _find_exit_code(decoded(said), text)
+        output = decoded(said)
+        metadata = output.get("metadata") if isinstance(output, Mapping) else None
+        codes = (h.get("exit_code") for h in (metadata, output) if isinstance(h, Mapping))
+        code = next((exit_code for exit_code in codes if isinstance(exit_code, int)), None)
+        if code is None and (match := _EXIT_CODE.search(text)):
+            code = int(match[1])
         if code is None:
             return ""
         failed = code != 0
@@ -101,13 +106,3 @@ def output_text(value: object) -> str:
     if isinstance(value, Mapping):
         return output_text(next((value[n] for n in ("text", "output", "error") if n in value), ""))
     return "\n".join(map(output_text, value)) if isinstance(value, Iterable) else ""
-
-
-def _find_exit_code(value: object, text: str) -> int | None:
-    if isinstance(value, Mapping):
-        metadata = value.get("metadata")
-        for holder in (metadata if isinstance(metadata, Mapping) else {}, value):
-            if isinstance(code := holder.get("exit_code"), int):
-                return code
-    match = _EXIT_CODE.search(text[:_LOOKED_AT])
-    return int(match[1]) if match else None

@@ -94,15 +94,13 @@ class VaultRules:
         if any(f"/{path}".find(f"/{copies}") >= 0 for copies in _COPIES):
             return "earlier state of a note (Logseq)" if is_note else ""
         if is_note:
-            return TEMPLATE if self._is_template(folded_path(path)) else None
+            note = folded_path(path)
+            parts = note.split("/")
+            above = {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
+            return TEMPLATE if self.templates & {*above, note.rpartition(".")[0]} else None
         if name.startswith("."):
             return ""
         ending = name.rpartition(".")[2].lower() if "." in name else ""
         if ending == "base":
             return _BASE
         return f"file that is no note (.{ending})" if ending.isalnum() else "file that is no note"
-
-    def _is_template(self, path: str) -> bool:
-        parts = path.split("/")
-        above = {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
-        return bool(self.templates & {*above, path.rpartition(".")[0]})

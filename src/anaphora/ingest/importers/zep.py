@@ -97,10 +97,10 @@ def _read_value(
         listed = [element for element in value if _is_message(element)]
         if listed:
             yield from _read_conversation(file, listed, place, session)
-        for number, element in enumerate(value, start=1):
-            if not _is_message(element):
-                where = f"{place}, item {number}"
-                yield from _read_value(file, element, where, session, names, levels - 1)
+        remainder = [(n, part) for n, part in enumerate(value, start=1) if not _is_message(part)]
+        for number, element in remainder:
+            where = f"{place}, item {number}"
+            yield from _read_value(file, element, where, session, names, levels - 1)
     elif _is_message(value):
         yield from _read_conversation(file, [value], place, session)
     elif _is_fact(value) or _is_node(value):
@@ -109,23 +109,15 @@ def _read_value(
         except Malformed as error:
             yield file.problem(place, str(error))
     else:
-        yield from _read_held(file, value, place, session, names, levels)
-
-
-def _read_held(
-    file: ImportFile, value: dict[str, Any], place: str, session: str, names: Names, levels: int
-) -> Iterator[ImportItem]:
-    """The items within a session, a graph or an answer."""
-    session = text_or(value, *_SESSION) or session
-    nodes = value.get("nodes")
-    if isinstance(nodes, list):
-        known_nodes = (node for node in nodes if _is_node(node))
-        names = {**names, **{str(node["uuid"]): str(node["name"]) for node in known_nodes}}
-    for name in (*_HOLDERS, *_FACTS, *_LISTS):
-        if isinstance(value.get(name), dict | list) and value[name]:
-            yield from _read_value(
-                file, value[name], f"{place}, {name}", session, names, levels - 1
-            )
+        # A session, a graph or an answer, with items within it.
+        session = text_or(value, *_SESSION) or session
+        nodes = value.get("nodes")
+        named = [node for node in (nodes if isinstance(nodes, list) else ()) if _is_node(node)]
+        names = {**names, **{str(node["uuid"]): str(node["name"]) for node in named}}
+        for name in (*_HOLDERS, *_FACTS, *_LISTS):
+            if isinstance(inner := value.get(name), dict | list) and inner:
+                where = f"{place}, {name}"
+                yield from _read_value(file, inner, where, session, names, levels - 1)
 
 
 def _read_fact(file: ImportFile, value: dict[str, Any], place: str, names: Names) -> ImportedMemory:

@@ -106,12 +106,6 @@ def _find_version(path: str) -> int:
     return NOTEBOOKS if is_notebook(path) else PARSER
 
 
-def _is_unchanged(file: FileRow, stat: os.stat_result) -> bool:
-    """Whether a file is surely the one that was read. One that was read too soon never is."""
-    same = (file.size, file.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-    return same and file.inode == stat.st_ino & _SIGNED and is_current(file)
-
-
 def _settle_time(mtime_ns: int, now_ns: int) -> int:
     """The modification time to remember: negative where the file may change unseen."""
     return -mtime_ns if mtime_ns > now_ns - _GRAIN_NS else mtime_ns
@@ -179,14 +173,6 @@ def embedded_text(section: SectionRow | Section) -> str:
     """
     text = whole_text(section.title, section.heading, section.text)
     return first_pieces(text, EMBEDDED_PIECES)
-
-
-def _make_time(nanoseconds: int) -> datetime:
-    try:
-        return utc_moment(nanoseconds / 1e9)
-    except (OverflowError, ValueError):
-        # A disk may hold any number.
-        return datetime.fromtimestamp(0, UTC)
 
 
 def project_folder(root: str | Path) -> Path:
@@ -301,7 +287,14 @@ class FileSync:
                 continue
             present.add(visited.path)
             stored, stat = self.known.get(visited.path), _read_stat(visited.absolute)
-            if stored is not None and stat is not None and _is_unchanged(stored, stat):
+            # A file that was read too soon after its change is never surely the same.
+            if (
+                stored is not None
+                and stat is not None
+                and (stored.size, stored.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+                and stored.inode == stat.st_ino & _SIGNED
+                and is_current(stored)
+            ):
                 self.counts["unchanged"] += 1
                 if stored.skipped is not None:
                     self.skipped.append(Skipped(visited.path, stored.skipped))
@@ -366,6 +359,13 @@ class FileSync:
         if isinstance(text, Skipped) and text.reason not in _LASTING:
             return text
         before = self.known.get(found.path)
+        changed_at = self.committed.get(found.path)
+        if changed_at is None:
+            try:
+                changed_at = utc_moment(abs(mtime_ns) / 1e9)
+            except (OverflowError, ValueError):
+                # A disk may hold any number.
+                changed_at = datetime.fromtimestamp(0, UTC)
         row = FileRow(
             id=before.id if before else "",
             project=self.project.id,
@@ -378,7 +378,7 @@ class FileSync:
             size=stat.st_size,
             mtime_ns=mtime_ns,
             inode=stat.st_ino & _SIGNED,
-            changed_at=self.committed.get(found.path) or _make_time(abs(mtime_ns)),
+            changed_at=changed_at,
         )
         if isinstance(text, Skipped):
             return FileSections(row)
@@ -388,7 +388,12 @@ class FileSync:
 
     def _write_batch(self, batch: list[FileSections]) -> None:
         """One transaction: what another run has written meanwhile is not written again."""
-        differing = [look for look in batch if self._differs(look)]
+        # What was read with the same row and without sections says nothing new.
+        differing = [
+            look
+            for look in batch
+            if look.sections or replace(look.file, facts={}) != self.known.get(look.file.path)
+        ]
         self.counts["unchanged"] += len(batch) - len(differing)
         if not differing:
             return
@@ -404,11 +409,6 @@ class FileSync:
                 work.mark_stale(self.project.id)
             self.gone_texts |= work.gone_texts
 
-    def _differs(self, look: FileSections) -> bool:
-        """Whether there is anything to write of a file that was read."""
-        before = self.known.get(look.file.path)
-        return before is None or bool(look.sections) or replace(look.file, facts={}) != before
-
     def _write_file(
         self, work: ProjectTransaction, look: FileSections, known: FileRow | None
     ) -> None:
@@ -420,8 +420,16 @@ class FileSync:
             work.put_file(_copy_state(known, new), known=True)
             self.counts["unchanged"] += 1
             return
-        before = None if known is not None else self._find_moved(work, new)
+        before: FileRow | None = None
+        if known is None and new.content_hash:
+            # A missing file of the same bytes, the one of the same name first.
+            same_bytes = [r for r in self.missing.values() if r.content_hash == new.content_hash]
+            name = PurePosixPath(new.path).name
+            same_bytes.sort(key=lambda r: (PurePosixPath(r.path).name != name, r.path))
+            stored = ((r.path, work.file(r.id)) for r in same_bytes)
+            before = next((file for path, file in stored if file and file.path == path), None)
         if before is not None:
+            del self.missing[before.path]
             self.renames.append(Rename(before.path, new.path, self.services.clock()))
             self.counts["renamed"] += 1
         old = known or before
@@ -441,16 +449,3 @@ class FileSync:
         else:
             self.counts["added"] += 1
         self.touched.add(row.id)
-
-    def _find_moved(self, work: ProjectTransaction, new: FileRow) -> FileRow | None:
-        """A missing file of the same bytes, the one of the same name first."""
-        if not new.content_hash:
-            return None
-        same = [row for row in self.missing.values() if row.content_hash == new.content_hash]
-        name = PurePosixPath(new.path).name
-        for row in sorted(same, key=lambda row: (PurePosixPath(row.path).name != name, row.path)):
-            stored = work.file(row.id)
-            if stored is not None and stored.path == row.path:
-                del self.missing[row.path]
-                return stored
-        return None

@@ -190,10 +190,18 @@ def _parse_commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rena
     except (ValueError, OverflowError):
         at = datetime.fromtimestamp(0, UTC)
     files, renames = [], []
-    for old, new in _parse_changes(tokens):
-        files.append(new)
-        if old is not None:
-            renames.append(Rename(old, new, at, match[1]))
+    waiting = iter(tokens)
+    for status in waiting:
+        kind = status.strip()[:1]
+        if not kind:
+            continue
+        # A rename or a copy has the old path before the new one.
+        old = next(waiting, "") if kind in {"R", "C"} else ""
+        new = next(waiting, "")
+        if new:
+            files.append(new)
+            if kind == "R":
+                renames.append(Rename(old, new, at, match[1]))
     paths = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
     # Secrets are taken out before the subject is cut.
     commit = Commit(
@@ -206,21 +214,6 @@ def _parse_commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rena
 
 def _is_shown(path: str) -> bool:
     return without_secret_names(path) == path
-
-
-def _parse_changes(tokens: Sequence[str]) -> Iterator[tuple[str | None, str]]:
-    """Each touched path, with the one that it was renamed from."""
-    waiting = iter(tokens)
-    for status in waiting:
-        kind = status.strip()[:1]
-        if kind in {"R", "C"}:
-            old, new = next(waiting, ""), next(waiting, "")
-            if new:
-                yield (old if kind == "R" else None), new
-        elif kind:
-            path = next(waiting, "")
-            if path:
-                yield None, path
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,30 +246,26 @@ class _Git:
             )
         except OSError:
             return _Answer("", "failed")
-        return _read_limited(running, self.seconds)
+        out = bytearray()
+        limited = threading.Event()
 
+        def stop() -> None:
+            limited.set()
+            running.kill()
 
-def _read_limited(running: subprocess.Popen[bytes], seconds: float) -> _Answer:
-    out = bytearray()
-    limited = threading.Event()
-
-    def stop() -> None:
-        limited.set()
-        running.kill()
-
-    timer = threading.Timer(seconds, stop)
-    timer.start()
-    assert isinstance(running.stdout, io.BufferedReader)
-    with running.stdout as pipe:
-        while chunk := pipe.read1(1 << 16):
-            if len(out) < _MOST_BYTES:
-                out.extend(chunk)
-            elif not limited.is_set():
-                stop()
-    code = running.wait()
-    timer.cancel()
-    timer.join()
-    words = out.decode("utf-8", "replace")
-    if limited.is_set():
-        return _Answer(words, "cut off")
-    return _Answer(words, "failed" if code else "well")
+        timer = threading.Timer(self.seconds, stop)
+        timer.start()
+        assert isinstance(running.stdout, io.BufferedReader)
+        with running.stdout as pipe:
+            while chunk := pipe.read1(1 << 16):
+                if len(out) < _MOST_BYTES:
+                    out.extend(chunk)
+                elif not limited.is_set():
+                    stop()
+        code = running.wait()
+        timer.cancel()
+        timer.join()
+        words = out.decode("utf-8", "replace")
+        if limited.is_set():
+            return _Answer(words, "cut off")
+        return _Answer(words, "failed" if code else "well")

@@ -198,9 +198,18 @@ class _GraphDraft:
         self._relate(
             self._make_key("module", posixpath.dirname(file.path)), "contains", file_key, file
         )
-        for qualified, symbol_kind, start, end in file.facts.get("symbols", ()):
-            lines = int(start), int(end)
-            key = self._add_symbol(file, str(qualified), str(symbol_kind), lines)
+        for symbol, symbol_kind, start, end in file.facts.get("symbols", ()):
+            qualified = str(symbol)
+            key = self._make_key("symbol", f"{file.path}::{qualified}")
+            last = qualified.rsplit(".", 1)[-1]
+            symbol_names = [(qualified, "name")]
+            if last != qualified and not (last.startswith("__") and last.endswith("__")):
+                symbol_names.append((last, "last"))
+            draft = EntityDraft(
+                key, "symbol", qualified, tuple(symbol_names), str(symbol_kind), file.id,
+                int(start), int(end),
+            )  # fmt: skip
+            self.entities.setdefault(key, draft)
             self._relate(file_key, "defines", key, file)
         for command in file.facts.get("commands", ()):
             key = self._add_named("command", str(command))
@@ -216,9 +225,15 @@ class _GraphDraft:
             document = self.by_path[paths[folder]] if folder in paths else None
             summary = document.facts.get("title") if document is not None else None
             key = self._make_key("module", folder)
-            self.entities[key] = EntityDraft(
-                key, "module", folder or ".", tuple(_list_module_names(folder, self.name)), summary
-            )
+            names: tuple[tuple[str, str], ...] = ((self.name, "name"),)
+            if folder:
+                names = (
+                    (folder, "path"),
+                    (folder + "/", "path"),
+                    (folder.replace("/", "."), "dotted"),
+                    (posixpath.basename(folder), "name"),
+                )
+            self.entities[key] = EntityDraft(key, "module", folder or ".", names, summary)
             if folder:
                 above = self._make_key("module", posixpath.dirname(folder))
                 self._relate(above, "contains", key, None)
@@ -255,18 +270,6 @@ class _GraphDraft:
                 strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
                 strength = _COVERS_BOTH if path in imported & named else strength
                 self._relate(file_key, "covers", self._make_key("file", path), file, strength)
-
-    def _add_symbol(self, file: FileRow, qualified: str, kind: str, lines: tuple[int, int]) -> str:
-        key = self._make_key("symbol", f"{file.path}::{qualified}")
-        last = qualified.rsplit(".", 1)[-1]
-        names = [(qualified, "name")]
-        if last != qualified and not (last.startswith("__") and last.endswith("__")):
-            names.append((last, "last"))
-        if key not in self.entities:
-            self.entities[key] = EntityDraft(
-                key, "symbol", qualified, tuple(names), kind, file.id, *lines
-            )
-        return key
 
     def _add_named(self, kind: EntityType, name: str) -> str:
         # PyPI, npm and others do not distinguish "-" from "_", nor upper from lower case.
@@ -310,16 +313,6 @@ def _list_path_names(path: str) -> Iterator[tuple[str, str]]:
     yield name, "name"
     if stem and stem.lower() not in _TOO_COMMON:
         yield stem, "name"
-
-
-def _list_module_names(folder: str, project: str) -> Iterator[tuple[str, str]]:
-    if not folder:
-        yield project, "name"
-        return
-    yield folder, "path"
-    yield folder + "/", "path"
-    yield folder.replace("/", "."), "dotted"
-    yield posixpath.basename(folder), "name"
 
 
 def sync_graph(

@@ -8,6 +8,7 @@ meanwhile stays removed.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -252,12 +253,19 @@ class ProjectIndexer:
             }
             if name is not None and (not name.strip() or name in names):
                 raise InvalidInput("name", name, "must be a name that no other project has")
-            chosen = name or _choose_free_name(root, names)
+            if name is None:
+                # The folder's name, with the one above it or a number where that is taken.
+                base_name = root.name or "project"
+                numbered = (f"{base_name} {number}" for number in itertools.count(2))
+                candidates = itertools.chain(
+                    (base_name, f"{root.parent.name}/{base_name}"), numbered
+                )
+                name = next(candidate for candidate in candidates if candidate not in names)
             if row is None:
-                row = ProjectRow(self._services.ids(), chosen, root_text, self._services.clock())
+                row = ProjectRow(self._services.ids(), name, root_text, self._services.clock())
                 work.add_project(row)
             else:
-                row = replace(row, name=chosen)
+                row = replace(row, name=name)
                 work.change_project(row)
             return row
 
@@ -352,6 +360,15 @@ class ProjectIndexer:
         if counted is None:
             raise NotFound("project", project.name)
         entities, relations = self._graph.counts(project.id)
+        # Code is cut by lines if its parser is not installed.
+        files = self._load_known(project.id).files.values()
+        languages = {str(file.language) for file in files if file.parser > BY_LINES}
+        if languages:
+            reason = (
+                f"{', '.join(sorted(languages))} by lines instead of functions: their parsers are "
+                "not installed (extra projects)"
+            )
+            degraded = (Degraded("code", reason), *degraded)
         return IndexReport(
             project=project.id,
             name=counted.name,
@@ -366,20 +383,8 @@ class ProjectIndexer:
             seconds=seconds,
             skipped=tuple(sync.skipped),
             redacted=tuple(sync.redacted),
-            degraded=(*self._report_cut_by_lines(project.id), *degraded),
+            degraded=degraded,
         )
-
-    def _report_cut_by_lines(self, project: str) -> tuple[Degraded, ...]:
-        """The notice about code that is cut by lines because its parser is not installed."""
-        files = self._load_known(project).files.values()
-        languages = {str(file.language) for file in files if file.parser > BY_LINES}
-        if not languages:
-            return ()
-        reason = (
-            f"{', '.join(sorted(languages))} by lines instead of functions: their parsers are not "
-            "installed (extra projects)"
-        )
-        return (Degraded("code", reason),)
 
     def _load_known(self, project: str) -> _KnownFiles:
         """The stored project and its files, read again if the database has changed."""
@@ -411,15 +416,3 @@ class ProjectIndexer:
     def _load_all(self, row: ProjectRow, stamp: tuple[int, int]) -> _KnownFiles:
         root, files = Path(row.root), self._projects.files(row.id)
         return _KnownFiles(-1, row, root, stamp, files, known_states(root, files))
-
-
-def _choose_free_name(root: Path, names: set[str]) -> str:
-    """The folder's name, with the one above it or a number where that is taken."""
-    name = root.name or "project"
-    number = 2
-    for candidate in (name, f"{root.parent.name}/{name}"):
-        if candidate not in names:
-            return candidate
-    while f"{name} {number}" in names:
-        number += 1
-    return f"{name} {number}"

@@ -71,10 +71,9 @@ class ProjectUpkeep:
         report = self.indexing.index(root, name=name, progress=progress, embed=False)
         self.sections.sync(labelled(progress, "words"))
         self.sections.settle()
-        return self._add_vectors(report) if embed else report
-
-    def _add_vectors(self, report: IndexReport) -> IndexReport:
-        """The report after vectors were made of few texts; those of many are made behind."""
+        if not embed:
+            return report
+        # Vectors of few texts are made at once, those of many in the background.
         try:
             self._fill_group(report.project)
         except EmbeddingError as error:

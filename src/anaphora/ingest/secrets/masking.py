@@ -124,7 +124,8 @@ def _mask(value: Any) -> Any:
         return value
     if isinstance(value, tuple):
         parts = tuple(map(_mask, value))
-        return value if all(map(_is_same, parts, value)) else parts
+        is_same = all(a is b or a == b for a, b in zip(parts, value, strict=True))
+        return value if is_same else parts
     if isinstance(value, list):
         return [_mask(part) for part in value]
     if isinstance(value, Mapping):
@@ -171,7 +172,16 @@ def _mask_hit(hit: SearchHit) -> SearchHit:
         return hit if versions == hit.versions else replace(hit, versions=versions)
     snippet = hit.snippet
     for secret, kind in sorted(secrets.items(), key=lambda pair: -len(pair[0])):
-        snippet = _cut_part(snippet.replace(secret, f"[redacted:{kind}]"), secret, kind)
+        mark = f"[redacted:{kind}]"
+        snippet = snippet.replace(secret, mark)
+        # It was cut out of a longer text: the part of a secret at its edges goes too.
+        bare = snippet.strip("… ")
+        for length in range(min(len(secret), len(bare)) - 1, _LEAST_SHOWN - 1, -1):
+            if bare.startswith(secret[-length:]):
+                snippet = snippet.replace(secret[-length:], mark, 1)
+            if bare.endswith(secret[:length]):
+                head, _, tail = snippet.rpartition(secret[:length])
+                snippet = f"{head}{mark}{tail}"
     snippet = mask_text(snippet)
     return replace(
         hit,
@@ -184,24 +194,8 @@ def _mask_hit(hit: SearchHit) -> SearchHit:
     )
 
 
-def _cut_part(text: str, secret: str, kind: str) -> str:
-    """A text that was cut out of a longer one, without the part of a secret at its edges."""
-    bare = text.strip("… ")
-    for length in range(min(len(secret), len(bare)) - 1, _LEAST_SHOWN - 1, -1):
-        if bare.startswith(secret[-length:]):
-            text = text.replace(secret[-length:], f"[redacted:{kind}]", 1)
-        if bare.endswith(secret[:length]):
-            head, _, tail = text.rpartition(secret[:length])
-            text = f"{head}[redacted:{kind}]{tail}"
-    return text
-
-
 def _mask_label(text: str) -> str:
     """The beginning of a text; the word at which it was cut may be the beginning of a secret."""
     masked = mask_text(text)
     fragment = _FRAGMENT.search(masked.removesuffix("…")) if text.endswith("…") else None
     return masked if fragment is None else f"{masked[: fragment.start()]}…"
-
-
-def _is_same(masked: object, original: object) -> bool:
-    return masked is original or masked == original

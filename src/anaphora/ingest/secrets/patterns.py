@@ -184,9 +184,24 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     # line is looked through.
     same = len(lowered) == len(text)
     named = picked(text, first_of(lowered, _PARTS) if same else first_of(text, ("",)))
-    for start, end, kind in (*_find_assigned(named.text), *_find_bare_keys(named.text)):
+    for start, end, kind in _find_assigned(named.text):
         yield named.place(start), named.place(end), kind
-    yield from _find_below(text)
+    # `password =` and the value alone on the line below, further in, as in ini files.
+    for match in _BELOW.finditer(text):
+        start = match.start()
+        while start > max(0, match.start() - 3) and text[start - 1] in " \t":
+            start -= 1
+        head = text[max(0, start - 120) : start].rpartition("\n")[2]
+        field = _FIELD.search(head)
+        written = match.group("value")
+        if field is None or not _names_a_secret(field) or written[-1] in "([{,;:\\":
+            continue
+        quoted = written[0] in "\"'" and written[-1] == written[0]
+        inner = written[1:-1] if quoted else written
+        literal = len(inner) >= 8 and _is_literal(inner)
+        if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
+            start = match.start("value") + quoted
+            yield start, start + len(inner), _classify(field.group("name"))
 
 
 def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
@@ -209,47 +224,18 @@ def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
         literal = match.group("value")[1:-1]
         if _is_literal(literal) and _NAMED_IN_WORDS.fullmatch(literal) is None:
             yield match.start("value") + 1, match.end("value") - 1, "secret"
-
-
-def _find_bare_keys(text: str) -> Iterator[tuple[int, int, str]]:
-    """`key = "…"`, where the literal is base64 of 24 bytes or more and no name or word."""
+    # `key = "…"`, where the literal is base64 of 24 bytes or more and no name or word.
     for match in _BARE_KEY.finditer(text):
         literal = match.group("value")
         classes = ("[a-z]", "[A-Z]", "[0-9].*[0-9].*[0-9]")
-        mixed = all(re.search(character_class, literal) for character_class in classes)
-        if len(literal) % 4 == 0 and mixed and not _is_public(literal):
-            yield (*match.span("value"), "secret")
-
-
-def _is_public(value: str) -> bool:
-    """Whether base64 is DER of a public key or a certificate (RFC 5280).
-
-    Both are a sequence that begins with a sequence; a private key begins with its version.
-    """
-    head = base64.b64decode(value[:12])
-    if head[0] != 0x30:
-        return False
-    size_bytes = head[1] & 0x7F if head[1] & 0x80 else 0
-    return size_bytes <= 3 and head[2 + size_bytes] == 0x30
-
-
-def _find_below(text: str) -> Iterator[tuple[int, int, str]]:
-    """`password =` and the value alone on the line below, further in: so ini files may have it."""
-    for match in _BELOW.finditer(text):
-        start = match.start()
-        while start > max(0, match.start() - 3) and text[start - 1] in " \t":
-            start -= 1
-        head = text[max(0, start - 120) : start].rpartition("\n")[2]
-        named = _FIELD.search(head)
-        written = match.group("value")
-        if named is None or not _names_a_secret(named) or written[-1] in "([{,;:\\":
+        if len(literal) % 4 or not all(re.search(letters, literal) for letters in classes):
             continue
-        quoted = written[0] in "\"'" and written[-1] == written[0]
-        inner = written[1:-1] if quoted else written
-        literal = len(inner) >= 8 and _is_literal(inner)
-        if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
-            start = match.start("value") + quoted
-            yield start, start + len(inner), _classify(named.group("name"))
+        # DER of a public key or a certificate (RFC 5280) is no secret: both are a sequence that
+        # begins with a sequence; a private key begins with its version.
+        head = base64.b64decode(literal[:12])
+        size_bytes = head[1] & 0x7F if head[1] & 0x80 else 0
+        if head[0] != 0x30 or size_bytes > 3 or head[2 + size_bytes] != 0x30:
+            yield (*match.span("value"), "secret")
 
 
 def reads_as_password(value: str) -> bool:
@@ -289,16 +275,33 @@ def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     is_redaction = "[redacted:" in before and "]" not in before[before.rfind("[redacted:") :]
     if is_redaction or not _names_a_secret(match):
         return None
-    if match.group("link") in {"|", ">"} and not _is_in_markup(text, match):
+    # Of a table the name and its value are two cells, of XML an element.
+    line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+    if match.group("link") == "|" and not line.lstrip().startswith("|"):
+        return None
+    is_element = re.search(r"<[\w:.-]*\Z", before) and "</" in match.group("value")
+    if match.group("link") == ">" and not is_element:
         return None
     start, end, quoted = _strip_quotes(text, match)
     written = text[start:end]
-    if not match.group("link") and _is_of_a_getter(text, match, written):
-        return None
+    if not match.group("link"):
+        # A call that is given the name of what it looks up, or a service and then its user.
+        is_lookup = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
+        several = _NEXT_ARGUMENT.match(text, match.end() - 1) is not None
+        if is_lookup or (several and _NAMED_IN_WORDS.fullmatch(written) is not None):
+            return None
     is_sentence = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
-    if (is_sentence and not password) or (not password and _is_no_credential(match, written)):
-        return None
+    if not password:
+        # A token of a parser or of a list, or a comparison with a word or a number.
+        above = text[max(0, match.start() - 130) : match.start()]
+        plain = written.isdecimal() or is_named_after_its_use(written)
+        of_request = _ONE_REQUEST.search(above) and _NUMBER_OF_ONE.fullmatch(written)
+        compared = match.group("link") in {"==", "===", "!=", "!=="}
+        of_no_words = compared or _OF_NO_WORDS.search(match.group("name"))
+        in_words = of_no_words and _NAMED_IN_WORDS.fullmatch(written)
+        if is_sentence or plain or _NO_CREDENTIAL.search(above) or of_request or in_words:
+            return None
     literal = len(written) >= 8 and _is_literal(written)
     if not quoted:
         literal = literal and _is_unquoted_literal(written, digits=password and not is_sentence)
@@ -306,22 +309,7 @@ def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
 
 
 _GETTER = re.compile(r"(?:get|has|read|load|fetch|find|check|delete|remove|lookup|ask)[_]?\Z", re.I)
-
-
-def _is_of_a_getter(text: str, match: re.Match[str], value: str) -> bool:
-    """Whether a call is given the name of what it looks up, or a service and then its user."""
-    is_lookup = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
-    several = re.compile(r"[\"']\s{0,4},\s{0,4}[\"']").match(text, match.end() - 1) is not None
-    return is_lookup or (several and _NAMED_IN_WORDS.fullmatch(value) is not None)
-
-
-def _is_in_markup(text: str, match: re.Match[str]) -> bool:
-    """Whether the name and its value are two cells of a table, or an element of XML."""
-    if match.group("link") == ">":
-        before = text[max(0, match.start() - 40) : match.start()]
-        return re.search(r"<[\w:.-]*\Z", before) is not None and "</" in match.group("value")
-    line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
-    return line.lstrip().startswith("|")
+_NEXT_ARGUMENT = re.compile(r"[\"']\s{0,4},\s{0,4}[\"']")
 
 
 # A token of a list's next page, or the public half of a key, opens nothing.
@@ -342,18 +330,6 @@ _NAMED_IN_WORDS = re.compile(
 
 # Keys and tokens are made by machines; a secret may be a phrase that a person thought of.
 _OF_NO_WORDS = re.compile(r"(?:token|key|credentials?)\Z", re.IGNORECASE)
-
-
-def _is_no_credential(match: re.Match[str], value: str) -> bool:
-    """Whether it is a token of a parser or of a list, or a comparison with a word or a number."""
-    before = match.string[max(0, match.start() - 130) : match.start()]
-    if _NO_CREDENTIAL.search(before) or value.isdecimal() or is_named_after_its_use(value):
-        return True
-    if _ONE_REQUEST.search(before) and _NUMBER_OF_ONE.fullmatch(value):
-        return True
-    compared = match.group("link") in {"==", "===", "!=", "!=="}
-    named = _OF_NO_WORDS.search(match.group("name")) is not None
-    return (named or compared) and _NAMED_IN_WORDS.fullmatch(value) is not None
 
 
 _NEXT_ONE = re.compile(r"&(?:[A-Za-z_]{2,30}=)?")

@@ -241,6 +241,8 @@ _KEY_BODY = re.compile(r"(?:[\s\\>|]|[\w+/=]{16,}(?![\w+/=])|[A-Z][\w-]{1,20}: [
 _KEY_RUN = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _KEY_SHARE = 0.4
 """Of the characters between the markers; the rest is headers, quotes, escapes and indentation."""
+_LONGEST_KEY = 20_000
+"""Characters of a key of 16384 bits with every feed escaped twice."""
 _PUTTY = re.compile(r"PuTTY-User-Key-File-\d")
 _PUTTY_ENDS = re.compile(r"Private-MAC: ?[0-9a-fA-F]{16,}")
 
@@ -259,7 +261,14 @@ def _find_private_keys(text: str) -> Iterator[_Span]:
                 end_match = ends.search(text, match.end())
                 # 0 means that there is none: the rest is not searched repeatedly.
                 last_start, last_end = end_match.span() if end_match else (0, 0)
-            if last_end and _is_key_body(text, match.end(), last_start):
+            is_key = False
+            if last_end and last_start - match.end() <= _LONGEST_KEY:
+                # Between the markers is a key, and not code that looks for them.
+                runs = (run.group() for run in _KEY_RUN.finditer(text, match.end(), last_start))
+                size = sum(len(run) for run in runs if len(set(run)) > 4)
+                between = len(text[match.end() : last_start].strip())
+                is_key = size >= 16 and size >= _KEY_SHARE * between
+            if is_key:
                 end = last_end
             else:
                 body = _KEY_BODY.match(text, match.end())
@@ -267,19 +276,6 @@ def _find_private_keys(text: str) -> Iterator[_Span]:
             if end > match.end():
                 yield match.start(), end, "private-key"
             at = end
-
-
-_LONGEST_KEY = 20_000
-"""Characters of a key of 16384 bits with every feed escaped twice."""
-
-
-def _is_key_body(text: str, start: int, end: int) -> bool:
-    """Whether a key stands between two markers, and not code that looks for them."""
-    if end - start > _LONGEST_KEY:
-        return False
-    runs = [run.group() for run in _KEY_RUN.finditer(text, start, end)]
-    size = sum(len(run) for run in runs if len(set(run)) > 4)
-    return size >= 16 and size >= _KEY_SHARE * len(text[start:end].strip())
 
 
 _URL_PASSWORD = re.compile(
@@ -314,20 +310,20 @@ def _find_cards(text: str) -> Iterator[_Span]:
     for match in _CARD.finditer(text):
         digits = re.sub(r"[ -]", "", match.group())
         # An issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree.
-        issued = _is_issued(digits) and len(set(digits)) > 1 and _passes_luhn(digits)
-        if issued and not _is_plain_number(text, match):
+        doubled = (int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(digits)))
+        luhn = (number - 9 if number > 9 else number for number in doubled)
+        issued = _is_issued(digits) and len(set(digits)) > 1 and sum(luhn) % 10 == 0
+        if not issued:
+            continue
+        before = text[max(0, match.start() - 60) : match.start()]
+        behind = text[match.end() : match.end() + 30]
+        # Quantities, or a value in code with a name that is not a card's.
+        is_plain = match.group().endswith("000000") or _ASSIGNMENT.search(before)
+        if not match.group().isdigit():
+            # Of a list of numbers, or of a path of a drawing, every group is one by itself.
+            is_plain = _IN_A_ROW.search(before)
+        if not is_plain or _CARD_WORD.search(before) or _CARD_WORD.search(behind):
             yield (*match.span(), "card-number")
-
-
-def _is_plain_number(text: str, match: re.Match[str]) -> bool:
-    """Whether digits are quantities, or a value in code with a name that is not a card's."""
-    before = text[max(0, match.start() - 60) : match.start()]
-    if _CARD_WORD.search(before) or _CARD_WORD.search(text[match.end() : match.end() + 30]):
-        return False
-    if not match.group().isdigit():
-        # Of a list of numbers, or of a path of a drawing, every group is one by itself.
-        return _IN_A_ROW.search(before) is not None
-    return match.group().endswith("000000") or _ASSIGNMENT.search(before) is not None
 
 
 def _is_issued(digits: str) -> bool:
@@ -342,14 +338,6 @@ def _is_issued(digits: str) -> bool:
     if size == 14:
         return two in (36, 38, 39) or 300 <= three <= 305
     return size in (17, 18, 19) and two == 62
-
-
-def _passes_luhn(digits: str) -> bool:
-    total = 0
-    for position, digit in enumerate(reversed(digits)):
-        doubled = int(digit) * (1 + position % 2)
-        total += doubled - 9 if doubled > 9 else doubled
-    return total % 10 == 0
 
 
 _SSN = re.compile(

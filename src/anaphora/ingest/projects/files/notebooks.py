@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from anaphora.ingest.projects.sections.markdown import end_of_open_block
@@ -47,29 +47,18 @@ def notebook_text(written: str) -> str:
     metadata = _read_mapping(notebook, "metadata")
     kernel, info = _read_mapping(metadata, "kernelspec"), _read_mapping(metadata, "language_info")
     names = (kernel.get("language"), info.get("name"), metadata.get("language"), kernel.get("name"))
-    language = next(
-        (
-            name
-            for raw_name in names
-            if isinstance(raw_name, str) and (name := _normalise_language(raw_name))
-        ),
-        _DEFAULT,
-    )
-    texts = (_write_cell(cell, language) for cell in _list_cells(notebook))
-    return "\n\n".join(text for text in texts if text) + "\n"
-
-
-def _list_cells(notebook: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    """The cells in their order; those of nbformat 3 lie in worksheets."""
+    language = _choose_language(names, _DEFAULT)
+    # Cells of nbformat 3 lie in worksheets.
     sheets = notebook.get("worksheets")
+    groups = [notebook.get("cells")]
     if "cells" not in notebook and isinstance(sheets, list):
         groups = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
-    else:
-        groups = [notebook.get("cells")]
-    if not all(isinstance(cells, list) for cells in groups):
-        raise BrokenNotebook("it is no notebook: it has no list of cells")
+    texts: list[str] = []
     for cells in groups:
-        yield from (cell for cell in cells if isinstance(cell, dict))  # type: ignore[union-attr]  # a list, as checked
+        if not isinstance(cells, list):
+            raise BrokenNotebook("it is no notebook: it has no list of cells")
+        texts += [_write_cell(cell, language) for cell in cells if isinstance(cell, dict)]
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _write_cell(cell: Mapping[str, object], language: str) -> str:
@@ -83,9 +72,17 @@ def _write_cell(cell: Mapping[str, object], language: str) -> str:
     if not source.strip():
         return ""
     if kind == "code":
-        magic = _MAGIC.match(source)
-        name = _normalise_language(magic[1]) if magic else _choose_language(cell, language)
-        return _fence(source, f"{{code-cell}} {name}")
+        if magic := _MAGIC.match(source):
+            return _fence(source, f"{{code-cell}} {_normalise_language(magic[1])}")
+        # A notebook may have cells of several languages.
+        metadata = _read_mapping(cell, "metadata")
+        names = (
+            cell.get("language"),
+            _read_mapping(metadata, "vscode").get("languageId"),
+            _read_mapping(metadata, "dotnet_interactive").get("language"),
+            _read_mapping(metadata, "polyglot_notebook").get("kernelName"),
+        )
+        return _fence(source, f"{{code-cell}} {_choose_language(names, language)}")
     if kind == "heading":
         level = cell.get("level")
         marks = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)
@@ -102,23 +99,10 @@ def _fence(source: str, name: str) -> str:
     return f"{fence}{name}\n{source}\n{fence}"
 
 
-def _choose_language(cell: Mapping[str, object], language: str) -> str:
-    """The language of one cell, where its notebook has several."""
-    metadata = _read_mapping(cell, "metadata")
-    names = (
-        cell.get("language"),
-        _read_mapping(metadata, "vscode").get("languageId"),
-        _read_mapping(metadata, "dotnet_interactive").get("language"),
-        _read_mapping(metadata, "polyglot_notebook").get("kernelName"),
-    )
-    return next(
-        (
-            name
-            for raw_name in names
-            if isinstance(raw_name, str) and (name := _normalise_language(raw_name))
-        ),
-        language,
-    )
+def _choose_language(names: Iterable[object], default: str) -> str:
+    """The first of these names that is one of a language."""
+    texts = (name for name in names if isinstance(name, str))
+    return next(filter(None, map(_normalise_language, texts)), default)
 
 
 def _normalise_language(name: str) -> str:

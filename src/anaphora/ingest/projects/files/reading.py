@@ -43,14 +43,21 @@ def read(found: FoundFile) -> FileText | Skipped:
     something else), "minified" (over 20 KB in lines of over 2,000 bytes on average),
     "broken_notebook". Of a notebook the sources of its cells are the text, and sizes are theirs.
     """
+    # What the path names may have been exchanged for a link or a pipe since it was found.
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    most = most_bytes(found.path)
     try:
-        content = _read_bytes(found)
-    except FileNotFoundError:
-        return Skipped(found.path, "gone")
-    except OSError:
-        return Skipped(found.path, "unreadable")
-    if isinstance(content, Skipped):
-        return content
+        with os.fdopen(os.open(found.absolute, flags), "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                return Skipped(found.path, "not_a_file")
+            content = opened.read(most + 1)
+    except OSError as error:
+        is_gone = isinstance(error, FileNotFoundError)
+        return Skipped(found.path, "gone" if is_gone else "unreadable")
+    if len(content) > most:
+        return Skipped(found.path, "too_large")
     words = text_of(content)
     if words is None:
         return Skipped(found.path, "binary")
@@ -74,25 +81,21 @@ def text_of(data: bytes) -> str | None:
     return None if words is None else words.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _read_bytes(found: FoundFile) -> bytes | Skipped:
-    # What the path names may have been exchanged for a link or a pipe since it was found.
-    flags = os.O_RDONLY
-    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
-        flags |= getattr(os, name, 0)
-    with os.fdopen(os.open(found.absolute, flags), "rb") as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            return Skipped(found.path, "not_a_file")
-        most = most_bytes(found.path)
-        content = opened.read(most + 1)
-    return content if len(content) <= most else Skipped(found.path, "too_large")
-
-
 def _decode(data: bytes) -> str | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _decode_as(data, encoding)
     if b"\0" in data:
-        encoding = _guess_wide(data[:_SAMPLE])
+        # The likely UTF-16 encoding without a mark: half of the bytes are NUL, on one side.
+        sample = data[:_SAMPLE]
+        half = len(sample) // 2
+        even, odd = sample[0::2].count(0), sample[1::2].count(0)
+        if half and odd > 0.7 * half and even < 0.05 * half:
+            encoding = "utf-16-le"
+        elif half and even > 0.7 * half and odd < 0.05 * half:
+            encoding = "utf-16-be"
+        else:
+            encoding = ""
         words = _decode_as(data, encoding) if encoding else None
         return None if words is None or "\0" in words else words
     controls = len(data) - len(data.translate(None, _CONTROL))
@@ -110,14 +113,3 @@ def _decode_as(data: bytes, encoding: str) -> str | None:
         return data.decode(encoding)
     except (LookupError, ValueError):
         return None
-
-
-def _guess_wide(sample: bytes) -> str:
-    """The likely UTF-16 encoding without a mark: half of the bytes are NUL, on one side."""
-    half = len(sample) // 2
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if half and odd > 0.7 * half and even < 0.05 * half:
-        return "utf-16-le"
-    if half and even > 0.7 * half and odd < 0.05 * half:
-        return "utf-16-be"
-    return ""

@@ -185,28 +185,18 @@ def role_of(path: str, head: str = "") -> SourceRole:
     generated file says that it is one.
     """
     *folders, name = path.lower().split("/")
-    return _find_special_role(folders, name, head) or _find_plain_role(path, folders, name, head)
-
-
-def _find_special_role(folders: list[str], name: str, head: str) -> SourceRole | None:
-    """The role of a file that its name, its folder or its words set apart, or None."""
     around = frozenset(folders)
     if name in _AGENT_FILES or around & _AGENT_FOLDERS:
         return "agent_config"
-    if around & (_GENERATED_FOLDERS | _VENDORED_FOLDERS) or _GENERATED_NAME.search(name):
+    begins = "\n".join(head.split("\n", _HEAD_LINES)[:_HEAD_LINES])
+    is_of_others = around & (_GENERATED_FOLDERS | _VENDORED_FOLDERS)
+    if is_of_others or _GENERATED_NAME.search(name) or _GENERATED_HEAD.search(begins):
         return "generated"
-    if _GENERATED_HEAD.search("\n".join(head.split("\n", _HEAD_LINES)[:_HEAD_LINES])):
-        return "generated"
-    if folders and name in _ROOT_ONLY:
-        return None
-    if name in _PACKAGE_FILES or name.endswith(_PACKAGE_ENDINGS) or _REQUIREMENTS.search(name):
+    is_package = name in _PACKAGE_FILES or name.endswith(_PACKAGE_ENDINGS)
+    is_misplaced = bool(folders) and name in _ROOT_ONLY
+    if not is_misplaced and (is_package or _REQUIREMENTS.search(name)):
         return "package_config"
-    return None
-
-
-def _find_plain_role(path: str, folders: list[str], name: str, head: str) -> SourceRole:
     language = language_of(path, head)
-    around = frozenset(folders)
     prose = language in _DOC_LANGUAGES or name.endswith(_DOC_ENDINGS)
     stem = name.partition(".")[0] if name.count(".") < 2 else name.rpartition(".")[0]
     is_named_as_test = _TEST_NAME.match(stem) or _CAMEL_TEST.search(path)
@@ -216,7 +206,7 @@ def _find_plain_role(path: str, folders: list[str], name: str, head: str) -> Sou
         return "plan"
     if prose or around & _DOC_FOLDERS or _DOC_NAME.match(name):
         return "docs"
-    tool = name in _TOOLING_FILES and not (folders and name in _ROOT_ONLY)
+    tool = name in _TOOLING_FILES and not is_misplaced
     if tool or _TOOLING_NAME.match(name) or around & _TOOLING_FOLDERS:
         return "tooling"
     return "unknown" if language in _DATA_LANGUAGES else "code"

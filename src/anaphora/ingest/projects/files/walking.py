@@ -231,8 +231,8 @@ def _walk_entry(
             if telling:
                 yield Skipped(path, "ignored")
             return
-        if not _is_text(path):
-            yield Skipped(path.encode("utf-8", "backslashreplace").decode(), "odd_name")
+        if (printable := path.encode("utf-8", "backslashreplace").decode()) != path:
+            yield Skipped(printable, "odd_name")
         elif (clean_name := without_secret_names(entry.name)) != entry.name:
             yield Skipped(path[: -len(entry.name)] + clean_name, "secret_name")
         elif is_secret_file(path):
@@ -276,14 +276,6 @@ def _check_link(root: Path, link: Path) -> str:
 def _is_ignored(path: str, rules: tuple[_Rules, ...]) -> bool:
     verdicts = (rule_set.verdict(path) for rule_set in reversed(rules))
     return next((verdict for verdict in verdicts if verdict is not None), False)
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_output(entry: os.DirEntry[str]) -> bool:

@@ -166,18 +166,16 @@ def joined_names(names: Sequence[str]) -> str:
 
 
 def _split_parts(lines: Sequence[str], section: SectionStart, end: int) -> Iterator[Section]:
-    spans = list(_split_spans(lines, section.start, end))
-    for number, (start, stop) in enumerate(spans, start=1):
-        part = "" if len(spans) == 1 else f" ({number} of {len(spans)})"
-        text = "\n".join(lines[start - 1 : stop])
-        yield Section(
-            section.kind, section.title + part, text, start, stop, section.heading, section.symbol
-        )
-
-
-def _split_spans(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    start = section.start
     while start <= end:
-        stop = _find_furthest(lines, start, end)
+        # The last line that still fits.
+        stop, chars = min(end, start + MAX_LINES - 1), 0
+        for number in range(start, stop + 1):
+            chars += len(lines[number - 1]) + 1
+            if chars > MAX_CHARS and number > start:
+                stop = number - 1
+                break
         if stop < end:
             # Cut in the second half of the part: at the least indented blank line, the last such.
             # A blank line has the indentation of the line below; without one the limit is the cut.
@@ -193,18 +191,14 @@ def _split_spans(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
             # White space alone makes no section: it goes to the part before it.
             while stop < end and not lines[stop].strip():
                 stop += 1
-        yield start, stop
+        spans.append((start, stop))
         start = stop + 1
-
-
-def _find_furthest(lines: Sequence[str], start: int, end: int) -> int:
-    """The last line that still fits into a section that begins at `start`, at least `start`."""
-    chars = 0
-    for number in range(start, min(end, start + MAX_LINES - 1) + 1):
-        chars += len(lines[number - 1]) + 1
-        if chars > MAX_CHARS and number > start:
-            return number - 1
-    return min(end, start + MAX_LINES - 1)
+    for number, (first, last) in enumerate(spans, start=1):
+        part = "" if len(spans) == 1 else f" ({number} of {len(spans)})"
+        text = "\n".join(lines[first - 1 : last])
+        yield Section(
+            section.kind, section.title + part, text, first, last, section.heading, section.symbol
+        )
 
 
 def line_starts(lines: Sequence[str], title: str) -> list[SectionStart]:

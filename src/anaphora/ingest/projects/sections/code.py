@@ -88,7 +88,16 @@ def function_value(node: Node) -> tuple[str, str, Node] | None:
         return _read_valued(declared[0], "name", "value") if len(declared) == 1 else None
     if node.type in _VALUED:
         return _read_valued(node, *_VALUED[node.type])
-    return _read_test_call(node) if node.type == "call_expression" else None
+    if node.type != "call_expression":
+        return None
+    called = _read_text_at(node, "function").split(".")[0]
+    arguments = node.child_by_field_name("arguments")
+    if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
+        return None
+    title, body = arguments.named_children[0], _function_argument(node)
+    if body is None or title.type not in {"string", "template_string"}:
+        return None
+    return text_of(title).strip("\"'`") or called, "test", body
 
 
 def _read_valued(node: Node, name: str, value: str) -> tuple[str, str, Node] | None:
@@ -112,17 +121,6 @@ def _function_argument(call: Node) -> Node | None:
         if argument.type in _FUNCTIONS:
             return argument
     return None
-
-
-def _read_test_call(node: Node) -> tuple[str, str, Node] | None:
-    called = _read_text_at(node, "function").split(".")[0]
-    arguments = node.child_by_field_name("arguments")
-    if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
-        return None
-    title, body = arguments.named_children[0], _function_argument(node)
-    if body is None or title.type not in {"string", "template_string"}:
-        return None
-    return text_of(title).strip("\"'`") or called, "test", body
 
 
 def _read_declared(node: Node | None) -> str:
@@ -194,23 +192,20 @@ def _find_declarator_names(node: Node) -> Iterator[tuple[str, str]]:
 
 def _find_c_names(node: Node) -> Iterator[tuple[str, str]]:
     for child in node.children_by_field_name("declarator"):
+        inner: Node | None = child
+        while (
+            inner is not None and inner.type in _DECLARATORS and inner.type != "function_declarator"
+        ):
+            inner = inner.child_by_field_name("declarator")
+        is_function = inner is not None and inner.type == "function_declarator"
         if name := _read_declared(child):
-            yield name, "function" if _is_function(child) else ""
+            yield name, "function" if is_function else ""
     # `typedef struct { … } a;` and `struct a { … } b;` define the struct too.
     declared_type = node.child_by_field_name("type")
     if declared_type is None or declared_type.child_by_field_name("body") is None:
         return
     if name := _read_text_at(declared_type, "name"):
         yield name, ""
-
-
-def _is_function(declarator: Node) -> bool:
-    node: Node | None = declarator
-    while node is not None and node.type in _DECLARATORS:
-        if node.type == "function_declarator":
-            return True
-        node = node.child_by_field_name("declarator")
-    return False
 
 
 def _find_children_names(node: Node) -> Iterator[tuple[str, str]]:
@@ -269,48 +264,30 @@ def _list_symbols(items: Iterable[OutlineItem], above: str = "") -> Iterator[Sym
 
 
 def _find_items(
-    node: Node, grammar: Grammar, holder: str | None, depth: int
+    holder_node: Node, grammar: Grammar, holder: str | None, depth: int
 ) -> Iterator[OutlineItem]:
-    for child in node.named_children:
-        yield from _read_node(child, grammar, holder, depth)
-
-
-def _read_node(
-    node: Node, grammar: Grammar, holder: str | None, depth: int
-) -> Iterator[OutlineItem]:
-    # Names below Python's `if __name__ == "__main__":` cannot be imported.
-    if depth > MAX_DEPTH or (
-        node.type == "if_statement" and _read_text_at(node, "condition").startswith("__name__")
-    ):
-        return
-    if node.type in grammar.symbols:
-        symbol = _symbol(node, grammar, holder, depth)
-        if symbol is not None:
+    """The symbols among the children of a node and in what wraps them."""
+    for node in holder_node.named_children if depth <= MAX_DEPTH else []:
+        is_condition = node.type == "if_statement"
+        if is_condition and _read_text_at(node, "condition").startswith("__name__"):
+            # Names below Python's `if __name__ == "__main__":` cannot be imported.
+            continue
+        if node.type in grammar.symbols and (symbol := _symbol(node, grammar, holder, depth)):
             yield symbol
-            return
-    if (
-        node.type in _STATEMENTS
-        and (statement := _read_statement(node, grammar, depth)) is not None
-    ):
-        yield statement
-    elif node.type in grammar.outer:
-        yield from _unwrap(node, grammar, holder, depth)
-    elif node.type in grammar.wrappers or node.type == "ERROR":
-        yield from _find_items(node, grammar, holder, depth + 1)
-    elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
-        start, end = _find_rows(node)
-        for name, kind in constants_of(node):
-            yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
-    elif node.type == "call_expression" and _is_long(node):
-        yield from _find_within_call(node, grammar, depth)
-
-
-def _unwrap(node: Node, grammar: Grammar, holder: str | None, depth: int) -> Iterator[OutlineItem]:
-    """The symbols in a decorator or an `export`; a single one gets all lines of the wrapper."""
-    items = list(_find_items(node, grammar, holder, depth + 1))
-    if len(items) == 1:
-        items[0].start, items[0].end = _find_rows(node)
-    yield from items
+        elif node.type in _STATEMENTS and (statement := _read_statement(node, grammar, depth)):
+            yield statement
+        elif node.type in grammar.outer or node.type in grammar.wrappers or node.type == "ERROR":
+            items = list(_find_items(node, grammar, holder, depth + 1))
+            if len(items) == 1 and node.type in grammar.outer:
+                # A single symbol in a decorator or an `export` gets all lines of the wrapper.
+                items[0].start, items[0].end = _find_rows(node)
+            yield from items
+        elif node.type in grammar.minor and holder not in {*_TYPES, "function"}:
+            start, end = _find_rows(node)
+            for name, kind in constants_of(node):
+                yield OutlineItem(name, kind or grammar.minor[node.type], start, end, minor=True)
+        elif node.type == "call_expression" and _is_long(node):
+            yield from _find_within_call(node, grammar, depth)
 
 
 def _symbol(node: Node, grammar: Grammar, holder: str | None, depth: int) -> OutlineItem | None:
@@ -401,8 +378,15 @@ def code_starts(
     `title` is what lines without any words are called. There are no sections without symbols, nor
     for text that no one wrote as code and that a parser would recover from for minutes.
     """
-    if _is_hopeless(lines):
-        return [], (), ()
+    # The parser cannot be stopped, and its recovery takes time that grows with the square of the
+    # brackets, lines or here-documents that exceed what code has.
+    depth = heredocs = 0
+    for line in lines:
+        heredocs += line.count("<<")
+        depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+        if len(line) > LONGEST_LINE or depth > DEEPEST or heredocs > MOST_HERE:
+            return [], (), ()
+        depth = max(depth, 0)
     from tree_sitter import Parser, QueryCursor
 
     # tree-sitter counts bytes; a lone surrogate has no UTF-8, and any one byte keeps the rows.
@@ -428,23 +412,6 @@ def code_starts(
         tuple(_list_symbols(items)),
         imports_of(name, captures.get("import", [])),
     )
-
-
-def _is_hopeless(lines: Sequence[str]) -> bool:
-    """Whether brackets, lines or here-documents exceed what code has.
-
-    The parser cannot be stopped, and its recovery takes time that grows with the square of these.
-    """
-    if any(len(line) > LONGEST_LINE for line in lines):
-        return True
-    depth = heredocs = 0
-    for line in lines:
-        heredocs += line.count("<<")
-        depth += sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
-        if depth > DEEPEST or heredocs > MOST_HERE:
-            return True
-        depth = max(depth, 0)
-    return False
 
 
 def _is_telling(line: str) -> bool:

@@ -27,7 +27,7 @@ SMALL_LINES = 4
 SHARED_LINES = 24
 """… until the section is this long."""
 
-_TOML_TABLE = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]#]+?)[ \t]*\]{1,2}[ \t]*(?:#.*)?\r?$")
+_TOML_TABLE = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]#,]+?)[ \t]*\]{1,2}[ \t]*(?:#.*)?\r?$")
 _TOML_KEY = re.compile(r"([A-Za-z0-9_.\"'-]+)[ \t]*=")
 _INI_SECTION = re.compile(r"\[([^\]]+)\]")
 _INI_KEY = re.compile(r"([^\s#;:=\[][^:=]*?)[ \t]*[:=]")
@@ -72,7 +72,26 @@ def config_starts(
             start -= 1
         starts.append(start)
         floor = key.line + 1
-    return list(_group(lines, keys, starts)), symbols
+    sections: list[SectionStart] = []
+    before = first_words(lines[: starts[0] - 1])
+    # Brackets and a licence line alone go with the first key.
+    if before and starts[0] > SMALL_LINES:
+        sections.append(SectionStart(1, "lines", before))
+    last_lines = [start - 1 for start in starts[1:]] + [len(lines)]
+    group: list[int] = []
+    for number, (start, end) in enumerate(zip(starts, last_lines, strict=True)):
+        size = sum(1 for line in lines[start - 1 : end] if line.strip())
+        together = end - starts[group[0]] + 1 if group else 0
+        if group and (size > SMALL_LINES or together > SHARED_LINES):
+            sections.append(_start_group(keys, starts, group))
+            group = []
+        if size > SMALL_LINES:
+            sections.append(_start_group(keys, starts, [number]))
+        else:
+            group.append(number)
+    if group:
+        sections.append(_start_group(keys, starts, group))
+    return sections, symbols
 
 
 def target_names(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -83,31 +102,6 @@ def target_names(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
             for name in match[1].split():
                 if "/" not in name:
                     yield name, number
-
-
-def _group(
-    lines: Sequence[str], keys: Sequence[_Key], starts: Sequence[int]
-) -> Iterator[SectionStart]:
-    if any(line.strip() for line in lines[: starts[0] - 1]):
-        before = first_words(lines[: starts[0] - 1])
-        # Brackets and a licence line alone go with the first key.
-        if before and starts[0] > SMALL_LINES:
-            yield SectionStart(1, "lines", before)
-    ends = [start - 1 for start in starts[1:]] + [len(lines)]
-    group: list[int] = []
-    for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        size = sum(1 for line in lines[start - 1 : end] if line.strip())
-        together = end - starts[group[0]] + 1 if group else 0
-        if size > SMALL_LINES or together > SHARED_LINES:
-            if group:
-                yield _start_group(keys, starts, group)
-            group = []
-        if size > SMALL_LINES:
-            yield _start_group(keys, starts, [number])
-        else:
-            group.append(number)
-    if group:
-        yield _start_group(keys, starts, group)
 
 
 def _start_group(keys: Sequence[_Key], starts: Sequence[int], group: Sequence[int]) -> SectionStart:
@@ -148,32 +142,27 @@ def _unquote_json(quoted: str) -> str:
         return quoted.strip('"')
 
 
-def _find_toml_keys(lines: Sequence[str]) -> Iterator[_Key]:
-    """Tables, and the keys above the first of them; nothing within a string of several lines."""
-    inside = ""
-    table = False
-    for number, line in enumerate(lines, start=1):
-        if inside:
-            inside = "" if line.count(inside) % 2 else inside
-            continue
-        inside = next((mark for mark in ('"""', "'''") if line.count(mark) % 2), "")
-        head = _TOML_TABLE.match(line)
-        if head is not None and "," not in head[1]:
-            table = True
-            yield _Key(number, head[1].strip())
-        elif not table and (key := _TOML_KEY.match(line)):
-            yield _Key(number, key[1].strip("\"'"))
+def _match_tables(
+    head: re.Pattern[str], key: re.Pattern[str], *, strings: tuple[str, ...] = (), quotes: str = ""
+) -> _Finder:
+    """Tables, and the keys above the first of them; nothing within a string of several lines,
+    which one of `strings` begins and ends."""
 
+    def find(lines: Sequence[str]) -> Iterator[_Key]:
+        inside = ""
+        table = False
+        for number, line in enumerate(lines, start=1):
+            if inside:
+                inside = "" if line.count(inside) % 2 else inside
+                continue
+            inside = next((mark for mark in strings if line.count(mark) % 2), "")
+            if begun := head.match(line):
+                table = True
+                yield _Key(number, begun[1].strip())
+            elif not table and (named := key.match(line)):
+                yield _Key(number, named[1].strip(quotes) if quotes else named[1])
 
-def _find_ini_keys(lines: Sequence[str]) -> Iterator[_Key]:
-    section = False
-    for number, line in enumerate(lines, start=1):
-        head = _INI_SECTION.match(line)
-        if head is not None:
-            section = True
-            yield _Key(number, head[1].strip())
-        elif not section and (key := _INI_KEY.match(line)):
-            yield _Key(number, key[1])
+    return find
 
 
 def _match_lines(*patterns: re.Pattern[str], quotes: str = "") -> _Finder:
@@ -190,9 +179,9 @@ def _match_lines(*patterns: re.Pattern[str], quotes: str = "") -> _Finder:
 
 _FINDERS: Final[Mapping[str, _Finder]] = {
     "json": _find_json_keys,
-    "toml": _find_toml_keys,
+    "toml": _match_tables(_TOML_TABLE, _TOML_KEY, strings=('"""', "'''"), quotes="\"'"),
     "yaml": _match_lines(_YAML_KEY, quotes="\"'"),
-    "ini": _find_ini_keys,
+    "ini": _match_tables(_INI_SECTION, _INI_KEY),
     "env": _match_lines(_ENV),
     "makefile": _match_lines(_MAKE_VARIABLE, _TARGET),
     "gomod": _match_lines(_GO_MOD),
@@ -287,11 +276,6 @@ def _parse_setup_cfg(text: str) -> configparser.RawConfigParser:
     return parser
 
 
-def _read_setup_cfg_commands(text: str) -> Iterator[str]:
-    written = _parse_setup_cfg(text).get("options.entry_points", "console_scripts", fallback="")
-    yield from (line.partition("=")[0].strip() for line in written.split("\n"))
-
-
 def _read_setup_cfg_packages(text: str) -> Iterator[str]:
     parser = _parse_setup_cfg(text)
     groups = [parser.get("options", "install_requires", fallback="")]
@@ -313,15 +297,6 @@ def _read_npm_commands(text: str) -> Iterator[str]:
     yield from _find_table(parsed, "bin")
     if isinstance(parsed, dict) and isinstance(parsed.get("bin"), str):
         yield str(parsed.get("name", "")).rpartition("/")[2]
-
-
-def _read_composer_packages(text: str) -> Iterator[str]:
-    yield from (name for name in _read_keys(json.loads, "require require-dev")(text) if "/" in name)
-
-
-def _read_cargo_commands(text: str) -> Iterator[str]:
-    for binary in tomllib.loads(text).get("bin", []):
-        yield str(_find_table(binary).get("name", ""))
 
 
 def _read_cargo_packages(text: str) -> Iterator[str]:
@@ -349,10 +324,17 @@ _COMMANDS: Final[Mapping[str, _Reader]] = {
     "pyproject.toml": _read_keys(
         tomllib.loads, "project.scripts project.gui-scripts tool.poetry.scripts"
     ),
-    "setup.cfg": _read_setup_cfg_commands,
+    "setup.cfg": lambda text: (
+        line.partition("=")[0].strip()
+        for line in _parse_setup_cfg(text)
+        .get("options.entry_points", "console_scripts", fallback="")
+        .split("\n")
+    ),
     "package.json": _read_npm_commands,
     "composer.json": _read_keys(json.loads, "scripts", "composer {}"),
-    "cargo.toml": _read_cargo_commands,
+    "cargo.toml": lambda text: (
+        str(_find_table(binary).get("name", "")) for binary in tomllib.loads(text).get("bin", [])
+    ),
     "makefile": _read_make_commands,
     "gnumakefile": _read_make_commands,
 }
@@ -364,7 +346,9 @@ _PACKAGES: Final[Mapping[str, _Reader]] = {
     "package.json": _read_keys(
         json.loads, "dependencies devDependencies peerDependencies optionalDependencies"
     ),
-    "composer.json": _read_composer_packages,
+    "composer.json": lambda text: (
+        name for name in _read_keys(json.loads, "require require-dev")(text) if "/" in name
+    ),
     "cargo.toml": _read_cargo_packages,
     "go.mod": _find_by(_GO_REQUIRE),
     "gemfile": _find_by(_GEM),

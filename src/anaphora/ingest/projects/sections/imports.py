@@ -50,7 +50,12 @@ def _read_text(node: Node) -> str:
 
 
 def _read_python(node: Node) -> Iterator[Import]:
-    names = tuple(_read_python_name(name_node) for name_node in node.children_by_field_name("name"))
+    # Of `a as b` the name `a`.
+    named = (
+        name_node.child_by_field_name("name") if name_node.type == "aliased_import" else name_node
+        for name_node in node.children_by_field_name("name")
+    )
+    names = tuple(_read_text(name) if name is not None else "" for name in named)
     if node.type == "import_statement":
         yield from map(Import, names)
         return
@@ -60,11 +65,6 @@ def _read_python(node: Node) -> Iterator[Import]:
     written = _read_text(module) if module is not None else "__future__"
     bare = written.lstrip(". \t")
     yield Import(bare, names, written[: len(written) - len(bare)].count("."))
-
-
-def _read_python_name(node: Node) -> str:
-    named = node.child_by_field_name("name") if node.type == "aliased_import" else node
-    return _read_text(named) if named is not None else ""
 
 
 def _read_javascript(node: Node) -> Iterator[Import]:
@@ -116,25 +116,19 @@ def _split_group(written: str, separator: str) -> Iterator[Import]:
     compact = "".join(written.split())
     base, opened, group = compact.partition("{")
     if opened:
-        names = tuple(name for name in _split_top_level(group.removesuffix("}")) if name)
-        yield Import(base.removesuffix(separator) or separator, names)
+        # Only the commas outside of inner groups separate names.
+        depth, names = 0, [""]
+        for character in group.removesuffix("}"):
+            depth += (character == "{") - (character == "}")
+            if character == "," and depth == 0:
+                names.append("")
+            else:
+                names[-1] += character
+        yield Import(base.removesuffix(separator) or separator, tuple(filter(None, names)))
     elif compact.endswith(separator + "*"):
         yield Import(compact.removesuffix(separator + "*"), ("*",))
     else:
         yield Import(compact)
-
-
-def _split_top_level(group: str) -> Iterator[str]:
-    depth, start = 0, 0
-    for at, character in enumerate(group):
-        if character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-        elif character == "," and depth == 0:
-            yield group[start:at]
-            start = at + 1
-    yield group[start:]
 
 
 def _read_ruby(node: Node) -> Iterator[Import]:
@@ -244,7 +238,20 @@ class ProjectLayout:
         }
         nearest = sorted(roots, key=lambda path: (path.count("/"), path))
         self.python_roots = tuple(dict.fromkeys(["", "src", *nearest]))
-        self.python_names = _index_names(self.python_roots, self.files)
+        ranks = {root: position for position, root in enumerate(self.python_roots)}
+        roots_by_name: dict[str, set[str]] = {}
+        for path in self.files:
+            inner, above = path if path.endswith(_PYTHON_ENDINGS) else "", ""
+            while inner:
+                if above in ranks:
+                    name = inner.partition("/")[0].partition(".")[0]
+                    roots_by_name.setdefault(name, set()).add(above)
+                folder, _, inner = inner.partition("/")
+                above = f"{above}/{folder}" if above else folder
+        self.python_names = {
+            name: tuple(sorted(owners, key=ranks.__getitem__))
+            for name, owners in roots_by_name.items()
+        }
 
     def first(self, paths: Iterable[str]) -> str | None:
         """The first of these paths that there is."""
@@ -299,26 +306,6 @@ def _resolve_python(path: str, imported: Import, layout: ProjectLayout) -> Itera
             return
     if parts[0] not in sys.stdlib_module_names:
         yield ImportTarget("package", parts[0])
-
-
-def _index_names(roots: Iterable[str], files: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The Python modules directly in these folders: name of a module or package to folders."""
-    ranks = {root: position for position, root in enumerate(roots)}
-    roots_by_name: dict[str, set[str]] = {}
-    for path in files:
-        if not path.endswith(_PYTHON_ENDINGS):
-            continue
-        inner, above = path, ""
-        while inner:
-            if above in ranks:
-                roots_by_name.setdefault(inner.partition("/")[0].partition(".")[0], set()).add(
-                    above
-                )
-            folder, _, inner = inner.partition("/")
-            above = f"{above}/{folder}" if above else folder
-    return {
-        name: tuple(sorted(owners, key=ranks.__getitem__)) for name, owners in roots_by_name.items()
-    }
 
 
 def _find_python(

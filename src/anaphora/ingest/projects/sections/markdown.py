@@ -85,10 +85,12 @@ def _find_markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
     start = _skip_front_matter(lines)
     paragraph: int | None = None
     """The first line of the paragraph that goes on, which an underline makes a heading."""
-    for number, line in _skip_blocks(lines, start):
-        if line is None:
+    blocks = _scan_blocks(lines[start - 1 :])
+    for number, (is_within, _, _) in enumerate(blocks, start=start):
+        if is_within:
             paragraph = None
             continue
+        line = lines[number - 1]
         atx = _ATX.match(line)
         if atx is not None:
             paragraph = None
@@ -116,40 +118,28 @@ def _find_markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
             paragraph = None if _NOT_PARAGRAPH.match(line) else number
 
 
-def _skip_blocks(lines: Sequence[str], start: int) -> Iterator[tuple[int, str | None]]:
-    """The lines that may be headings; None for those in a code fence or an HTML comment."""
-    fence = ""
-    comment = False
-    for number in range(start, len(lines) + 1):
-        line = lines[number - 1]
+def _scan_blocks(lines: Sequence[str]) -> Iterator[tuple[bool, str, bool]]:
+    """Whether each line is of a code fence or an HTML comment; the fence that is open behind it,
+    and whether a comment is."""
+    fence, comment = "", False
+    for line in lines:
+        is_within = True
         if fence:
             fence = "" if _closes(line, fence) else fence
-            yield number, None
         elif comment:
             comment = "-->" not in line
-            yield number, None
         elif (opened := _FENCE.match(line)) and not (opened[1][0] == "`" and "`" in opened[2]):
             fence = opened[1]
-            yield number, None
         elif line.lstrip(" ").startswith("<!--"):
             comment = "-->" not in line
-            yield number, None
         else:
-            yield number, line
+            is_within = False
+        yield is_within, fence, comment
 
 
 def end_of_open_block(lines: Sequence[str]) -> str:
     """The end of a code fence or an HTML comment that is still open at the end, "" if none is."""
-    fence, comment = "", False
-    for line in lines:
-        if fence:
-            fence = "" if _closes(line, fence) else fence
-        elif comment:
-            comment = "-->" not in line
-        elif (opened := _FENCE.match(line)) and not (opened[1][0] == "`" and "`" in opened[2]):
-            fence = opened[1]
-        elif line.lstrip(" ").startswith("<!--"):
-            comment = "-->" not in line
+    _, fence, comment = [(False, "", False), *_scan_blocks(lines)][-1]
     return f"\n{fence}" if fence else "\n-->" if comment else ""
 
 
