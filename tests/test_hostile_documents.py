@@ -278,7 +278,7 @@ def test_the_small_file_that_ends_a_worker_is_named(monkeypatch: pytest.MonkeyPa
     source = reading.ImportSource(Path("folder"), None, "", Bounds())
     told: list[str] = []
     for value in source.read():
-        if isinstance(value, reading.ReadFile):
+        if isinstance(value, reading.FileStarted):
             told.append(value.label)
         elif isinstance(value.item, ImportProblem):
             told.append(f"problem of {value.item.path}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.core.worker import Piece
-from anaphora.ingest.reading import ReadFile, ReadItem
+from anaphora.ingest.reading import FileStarted, ReadItem
 from anaphora.values.imports import ImportedElse
 
 
@@ -73,7 +73,7 @@ def read_until_it_dies(*given: Any) -> Iterator[object]:
     """As the readers of imports: six small files, of which the fourth ends the worker."""
     begin = given[-1]
     for number in range(begin.skip, 6):
-        yield Piece(60.0, ReadFile(f"file {number}", 1), soon=not begin.each)
+        yield Piece(60.0, FileStarted(f"file {number}", 1), soon=not begin.each)
         if number == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         yield ReadItem(ImportedElse(f"item {number}"), 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.ingest.notes import mentioned
-from anaphora.ingest.projects.sections import Import, parse
+from anaphora.ingest.projects.sections import ImportedModule, parse
 from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import alias_of
@@ -297,7 +297,13 @@ def test_imports_are_resolved(path: str, text: str, files: str, expected: str) -
 def test_an_odd_import_resolves_to_nothing() -> None:
     """Imports without a name, or far outside of the project, are no target and no error."""
     layout = ProjectLayout(frozenset(["a.py", "b.js", "c.rs"]))
-    odd = [Import(""), Import("", ("x",), 9), Import("../../../x"), Import("::"), Import("a" * 500)]
+    odd = [
+        ImportedModule(""),
+        ImportedModule("", ("x",), 9),
+        ImportedModule("../../../x"),
+        ImportedModule("::"),
+        ImportedModule("a" * 500),
+    ]
     for path, language in (("a.py", "python"), ("b.js", "javascript"), ("c.rs", "rust")):
         found = resolve(path, language, odd, layout)
         assert all(one == ImportTarget("package", one.name) for one in found)

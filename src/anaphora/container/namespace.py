@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from anaphora.ingest.imported_memories import ImportedMemoryWriter
     from anaphora.ingest.memories import MemoryEraser, MemoryWriter
     from anaphora.ingest.notes import NoteWriter
-    from anaphora.ingest.pinning import Pinning
+    from anaphora.ingest.pinning import CoreBlockWriter
     from anaphora.ingest.projects.indexing import ProjectIndexer
     from anaphora.ingest.projects.upkeep import ProjectUpkeep
     from anaphora.ingest.sessions import SessionWriter
@@ -598,11 +598,11 @@ class NamespaceServices:
         return CoreBlockRecall(self.records, self.clock, tokens)
 
     @service
-    def pinning(self) -> Pinning:
+    def pinning(self) -> CoreBlockWriter:
         """What stands in the core block, and where."""
-        from anaphora.ingest.pinning import Pinning
+        from anaphora.ingest.pinning import CoreBlockWriter
 
-        return Pinning(self.records, self.clock)
+        return CoreBlockWriter(self.records, self.clock)
 
     # Deep recall.
 

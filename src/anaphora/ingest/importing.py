@@ -19,7 +19,7 @@ from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.conversations import ConversationImport
 from anaphora.ingest.imported_memories import ImportedMemoryWriter
 from anaphora.ingest.problems import UNKNOWN, UNKNOWN_ALL, Problems, shortened
-from anaphora.ingest.reading import ImportSource, ReadFile
+from anaphora.ingest.reading import FileStarted, ImportSource
 from anaphora.values.conversations import (
     ImportedConversation,
     ImportProblem,
@@ -56,7 +56,7 @@ def import_files(
     was named cannot be used; StoreError and its kinds when the store cannot write: what was
     written until then stays, and importing again goes on from there.
     """
-    run = _Import(conversations, memories)
+    run = _ImportRun(conversations, memories)
     conversations_given: list[ImportedConversation] = []
     problems: list[ImportProblem] = []
     files: list[ImportSource] = []
@@ -118,12 +118,12 @@ class _Passed:
 
 
 def _add_files(
-    run: _Import, source: ImportSource, progress: Progress | None, passed: _Passed
+    run: _ImportRun, source: ImportSource, progress: Progress | None, passed: _Passed
 ) -> None:
-    current = ReadFile("", 0)
+    current = FileStarted("", 0)
     with closing(source.read()) as values:
         for answer in values:
-            if isinstance(answer, ReadFile):
+            if isinstance(answer, FileStarted):
                 _tell_end(current, progress)
                 current = answer
                 continue
@@ -136,12 +136,12 @@ def _add_files(
     _tell_end(current, progress)
 
 
-def _tell_end(file: ReadFile, progress: Progress | None) -> None:
+def _tell_end(file: FileStarted, progress: Progress | None) -> None:
     if progress is not None and file.label:
         progress(file.label, file.size, file.size)
 
 
-class _Import:
+class _ImportRun:
     """One import under way, and its report so far."""
 
     def __init__(self, conversations: ConversationImport, memories: ImportedMemoryWriter) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Pinning:
+class CoreBlockWriter:
     """Changes the core block of one namespace."""
 
     records: Records

@@ -38,7 +38,7 @@ _READ: Final = "anaphora.ingest.reading_child:read"
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class FileStarted:
     """A file begins: its label, and its size in bytes."""
 
     label: str
@@ -71,7 +71,7 @@ _TYPES: Final[Types] = types_of(
     ImportProblem,
     InvalidInput,
     NewMemory,
-    ReadFile,
+    FileStarted,
     ReadItem,
     SessionPlace,
     ToolCall,
@@ -112,20 +112,20 @@ class ImportSource:
             raise error from None
         return None
 
-    def read(self) -> Generator[ReadFile | ReadItem, None, None]:
+    def read(self) -> Generator[FileStarted | ReadItem, None, None]:
         """Every file, each before what it gives."""
         begun = item_count = ended = already_read = 0
-        current = ReadFile(str(self.path), 0)
+        current = FileStarted(str(self.path), 0)
         singly = False
         while True:
             new_files = 0
             try:
                 for answer in self._call_worker(begun - (already_read > 0), each=singly):
-                    new_files += isinstance(answer, ReadFile)
+                    new_files += isinstance(answer, FileStarted)
                     if already_read:
                         already_read -= 1
                         continue
-                    if isinstance(answer, ReadFile):
+                    if isinstance(answer, FileStarted):
                         begun, item_count, current = begun + 1, 0, answer
                     else:
                         item_count += 1
@@ -145,9 +145,9 @@ class ImportSource:
                 reason = f"reading was ended {ended} times; what is behind it was not read"
                 yield ReadItem(ImportProblem(str(self.path), "file", reason), 0)
                 return
-            current, already_read = ReadFile(str(self.path), 0), 0
+            current, already_read = FileStarted(str(self.path), 0), 0
 
-    def _call_worker(self, skip: int, *, each: bool) -> Iterator[ReadFile | ReadItem]:
+    def _call_worker(self, skip: int, *, each: bool) -> Iterator[FileStarted | ReadItem]:
         where = path_for_worker(self.path)
         words = (os.getcwd(), str(where), self.format, self.name)  # noqa: PTH109 - as above
         limits = self._make_limits()

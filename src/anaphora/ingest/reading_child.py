@@ -9,7 +9,7 @@ from contextlib import suppress
 from anaphora.core.worker import Piece
 from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.importers import check_source, found_imports
-from anaphora.ingest.reading import SMALL, ReadFile, ReadFrom, ReadItem
+from anaphora.ingest.reading import SMALL, FileStarted, ReadFrom, ReadItem
 
 
 def check(folder: str, path: str, form: str | None, name: str) -> Iterator[None]:
@@ -37,6 +37,6 @@ def read(
         # A file behind a large one is reported as well: it marks the end of that one.
         soon = not begin.each and max(before, size) <= SMALL
         before = size
-        yield Piece(bounds.seconds_for(size), ReadFile(file.label, size), soon)
+        yield Piece(bounds.seconds_for(size), FileStarted(file.label, size), soon)
         for imported in file.items:
             yield ReadItem(imported, file.progress()[0])

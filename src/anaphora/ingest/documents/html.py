@@ -224,7 +224,7 @@ class _Flow:
 
 
 @dataclass(slots=True)
-class _Cell:
+class _TableCell:
     """What stands in a cell, and how many columns and rows it takes up."""
 
     flow: _Flow
@@ -253,12 +253,12 @@ class _Cell:
 
 
 @dataclass(slots=True)
-class _Table:
+class _HtmlTable:
     """A table that is being read: its rows by group, and what stands in it beside cells."""
 
     is_layout: bool = False
     beside: _Flow = field(default_factory=_Flow)
-    rows: list[tuple[int, int, list[_Cell]]] = field(default_factory=list)
+    rows: list[tuple[int, int, list[_TableCell]]] = field(default_factory=list)
     group: int = 1
     groups: int = 0
     in_row: bool = False
@@ -282,7 +282,7 @@ class _Table:
                 self.begin_row()
             columns = min(_parse_number(attrs.get("colspan")), _WIDEST)
             rows = min(_parse_number(attrs.get("rowspan")), _WIDEST)
-            self.rows[-1][2].append(_Cell(_Flow(), max(columns, 1), max(rows, 1)))
+            self.rows[-1][2].append(_TableCell(_Flow(), max(columns, 1), max(rows, 1)))
             self.in_cell = True
 
     def end(self, tag: str) -> None:
@@ -336,7 +336,7 @@ class _Table:
         return items
 
 
-def _place_cells(cells: list[_Cell], covered: dict[int, int]) -> list[str]:
+def _place_cells(cells: list[_TableCell], covered: dict[int, int]) -> list[str]:
     """The cells of a row at their columns; `covered` are the rows that cells above reach down."""
     line: dict[int, str] = {}
     reaching: dict[int, int] = {}
@@ -367,7 +367,7 @@ class _PageText:
         self.title: list[str] = []
         self.author: str | None = None
         self._page = _Flow()
-        self._tables: list[_Table] = []
+        self._tables: list[_HtmlTable] = []
         self._too_deep = 0
         self._unseen: list[str] = []
         self._unseen_open: Counter[str] = Counter()
@@ -425,7 +425,7 @@ class _PageText:
                 self._flow.end_line()
             elif tag == "table":
                 is_layout = (attrs.get("role") or "").strip().lower() in {"presentation", "none"}
-                self._tables.append(_Table(is_layout))
+                self._tables.append(_HtmlTable(is_layout))
             else:
                 self._tables[-1].begin(tag, attrs)
         elif tag in _CELLS and self._flow.line:

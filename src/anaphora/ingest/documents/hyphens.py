@@ -60,7 +60,7 @@ def mended(texts: Iterable[str]) -> list[str]:
     What follows on the cut word stays on its line. In time that grows with the length alone.
     """
     pages = list(texts)
-    written = _Written(pages)
+    written = _WrittenWords(pages)
     mended_pages = []
     for page in pages:
         lines: list[str] = []
@@ -82,7 +82,7 @@ def mended(texts: Iterable[str]) -> list[str]:
     return mended_pages
 
 
-class _Written:
+class _WrittenWords:
     """The words of the texts away from line ends, counted on first use."""
 
     def __init__(self, pages: list[str]) -> None:
@@ -100,7 +100,7 @@ class _Written:
         return self._counted[word]
 
 
-def _choose_joint(line: str, second: str, behind: str, written: _Written) -> str | None:
+def _choose_joint(line: str, second: str, behind: str, written: _WrittenWords) -> str | None:
     """What comes between a line and the word below: nothing, or a hyphen; None: they stay apart."""
     mark = line[-1]
     token = line[-_LONGEST:-1].rpartition(" ")[2]

@@ -126,7 +126,7 @@ def _read(message: EmailMessage, reading: Reading, read_part: ReadPart) -> Extra
             headers[name] = one_line(message[name])
     head = "\n".join(f"{name}: {text}" for name, text in headers.items() if text)
     blocks = list(reading.counted([TextBlock(head)]))
-    content = _Content(reading)
+    content = _MailParts(reading)
     content.walk(message)
     for letter in content.letters:
         blocks += letter.blocks
@@ -176,7 +176,7 @@ class _File:
         return f"attachment {self.name}" if self.name else f"attachment of {self.kind}, unnamed"
 
 
-class _Content:
+class _MailParts:
     """Takes a mail apart: `letters` are what it says, `files` gives what is attached to it."""
 
     def __init__(self, reading: Reading) -> None:

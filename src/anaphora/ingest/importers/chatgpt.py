@@ -25,7 +25,7 @@ from anaphora.ingest.importers.base import (
 from anaphora.ingest.importers.drafts import Draft, LeftOut
 from anaphora.ingest.importers.facts import text_or
 from anaphora.ingest.importers.json_reader import conversation_format
-from anaphora.ingest.importers.written import Written
+from anaphora.ingest.importers.written import ConversationTexts
 from anaphora.store.hashing import digest
 
 # What an assistant's or a tool's message is when it is not said to the user.
@@ -69,7 +69,7 @@ def _read_conversation(
         key = digest(repr(value.get("create_time")), first)[:16]
     draft = Draft(file, "chatgpt", key, title=value.get("title"))
     draft.start(value.get("create_time") or value.get("update_time"), place)
-    written = Written()
+    written = ConversationTexts()
     for node_id, node in mapping.items():
         position = f"{place}, node {node_id}"
         parent = node.get("parent") if isinstance(node, dict) else None
@@ -90,7 +90,7 @@ def _read_conversation(
 
 def _add_message(
     draft: Draft,
-    written: Written,
+    written: ConversationTexts,
     node_id: str,
     parent: str | None,
     message: dict[str, object],
@@ -125,7 +125,7 @@ def _add_message(
 
 
 def _read_work(
-    written: Written,
+    written: ConversationTexts,
     author: Mapping[str, object],
     message: Mapping[str, object],
     content: Mapping[str, object],

@@ -21,7 +21,7 @@ from anaphora.ingest.importers.base import (
 from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut
 from anaphora.ingest.importers.facts import text_or
 from anaphora.ingest.importers.json_reader import conversation_format
-from anaphora.ingest.importers.written import Written, labelled
+from anaphora.ingest.importers.written import ConversationTexts, labelled
 from anaphora.store.hashing import digest
 
 _ROLES = by_word({"user": "human user", "assistant": "assistant"})
@@ -52,7 +52,7 @@ def _read_conversation(
         key = digest(repr(value.get("created_at")), repr(first_text))[:16]
     draft = Draft(file, "claude_ai", key, title=value.get("name"))
     draft.start(value.get("created_at"), place)
-    written = Written()
+    written = ConversationTexts()
 
     def take(draft: Draft, value: object, place: str) -> None:
         message = as_object(value, "a message")
@@ -75,7 +75,7 @@ def _read_conversation(
 
 def _add_message(
     draft: Draft,
-    written: Written,
+    written: ConversationTexts,
     message: Mapping[str, object],
     key: str,
     parent: str,
@@ -107,7 +107,9 @@ def _add_message(
     draft.add(role, text, key=key, parent=parent, ts=ts)
 
 
-def _read_texts(draft: Draft, written: Written, message: Mapping[str, object]) -> Iterator[str]:
+def _read_texts(
+    draft: Draft, written: ConversationTexts, message: Mapping[str, object]
+) -> Iterator[str]:
     """The texts of the content, block by block; of an export without them, the plain text.
 
     The plain text beside blocks is not used: it has placeholders where tools were called.
@@ -132,7 +134,7 @@ def _read_texts(draft: Draft, written: Written, message: Mapping[str, object]) -
             draft.left_out[_LEFT_OUT_BLOCKS.get(kind, LeftOut.ATTACHMENT)] += 1
 
 
-def _read_work(written: Written, block: Mapping[str, Any]) -> str:
+def _read_work(written: ConversationTexts, block: Mapping[str, Any]) -> str:
     """What a call of a tool wrote for the user: an artifact, a file, or a change to one of them."""
     work = block.get("input")
     if not isinstance(work, dict):

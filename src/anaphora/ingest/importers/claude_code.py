@@ -45,7 +45,7 @@ from anaphora.ingest.importers.base import (
     mapping_at,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of, check_room
-from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.importers.json_reader import JsonRecord, read_log
 from anaphora.ingest.importers.queued import PromptQueue
 from anaphora.ingest.importers.tools import output_text
 from anaphora.ingest.markup import elements
@@ -91,10 +91,10 @@ class _Transcript:
     """The sessions of a file while it is read, and titles by the id of what they are given to."""
 
     file: ImportFile
-    sessions: dict[str, _Session] = field(default_factory=dict)
+    sessions: dict[str, _TranscriptSession] = field(default_factory=dict)
     titles: dict[str, str] = field(default_factory=dict)
 
-    def take(self, record: Record) -> Iterator[ImportItem]:
+    def take(self, record: JsonRecord) -> Iterator[ImportItem]:
         fields = as_object(record.value, "a record")
         log = _find_log(fields)
         if log is None:
@@ -134,7 +134,9 @@ class _Transcript:
         key = session_id if isinstance(session_id, str) and session_id else self.file.stem
         if key not in self.sessions:
             check_room(self.file, len(self.sessions))
-            self.sessions[key] = _Session(Draft(self.file, "claude_code", key, unique_keys=True))
+            self.sessions[key] = _TranscriptSession(
+                Draft(self.file, "claude_code", key, unique_keys=True)
+            )
         self.sessions[key].take(value, kind, place)
 
     def results(self) -> Iterator[ImportItem]:
@@ -149,7 +151,7 @@ class _Transcript:
 
 
 @dataclass(slots=True)
-class _Session:
+class _TranscriptSession:
     """A session while it is read: the prompt above each record, and the last turn under a prompt.
 
     `calls` are the calls of tools with which the assistant asks or shows a plan: name, what for.

@@ -32,7 +32,7 @@ from anaphora.ingest.importers.base import (
     text_at,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of
-from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.importers.json_reader import JsonRecord, read_log
 from anaphora.store.hashing import digest
 
 _EVENTS = {"user_message": "user", "agent_message": "assistant"}
@@ -79,7 +79,7 @@ def _detect(sample: Sample) -> bool:
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     rollouts: list[_Rollout] = []
 
-    def take(record: Record) -> None:
+    def take(record: JsonRecord) -> None:
         fields = as_object(record.value, "a record")
         if not rollouts:
             payload = fields.get("payload")

@@ -26,7 +26,7 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, blocks_of
 from anaphora.ingest.importers.facts import text_or
-from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.importers.json_reader import JsonRecord, read_log
 from anaphora.ingest.importers.sqlite_reader import MAGIC, Row, has_key, rows
 from anaphora.ingest.importers.vscode_copilot import (
     ITEMS,
@@ -83,7 +83,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     draft = Draft(file, "cursor", file.stem)
     draft.locate("cursor")
 
-    def take(record: Record) -> None:
+    def take(record: JsonRecord) -> None:
         fields = as_object(record.value, "a record")
         if str(fields.get("role")) not in _ROLES:
             draft.left_out[LeftOut.RECORD] += 1

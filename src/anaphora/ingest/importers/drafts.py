@@ -163,7 +163,7 @@ def check_room(file: ImportFile, conversations: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _MessageNode:
     parent: str | None
     turn: ImportedTurn | None
 
@@ -195,7 +195,7 @@ class Draft:
         # Times of messages that have none: the conversation's own, else the file's.
         self.started = file.modified
         self.left_out: Counter[str] = Counter()
-        self._nodes: dict[str, _Node] = {}
+        self._nodes: dict[str, _MessageNode] = {}
         self._last: str | None = None
         self._chain = digest(source, key)
         self._seen: dict[str, str] = {}
@@ -250,7 +250,7 @@ class Draft:
         if node is None or node.turn is not None or not text.strip():
             return
         self._hold(text)
-        self._nodes[key] = _Node(node.parent, ImportedTurn(key, None, role, text, ts))
+        self._nodes[key] = _MessageNode(node.parent, ImportedTurn(key, None, role, text, ts))
         self._seen[key] = digest(role, text)
 
     def chained_key(self, role: str, text: str) -> str:
@@ -419,11 +419,11 @@ class Draft:
         if before is not None and before in self._earlier:
             before = self._earlier[before]
         self._seen[key] = content
-        self._nodes[key] = _Node(before, turn)
+        self._nodes[key] = _MessageNode(before, turn)
         self._last = key
 
 
-def _order_tree(nodes: Mapping[str, _Node], leaf: str | None) -> tuple[ImportedTurn, ...]:
+def _order_tree(nodes: Mapping[str, _MessageNode], leaf: str | None) -> tuple[ImportedTurn, ...]:
     """The kept messages with their kept parents: the way to the leaf, then the rest, in order.
 
     A parent that is unknown here stays (it came in earlier, or never did); a ring of parents is
@@ -467,7 +467,7 @@ def _walk(
         waiting.extend(reversed(children.get(key, [])))
 
 
-def _find_nearest_kept(nodes: Mapping[str, _Node], key: str | None) -> str | None:
+def _find_nearest_kept(nodes: Mapping[str, _MessageNode], key: str | None) -> str | None:
     """The message itself if it is kept, else the nearest kept one before it."""
     visited: set[str] = set()
     while key is not None and key in nodes and key not in visited:

@@ -22,7 +22,7 @@ from anaphora.ingest.importers.base import (
     objects_in,
 )
 from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut
-from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.importers.json_reader import JsonRecord, read_log
 
 _ROLES = {"user": "user", "gemini": "assistant"}
 _ENDED = {"success": False, "error": True, "cancelled": True}
@@ -54,7 +54,7 @@ class _Recording:
         self._kept: dict[str, str] = {}
         self._others = 0
 
-    def take(self, record: Record) -> None:
+    def take(self, record: JsonRecord) -> None:
         fields = as_object(record.value, "a record")
         if _is_head(fields):
             session_id = fields.get("sessionId")

@@ -107,7 +107,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Activity:
     """One prompt and its answer; `asked` is None for activity that is no prompt."""
 
     at: datetime
@@ -122,10 +122,10 @@ class _Days:
 
     def __init__(self, file: ImportFile) -> None:
         self._file = file
-        self._days: dict[str, list[_Entry]] = {}
+        self._days: dict[str, list[_Activity]] = {}
         self._left_out = 0
 
-    def add(self, entry: _Entry | None) -> None:
+    def add(self, entry: _Activity | None) -> None:
         """Take an entry in; None is activity of another product."""
         if entry is None or entry.asked is None:
             self._left_out += 1
@@ -162,7 +162,7 @@ class _Days:
         self._file.held = 0
 
 
-def _read_entry(value: Mapping[str, object], place: str) -> _Entry | None:
+def _read_entry(value: Mapping[str, object], place: str) -> _Activity | None:
     products = value.get("products")
     names = [text_or(value, "header"), *(products if isinstance(products, list) else ())]
     if not any(str(name).lower().startswith(_PRODUCTS) for name in names):
@@ -179,7 +179,7 @@ def _read_entry(value: Mapping[str, object], place: str) -> _Entry | None:
     files = value.get("attachedFiles")
     count = len(files) if isinstance(files, list) else 0
     prompt = _read_prompt(words_at(value, "title"))
-    return _Entry(at, prompt, "\n\n".join(map(words_of, parts)), count, place)
+    return _Activity(at, prompt, "\n\n".join(map(words_of, parts)), count, place)
 
 
 def _read_prompt(title: str) -> str | None:
@@ -209,7 +209,7 @@ def _read_html(file: ImportFile) -> Iterator[ImportItem]:
     yield from days.results()
 
 
-def _read_cell(cell: str, place: str) -> _Entry | None:
+def _read_cell(cell: str, place: str) -> _Activity | None:
     """An entry: what was asked, a line with the date, and what was answered."""
     product, _, body = cell.partition("\f")
     if not product.strip().lower().startswith(_PRODUCTS):
@@ -232,7 +232,7 @@ def _read_cell(cell: str, place: str) -> _Entry | None:
                     prompt = "\n".join(words).removesuffix("\n")
                     break
             answer = "\n".join(lines[number + 1 :]).strip()
-            return _Entry(
+            return _Activity(
                 _parse_date(date), _read_prompt(prompt) if prompt else None, answer, files, place
             )
     raise Malformed(

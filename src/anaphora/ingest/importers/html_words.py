@@ -29,7 +29,7 @@ _GAPS = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 
 
-class _Words:
+class _WordCollector:
     """Collects the words of a document."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class _Words:
 
 def words_of(html: str) -> str:
     """The words of a piece of HTML, in lines."""
-    words = _Words()
+    words = _WordCollector()
     reader = MarkupReader(words.begin, words.end_element, words.add)
     reader.feed(html)
     reader.close()

@@ -1,6 +1,6 @@
 """JSON values out of a file, one at a time, with the place of each; damage is reported, not fatal.
 
-A file in UTF-8 (with or without BOM), UTF-16 or UTF-32, of any size, gives `Record`s (the elements
+A file in UTF-8 (with or without BOM), UTF-16 or UTF-32, of any size, gives `JsonRecord`s (the elements
 of its top-level array, its single value, or the value of each line) and `ImportProblem`s. Only one
 value and a read-ahead are held; a value beyond the file's bounds is passed over, never built.
 """
@@ -62,14 +62,14 @@ Accept = Callable[[object], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JsonRecord:
     """One JSON value, and `place`, which says where in the file it is."""
 
     value: object
     place: str
 
 
-def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record | ImportProblem]:
+def records(file: ImportFile, accept: Accept | None = None) -> Iterator[JsonRecord | ImportProblem]:
     """Every value of the file: one a line, or the elements of its array, as the file is.
 
     Behind damage in an array, reading goes on at the next value that `accept` takes for an element
@@ -86,13 +86,13 @@ def records(file: ImportFile, accept: Accept | None = None) -> Iterator[Record |
     return (
         record
         for record in values
-        if (is_wanted(record.value) if isinstance(record, Record) else not file.later)
+        if (is_wanted(record.value) if isinstance(record, JsonRecord) else not file.later)
     )
 
 
 def read_log(
     file: ImportFile,
-    take: Callable[[Record], Iterable[ImportItem] | None],
+    take: Callable[[JsonRecord], Iterable[ImportItem] | None],
     results: Callable[[], Iterator[ImportItem]],
     accept: Accept | None = None,
 ) -> Iterator[ImportItem]:
@@ -154,7 +154,7 @@ def sample(file: ImportFile, accept: Accept | None = None) -> Sample:
     values: list[object] = []
     problem: ImportProblem | None = None
     for record in itertools.islice(records(file, accept), limit):
-        if isinstance(record, Record):
+        if isinstance(record, JsonRecord):
             values.append(record.value)
         else:
             problem = problem or record
@@ -187,7 +187,7 @@ def _detect_shape(file: ImportFile) -> Shape:
     return "lines" if file.name.lower().endswith((".jsonl", ".ndjson")) else "elements"
 
 
-def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
+def _lines(file: ImportFile) -> Iterator[JsonRecord | ImportProblem]:
     with file.open() as raw:
         text = _Text(raw)
         for number in itertools.count(1):
@@ -212,16 +212,16 @@ def _lines(file: ImportFile) -> Iterator[Record | ImportProblem]:
         yield from text.misread_problem(file)
 
 
-def _line(file: ImportFile, text: str, number: int) -> Record | ImportProblem:
+def _line(file: ImportFile, text: str, number: int) -> JsonRecord | ImportProblem:
     if _is_crowded(text, 0, file.bounds):
         return file.problem(f"line {number}", _refuse_many(file.bounds))
     decoded = _decode(text, 0, whole=True)
     if isinstance(decoded, _Damage):
         return file.problem(f"line {number}, column {decoded.position + 1}", decoded.in_words())
-    return Record(decoded[0], f"line {number}")
+    return JsonRecord(decoded[0], f"line {number}")
 
 
-def _read_elements(file: ImportFile, accept: Accept) -> Iterator[Record | ImportProblem]:
+def _read_elements(file: ImportFile, accept: Accept) -> Iterator[JsonRecord | ImportProblem]:
     with file.open() as raw:
         text = _Text(raw)
         try:
@@ -233,7 +233,7 @@ def _read_elements(file: ImportFile, accept: Accept) -> Iterator[Record | Import
 
 def _read_values(
     file: ImportFile, buffer: _Buffer, accept: Accept
-) -> Iterator[Record | ImportProblem]:
+) -> Iterator[JsonRecord | ImportProblem]:
     if buffer.peek() == "\ufeff":
         buffer.position += 1
     first = buffer.peek()
@@ -254,14 +254,14 @@ def _read_values(
                 return
             buffer.skip()
         else:
-            yield Record(decoded[0], start)
+            yield JsonRecord(decoded[0], start)
     if buffer.peek():
         yield file.problem(buffer.where(buffer.position), "unexpected text after the JSON value")
 
 
 def _read_array(
     file: ImportFile, buffer: _Buffer, accept: Accept
-) -> Generator[Record | ImportProblem, None, bool]:
+) -> Generator[JsonRecord | ImportProblem, None, bool]:
     """The elements of an array after its opening bracket; returns whether its end was found."""
     for number in itertools.count(1):
         character = buffer.peek()
@@ -287,7 +287,7 @@ def _read_array(
             position = f"{where}, behind the damage"
         if decoded is None:
             return False
-        yield Record(decoded[0], position)
+        yield JsonRecord(decoded[0], position)
     return False
 
 

@@ -22,7 +22,7 @@ from anaphora.ingest.importers.base import (
     text_at,
 )
 from anaphora.ingest.importers.drafts import AFTER_LAST, Draft, LeftOut, chat_key, check_room
-from anaphora.ingest.importers.json_reader import Record, read_log
+from anaphora.ingest.importers.json_reader import JsonRecord, read_log
 
 _WHO = ("role", "speaker", "from", "sender", "author")
 _WHAT = ("text", "content", "value", "message", "body")
@@ -56,7 +56,7 @@ def _detect(sample: Sample) -> bool:
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     drafts: dict[str, Draft] = {}
 
-    def take(record: Record) -> Iterable[ImportItem]:
+    def take(record: JsonRecord) -> Iterable[ImportItem]:
         messages = _find_messages(record.value)
         if messages is not None:
             fields = record.value if isinstance(record.value, dict) else {}

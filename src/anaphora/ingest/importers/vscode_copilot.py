@@ -24,7 +24,7 @@ from anaphora.ingest.importers.base import (
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut, chat_key
 from anaphora.ingest.importers.facts import text_or, words_at
-from anaphora.ingest.importers.json_reader import Record, records
+from anaphora.ingest.importers.json_reader import JsonRecord, records
 from anaphora.ingest.importers.sqlite_reader import MAGIC, rows
 from anaphora.values.conversations import ImportProblem
 
@@ -132,7 +132,7 @@ class _Log:
         self._file = file
         self.state: Any = None
 
-    def take(self, record: Record) -> None:
+    def take(self, record: JsonRecord) -> None:
         change = as_object(record.value, "a line")
         kind, path = change.get("kind"), change.get("k")
         if kind == _INITIAL:

@@ -22,7 +22,7 @@ def labelled(name: object, text: str) -> str:
     return f"{named}:\n{text}" if named else text
 
 
-class Written:
+class ConversationTexts:
     """The texts of one conversation, each by its key, as they stand after what was read so far."""
 
     def __init__(self) -> None:

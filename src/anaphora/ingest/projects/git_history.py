@@ -136,7 +136,7 @@ def read_history(
     )
 
 
-def _ask_log(git: _Git, span: str, limit: int, *, renames: bool) -> _Answer:
+def _ask_log(git: _Git, span: str, limit: int, *, renames: bool) -> _GitOutput:
     return git.ask(
         "log",
         "--no-merges",
@@ -217,7 +217,7 @@ def _is_shown(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _GitOutput:
     """The output of git, and whether a limit cut it off."""
 
     words: str
@@ -230,7 +230,7 @@ class _Git:
     root: Path
     seconds: float
 
-    def ask(self, *arguments: str) -> _Answer:
+    def ask(self, *arguments: str) -> _GitOutput:
         """Run git with limits on time and output. What it wrote before a limit is kept."""
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         try:
@@ -245,7 +245,7 @@ class _Git:
                 start_new_session=True,
             )
         except OSError:
-            return _Answer("", "failed")
+            return _GitOutput("", "failed")
         out = bytearray()
         limited = threading.Event()
 
@@ -267,5 +267,5 @@ class _Git:
         timer.join()
         words = out.decode("utf-8", "replace")
         if limited.is_set():
-            return _Answer(words, "cut off")
-        return _Answer(words, "failed" if code else "well")
+            return _GitOutput(words, "cut off")
+        return _GitOutput(words, "failed" if code else "well")

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.projects.git_history import Rename
-from anaphora.ingest.projects.sections.base import Import, ParsedFile
+from anaphora.ingest.projects.sections.base import ImportedModule, ParsedFile
 from anaphora.ingest.projects.sections.imports import ProjectLayout, resolve
 from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
@@ -243,7 +243,7 @@ class _GraphDraft:
 
     def _add_imports(self, file: FileRow, file_key: str) -> None:
         written = [
-            Import(str(module), tuple(names), int(level))
+            ImportedModule(str(module), tuple(names), int(level))
             for module, names, level in file.facts.get("imports", ())
         ]
         targets = resolve(file.path, file.language, written, self.layout)

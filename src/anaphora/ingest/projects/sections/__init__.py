@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from anaphora.ingest.projects.files.roles import language_of
 from anaphora.ingest.projects.sections.base import (
-    Import,
+    ImportedModule,
     ParsedFile,
     Section,
     Symbol,
@@ -21,7 +21,7 @@ from anaphora.ingest.projects.sections.grammars import GRAMMARS, can_parse
 from anaphora.ingest.projects.sections.markdown import markdown_starts, rst_starts
 from anaphora.ingest.projects.sections.notebook import notebook_starts
 
-__all__ = ["Import", "ParsedFile", "Section", "Symbol", "lacks_parser", "parse"]
+__all__ = ["ImportedModule", "ParsedFile", "Section", "Symbol", "lacks_parser", "parse"]
 
 _HEAD = 400
 
@@ -39,7 +39,7 @@ def parse(path: str, text: str) -> ParsedFile:
     lines = lines_of(text)
     name = path.rsplit("/", 1)[-1]
     symbols: tuple[Symbol, ...] = ()
-    imports: tuple[Import, ...] = ()
+    imports: tuple[ImportedModule, ...] = ()
     if can_parse(language):
         starts, symbols, imports = code_starts(language, name, lines)
     elif language == "notebook":

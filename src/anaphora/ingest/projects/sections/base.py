@@ -57,7 +57,7 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
+class ImportedModule:
     """Something a file imports. `module` is as written, without quotes and without leading dots.
 
     `names` are what is taken from it ("*" for all). `level` is the number of leading dots in
@@ -81,7 +81,7 @@ class ParsedFile:
     language: str
     sections: tuple[Section, ...]
     symbols: tuple[Symbol, ...] = ()
-    imports: tuple[Import, ...] = ()
+    imports: tuple[ImportedModule, ...] = ()
     commands: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from anaphora.core.word_lists import words
 from anaphora.ingest.projects.sections.base import (
     MAX_CHARS,
     MAX_LINES,
-    Import,
+    ImportedModule,
     SectionStart,
     Symbol,
     first_words,
@@ -372,7 +372,7 @@ _QUOTES = ('"""', "'''", '"', "'", 'r"""')
 
 def code_starts(
     name: str, title: str, lines: Sequence[str]
-) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[Import, ...]]:
+) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[ImportedModule, ...]]:
     """The sections, symbols and imports of code in the language `name`, one of `GRAMMARS`.
 
     `title` is what lines without any words are called. There are no sections without symbols, nor

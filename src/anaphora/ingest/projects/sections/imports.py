@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.core.word_lists import words
-from anaphora.ingest.projects.sections.base import Import
+from anaphora.ingest.projects.sections.base import ImportedModule
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,7 +30,7 @@ _AS = re.compile(r"\s+as\s+\w+")
 _PHP_USE = re.compile(r"^use\s+(?:function\s+|const\s+)?(.*?);?\s*$", re.DOTALL)
 
 
-def imports_of(language: str, nodes: Sequence[Node]) -> tuple[Import, ...]:
+def imports_of(language: str, nodes: Sequence[Node]) -> tuple[ImportedModule, ...]:
     """The imports of a file in the order of their lines, each once.
 
     What is written in a few ways means one thing: `mod a;` of Rust is "self::a", and Ruby's
@@ -49,7 +49,7 @@ def _read_text(node: Node) -> str:
     return (node.text or b"")[:_LONGEST].decode("utf-8", "replace")
 
 
-def _read_python(node: Node) -> Iterator[Import]:
+def _read_python(node: Node) -> Iterator[ImportedModule]:
     # Of `a as b` the name `a`.
     named = (
         name_node.child_by_field_name("name") if name_node.type == "aliased_import" else name_node
@@ -57,17 +57,17 @@ def _read_python(node: Node) -> Iterator[Import]:
     )
     names = tuple(_read_text(name) if name is not None else "" for name in named)
     if node.type == "import_statement":
-        yield from map(Import, names)
+        yield from map(ImportedModule, names)
         return
     if any(child.type == "wildcard_import" for child in node.named_children):
         names = ("*",)
     module = node.child_by_field_name("module_name")
     written = _read_text(module) if module is not None else "__future__"
     bare = written.lstrip(". \t")
-    yield Import(bare, names, written[: len(written) - len(bare)].count("."))
+    yield ImportedModule(bare, names, written[: len(written) - len(bare)].count("."))
 
 
-def _read_javascript(node: Node) -> Iterator[Import]:
+def _read_javascript(node: Node) -> Iterator[ImportedModule]:
     source = node.child_by_field_name("source")
     if source is None and node.type == "call_expression":
         source = node.child_by_field_name("arguments")
@@ -82,7 +82,7 @@ def _read_javascript(node: Node) -> Iterator[Import]:
             names.append("*")
     if node.type == "export_statement" and not names:
         names.append("*")
-    yield Import(quoted[1], tuple(names))
+    yield ImportedModule(quoted[1], tuple(names))
 
 
 def _read_javascript_names(node: Node) -> Iterator[str]:
@@ -99,19 +99,19 @@ def _read_javascript_names(node: Node) -> Iterator[str]:
             yield from _read_javascript_names(child)
 
 
-def _read_rust(node: Node) -> Iterator[Import]:
+def _read_rust(node: Node) -> Iterator[ImportedModule]:
     written = _read_text(node)
     if node.type == "mod_item":
         if declared := _RUST_MOD.search(written):
-            yield Import(f"self::{declared[1]}")
+            yield ImportedModule(f"self::{declared[1]}")
     elif node.type == "extern_crate_declaration":
         if crate := _RUST_CRATE.search(written):
-            yield Import(crate[1])
+            yield ImportedModule(crate[1])
     elif used := _RUST_USE.search(written):
         yield from _split_group(_AS.sub("", used[1]), "::")
 
 
-def _split_group(written: str, separator: str) -> Iterator[Import]:
+def _split_group(written: str, separator: str) -> Iterator[ImportedModule]:
     """`a::b`, `a::*` and `a::{b, c::d}`; groups within groups keep their text as one name."""
     compact = "".join(written.split())
     base, opened, group = compact.partition("{")
@@ -124,47 +124,47 @@ def _split_group(written: str, separator: str) -> Iterator[Import]:
                 names.append("")
             else:
                 names[-1] += character
-        yield Import(base.removesuffix(separator) or separator, tuple(filter(None, names)))
+        yield ImportedModule(base.removesuffix(separator) or separator, tuple(filter(None, names)))
     elif compact.endswith(separator + "*"):
-        yield Import(compact.removesuffix(separator + "*"), ("*",))
+        yield ImportedModule(compact.removesuffix(separator + "*"), ("*",))
     else:
-        yield Import(compact)
+        yield ImportedModule(compact)
 
 
-def _read_ruby(node: Node) -> Iterator[Import]:
+def _read_ruby(node: Node) -> Iterator[ImportedModule]:
     written = _read_text(node)
     quoted = _QUOTED.search(written)
     if quoted is not None and "#{" not in quoted[1]:
         relative = written.startswith("require_relative") and not quoted[1].startswith(".")
-        yield Import(("./" if relative else "") + quoted[1])
+        yield ImportedModule(("./" if relative else "") + quoted[1])
 
 
-def _read_php(node: Node) -> Iterator[Import]:
+def _read_php(node: Node) -> Iterator[ImportedModule]:
     written = _read_text(node)
     used = _PHP_USE.match(written)
     if used is None:
         if quoted := _QUOTED.search(written):
-            yield Import(("." if "__DIR__" in written else "") + quoted[1])
+            yield ImportedModule(("." if "__DIR__" in written else "") + quoted[1])
         return
     plain = _AS.sub("", used[1])
     for part in [plain] if "{" in plain else plain.split(","):
         yield from _split_group(part.strip().lstrip("\\"), "\\")
 
 
-def _make_reader(pattern: str) -> Callable[[Node], Iterator[Import]]:
+def _make_reader(pattern: str) -> Callable[[Node], Iterator[ImportedModule]]:
     """Statements that begin as `pattern` says, with the groups "module" and perhaps "name"."""
     compiled = re.compile(pattern)
 
-    def read(node: Node) -> Iterator[Import]:
+    def read(node: Node) -> Iterator[ImportedModule]:
         if match := compiled.match(_read_text(node)):
             name = match.groupdict().get("name")
-            yield Import(match["module"], (name,) if name else ())
+            yield ImportedModule(match["module"], (name,) if name else ())
 
     return read
 
 
 _INCLUDE = _make_reader(r"#\s*include\s*[<\"](?P<module>[^>\"\n]+)[>\"]")
-_READERS: Final[Mapping[str, Callable[[Node], Iterator[Import]]]] = {
+_READERS: Final[Mapping[str, Callable[[Node], Iterator[ImportedModule]]]] = {
     "python": _read_python,
     "javascript": _read_javascript,
     "typescript": _read_javascript,
@@ -274,7 +274,7 @@ class ProjectLayout:
 
 
 def resolve(
-    path: str, language: str | None, imports: Iterable[Import], layout: ProjectLayout
+    path: str, language: str | None, imports: Iterable[ImportedModule], layout: ProjectLayout
 ) -> tuple[ImportTarget, ...]:
     """The targets of the imports of the file at `path`, each once, without the file itself."""
     resolver = _RESOLVERS.get(language or "")
@@ -289,7 +289,9 @@ def resolve(
     return tuple(targets)
 
 
-def _resolve_python(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_python(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     parts = [part for part in imported.module.split(".") if part]
     if imported.level:
         base = posixpath.dirname(path)
@@ -333,7 +335,7 @@ def _find_python_file(base: str, layout: ProjectLayout) -> str | None:
 
 
 def _resolve_javascript(
-    path: str, imported: Import, layout: ProjectLayout
+    path: str, imported: ImportedModule, layout: ProjectLayout
 ) -> Iterator[ImportTarget]:
     name = imported.module.partition("?")[0]
     if name.startswith((".", "/")):
@@ -361,7 +363,9 @@ def _find_javascript_file(base: str, layout: ProjectLayout) -> str | None:
     return layout.first((*named, *(f"{base}/index{end}" for end in _JS_ENDINGS)))
 
 
-def _resolve_go(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_go(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     for folder, module in layout.go_modules.items():
         if imported.module == module or imported.module.startswith(module + "/"):
             inner = posixpath.join(folder, imported.module[len(module) :].lstrip("/")).rstrip("/")
@@ -379,7 +383,9 @@ def _resolve_go(path: str, imported: Import, layout: ProjectLayout) -> Iterator[
         yield ImportTarget("package", "/".join([first, *segments[: 2 if hosted else 1]]))
 
 
-def _resolve_rust(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_rust(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     first, *segments = [part for part in imported.module.split("::") if part] or [""]
     names = [name.split("::")[0] for name in imported.names if name not in {"*", "self"}]
     folder, name = posixpath.split(path)
@@ -410,7 +416,9 @@ def _resolve_rust(path: str, imported: Import, layout: ProjectLayout) -> Iterato
             yield ImportTarget("file", file)
 
 
-def _resolve_java(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_java(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     parts = imported.module.split(".")
     if imported.names:
         folder = layout.folder_ending_in("/".join(parts))
@@ -428,7 +436,9 @@ def _resolve_java(path: str, imported: Import, layout: ProjectLayout) -> Iterato
         yield ImportTarget("package", ".".join(lower[:3]) or imported.module)
 
 
-def _resolve_c(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_c(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     file = _find_near(path, imported.module, layout)
     if file is not None:
         yield ImportTarget("file", file)
@@ -436,7 +446,9 @@ def _resolve_c(path: str, imported: Import, layout: ProjectLayout) -> Iterator[I
         yield ImportTarget("package", imported.module.split("/")[0])
 
 
-def _resolve_ruby(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_ruby(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     name = imported.module.removesuffix(".rb")
     if name.startswith("."):
         file = _join(posixpath.dirname(path), name) + ".rb"
@@ -450,7 +462,9 @@ def _resolve_ruby(path: str, imported: Import, layout: ProjectLayout) -> Iterato
         yield ImportTarget("package", name.split("/")[0])
 
 
-def _resolve_php(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_php(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     if imported.module.endswith((".php", ".inc")) or "/" in imported.module:
         if file := _find_near(path, imported.module.lstrip("/"), layout):
             yield ImportTarget("file", file)
@@ -466,7 +480,9 @@ def _resolve_php(path: str, imported: Import, layout: ProjectLayout) -> Iterator
             yield ImportTarget("package", "/".join(parts[:2]).lower())
 
 
-def _resolve_c_sharp(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_c_sharp(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     parts = imported.module.split(".")
     if parts[0] in {"System", "Microsoft"} and len(parts) < 3:
         return
@@ -479,7 +495,9 @@ def _resolve_c_sharp(path: str, imported: Import, layout: ProjectLayout) -> Iter
         yield ImportTarget("package", ".".join(parts[:2]))
 
 
-def _resolve_bash(path: str, imported: Import, layout: ProjectLayout) -> Iterator[ImportTarget]:
+def _resolve_bash(
+    path: str, imported: ImportedModule, layout: ProjectLayout
+) -> Iterator[ImportTarget]:
     # "$(dirname "$0")/x.sh" and the like: what follows the last variable is beside the file.
     name = re.sub(r"^.*[})\"]/|^\$\w+/", "", imported.module)
     if file := _find_near(path, name, layout):
@@ -497,7 +515,9 @@ def _join(folder: str, name: str) -> str:
     return "" if path == "." else path
 
 
-_RESOLVERS: Final[Mapping[str, Callable[[str, Import, ProjectLayout], Iterator[ImportTarget]]]] = {
+_RESOLVERS: Final[
+    Mapping[str, Callable[[str, ImportedModule, ProjectLayout], Iterator[ImportTarget]]]
+] = {
     "python": _resolve_python,
     # Imports of its cells in Python alone are read.
     "notebook": _resolve_python,

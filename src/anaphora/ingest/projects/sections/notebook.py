@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from anaphora.ingest.projects.sections.base import Import, SectionStart, Symbol, first_words
+from anaphora.ingest.projects.sections.base import ImportedModule, SectionStart, Symbol, first_words
 from anaphora.ingest.projects.sections.code import code_starts
 from anaphora.ingest.projects.sections.grammars import can_parse
 from anaphora.ingest.projects.sections.markdown import markdown_starts
@@ -20,7 +20,7 @@ _CELL = re.compile(r"(`{3,})\{code-cell\} ?(\S*)$")
 _COMMAND = re.compile(r"\s*[%!]")
 
 
-class _Cell(NamedTuple):
+class _CodeCell(NamedTuple):
     """A code cell: its language, the line of its first fence and that of its last."""
 
     language: str
@@ -30,12 +30,12 @@ class _Cell(NamedTuple):
 
 def notebook_starts(
     lines: Sequence[str], name: str
-) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[Import, ...]]:
+) -> tuple[list[SectionStart], tuple[Symbol, ...], tuple[ImportedModule, ...]]:
     """The sections, symbols and imports of a notebook's text; `name` is that of its file."""
     starts = markdown_starts(lines, name)
     headings = [section for section in starts if section.kind == "heading"]
     symbols: list[Symbol] = []
-    imports: list[Import] = []
+    imports: list[ImportedModule] = []
     ends: list[int] = []
     for cell in _find_cells(lines):
         if not can_parse(cell.language):
@@ -78,7 +78,7 @@ def notebook_starts(
     return starts, tuple(symbols), tuple(imports)
 
 
-def _find_cells(lines: Sequence[str]) -> Iterator[_Cell]:
+def _find_cells(lines: Sequence[str]) -> Iterator[_CodeCell]:
     number = 0
     while number < len(lines):
         number += 1
@@ -89,7 +89,7 @@ def _find_cells(lines: Sequence[str]) -> Iterator[_Cell]:
         while number < len(lines) and lines[number].rstrip() != opened[1]:
             number += 1
         number = min(number + 1, len(lines))
-        yield _Cell(opened[2], start, number)
+        yield _CodeCell(opened[2], start, number)
 
 
 def _find_heading(headings: Sequence[SectionStart], line: int) -> tuple[str, ...]:
