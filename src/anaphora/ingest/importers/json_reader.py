@@ -1,8 +1,8 @@
 """JSON values out of a file, one at a time, with the place of each; damage is reported, not fatal.
 
-A file in UTF-8 (with or without BOM), UTF-16 or UTF-32, of any size, gives `JsonRecord`s (the elements
-of its top-level array, its single value, or the value of each line) and `ImportProblem`s. Only one
-value and a read-ahead are held; a value beyond the file's bounds is passed over, never built.
+A file in UTF-8 (with or without BOM), UTF-16 or UTF-32, of any size, gives `JsonRecord`s (the
+elements of its top-level array, its single value, or the value of each line) and `ImportProblem`s.
+Only one value and a read-ahead are held; a value beyond the bounds is passed over, never built.
 """
 
 from __future__ import annotations
