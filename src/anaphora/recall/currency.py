@@ -291,7 +291,15 @@ class _Groups:
         related = [hit for hit in self._look_up(best) if hit.place not in (best.place, *best.again)]
         if self._is_outdated(best, related):
             return ()
-        followers = self._select_members(best, related)
+        least = LEAST_SHARE * best.score
+        hits = {hit.place: hit for hit in related if hit.score >= least}
+        # What was put behind its own group is no member of another one.
+        pending = [
+            self._lower(hit)
+            for index, hit in hits.items()
+            if index not in self._taken and index not in self._behind
+        ]
+        followers = sorted(pending, key=lambda hit: (-hit.score, hit.place))
         if self._folds:
             best, *followers = _fold((best, *followers))
         if not followers:
@@ -325,7 +333,22 @@ class _Groups:
         """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *followers)
         near = [math.nan, *(closeness.get(follower.place, math.nan) for follower in followers)]
-        rows = tuple(map(_describe, members, near))
+        # A score falls with every second: what lies behind six digits decides nothing.
+        rows = tuple(
+            (
+                member.said,
+                member.at,
+                member.speaker,
+                member.assistant,
+                round(member.score, 6),
+                round(member.meaning, 6),
+                member.asked_for,
+                member.restated,
+                None if math.isnan(close) else round(close, 4),
+                member.coming,
+            )
+            for member, close in zip(members, near, strict=True)
+        )
         judged = _judge(rows, self._question, self._spans, self._decide)
         indexes = [member.place for member in members]
         replaced: dict[int, _Mark] = {}
@@ -364,37 +387,8 @@ class _Groups:
             self._behind[member.place] = member
             self._push(member, BEHIND)
 
-    def _select_members(self, best: Candidate, related: Sequence[Candidate]) -> list[Candidate]:
-        """What of `related` may be compared with the best one and has no place yet, best first."""
-        least = LEAST_SHARE * best.score
-        hits = {hit.place: hit for hit in related if hit.score >= least}
-        # What was put behind its own group is no member of another one.
-        pending = [
-            self._lower(hit)
-            for index, hit in hits.items()
-            if index not in self._taken and index not in self._behind
-        ]
-        return sorted(pending, key=lambda hit: (-hit.score, hit.place))
-
 
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
-
-
-def _describe(candidate: Candidate, closeness: float = math.nan) -> _Judged:
-    """What the order of a candidate depends on. A score falls with every second: what lies behind
-    six digits decides nothing."""
-    return (
-        candidate.said,
-        candidate.at,
-        candidate.speaker,
-        candidate.assistant,
-        round(candidate.score, 6),
-        round(candidate.meaning, 6),
-        candidate.asked_for,
-        candidate.restated,
-        None if math.isnan(closeness) else round(closeness, 4),
-        candidate.coming,
-    )
 
 
 @lru_cache(maxsize=512)

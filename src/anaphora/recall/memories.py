@@ -265,7 +265,14 @@ class MemoryRecall:
             lookup = replace(lookup, within=False, every=every)
             parts = self._find_candidates(lookup)
         if _count_pending(parts) and lookup.vector is not None and self.fill is not None:
-            degraded.extend(_embed_a_few(self.fill))
+            # A full or read-only disk hinders no answer: what has a vector is found by it, the rest
+            # by words. A text that cannot be embedded is still counted as pending.
+            try:
+                self.fill(FEW)
+            except (EmbeddingError, TimedOut):
+                pass
+            except StoreError as error:
+                degraded.append(Degraded("embeddings", f"new vectors were not kept: {error}"))
             parts = self._find_candidates(lookup)
             if _count_pending(parts) and self.later is not None:
                 self.later()
@@ -383,21 +390,6 @@ def _split_words(text: str) -> tuple[QueryWord, ...]:
     return query_words(text)
 
 
-def _embed_a_few(fill: Fill) -> tuple[Degraded, ...]:
-    """Make a few of the vectors that are lacking; why they could not be kept, if they could not.
-
-    A full or read-only disk hinders no answer: what has a vector is found by it, the rest by words.
-    """
-    try:
-        fill(FEW)
-    except (EmbeddingError, TimedOut):
-        # A text that cannot be embedded stays behind, and is counted as pending.
-        pass
-    except StoreError as error:
-        return (Degraded("embeddings", f"new vectors were not kept: {error}"),)
-    return ()
-
-
 def _count_pending(parts: Sequence[Candidates]) -> int:
     """How many memories that could be shown have no vector yet."""
     return sum(part.pending for part in parts)
@@ -489,7 +481,12 @@ class _AnswerBuilder:
                 picks.append(candidate)
         versions = self._read_versions(picks)
         records, ids, scores = self._read, self._found.columns.ids, self._scores
-        related = self._filter_visible(links, [ids[candidate.place] for candidate in picks])
+        # Of the linked memories those that are past stay out of sight.
+        linked = [i for pick in picks for i in links.linked_ids(ids[pick.place])]
+        wanted = self._wanted
+        related = (
+            self._lane.index.visible(linked, wanted.moment, past=wanted.past) if linked else set()
+        )
         hits = []
         for candidate in picks:
             record = records.get(ids[candidate.place])
@@ -693,13 +690,6 @@ class _AnswerBuilder:
                 cosine = cosine * UNREAD
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
-
-    def _filter_visible(self, links: _CandidateLinks, ids: list[str]) -> set[str]:
-        """Which of the linked memories may be shown: those that are past stay out of sight."""
-        linked = [linked_id for record_id in ids for linked_id in links.linked_ids(record_id)]
-        if not linked:
-            return set()
-        return self._lane.index.visible(linked, self._wanted.moment, past=self._wanted.past)
 
 
 class _CandidateLinks:

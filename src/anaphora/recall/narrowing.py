@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
@@ -83,19 +83,13 @@ def names_of(span: TimeSpan) -> SpanNames:
         tokens += [dated for dated, _ in named]
         yearless += [bare for _, bare in named]
     if len(whole_months) == 1 and len(days) <= 31:
-        yearless += _list_name_tokens(span.text, whole_months[0][1])
+        # The tokens of the month's name, as texts of any language have them. Not "may", which is a
+        # verb as often.
+        codes = [language.code for language in languages().values() if language.stemmer]
+        for word in query_words(span.text):
+            if word.form != "may" and month_named(word.form) == whole_months[0][1]:
+                yearless += word.tokens_in(codes)
     return SpanNames(tuple(tokens), tuple(yearless))
-
-
-def _list_name_tokens(text: str, month: int) -> Iterator[str]:
-    """The tokens of a month's name in a question, as texts of any language have them.
-
-    Not "may", which is a verb as often.
-    """
-    codes = [language.code for language in languages().values() if language.stemmer]
-    for word in query_words(text):
-        if word.form != "may" and month_named(word.form) == month:
-            yield from word.tokens_in(codes)
 
 
 def turns_naming(
