@@ -214,7 +214,14 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     row means nothing.
     """
     readings = statements.readings
-    subjects = _find_subjects(statements, cues)
+    # The words of the question that each statement is about, and the speakers that it names.
+    names = [_first_name(name) for name in statements.speakers]
+    speaking = frozenset(name for name in names if name)
+    subjects = []
+    for statement, name in zip(statements.said, names, strict=True):
+        about = (statement.keys.subjects & cues.terms) | (statement.reading.written & speaking)
+        personal = name and statement.reading.personal and not statement.assistant
+        subjects.append(about | {name} if personal else about)
     features_of_each = _make_statement_rows(statements, readings, subjects, cues)
     with np.errstate(invalid="ignore"):
         later = statements.at > statements.at[0]
@@ -477,21 +484,6 @@ def _make_statement_rows(
         )
     ]
     return np.array(rows, np.float32).reshape(len(rows), len(OF_ONE))
-
-
-def _find_subjects(statements: Statements, cues: QuestionCues) -> list[frozenset[str]]:
-    """Which words of the question each statement is about, and which speakers it names.
-
-    The speaker is one of them in a first-person statement.
-    """
-    names = [_first_name(name) for name in statements.speakers]
-    speaking = frozenset(name for name in names if name)
-    subjects = []
-    for statement, name in zip(statements.said, names, strict=True):
-        about = (statement.keys.subjects & cues.terms) | (statement.reading.written & speaking)
-        personal = name and statement.reading.personal and not statement.assistant
-        subjects.append(about | {name} if personal else about)
-    return subjects
 
 
 def _first_name(name: str) -> str:

@@ -63,26 +63,13 @@ def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
         return Frame.APART
     if len(changed) != 1 or 2 * shared < SHARED * sum(sizes):
         return Frame.OPEN
-    return _value_frame(older, newer, changed[0])
-
-
-def _value_frame(
-    older: StatementReading,
-    newer: StatementReading,
-    change: tuple[tuple[str, ...], tuple[str, ...]],
-) -> Frame:
-    """What the newer one makes of the older where only one place of their frame differs."""
-    old, new = change
-    if not (_tells(old, older) and _tells(new, newer)):
-        # "It is Doctor Amrani now" and "Doctor Amrani is fine" name no other value.
+    old, new = changed[0]
+    # "It is Doctor Amrani now" and "Doctor Amrani is fine" name no other value.
+    named = _tells(old, older) and _tells(new, newer)
+    if not named or _has_digit(old) != _has_digit(new):
         return Frame.OPEN
-    if _has_digit(old) != _has_digit(new):
-        return Frame.OPEN
-    if newer.tentative or newer.adds:
-        return Frame.ADDED
-    if newer.changes:
-        return Frame.VALUE
-    return Frame.ADDED if older.several or newer.several else Frame.VALUE
+    several = not newer.changes and (older.several or newer.several)
+    return Frame.ADDED if newer.tentative or newer.adds or several else Frame.VALUE
 
 
 def _tells(words: tuple[str, ...], reading: StatementReading) -> bool:

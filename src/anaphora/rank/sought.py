@@ -87,7 +87,13 @@ def bearing_parts(question: str, text: str) -> str:
     small = text.lower()
     parts = [text[:_MOST_READ]]
     for word in read_sought(question).words:
-        for needle in _make_needles(word):
+        # How the word may begin: as it is typed, and as its stem does.
+        forms = {form.lower() for form in (word.form, *word.spellings, *word.tokens) if form}
+        needles = {form.partition("~")[0] for form in forms}
+        if word.form and not word.exact:
+            needles.add(_common_prefix(word.form, token_of(word.form, "")))
+        needles = {form for form in needles if len(form) >= _SHORTEST or word.exact}
+        for needle in needles:
             at = _MOST_READ - len(needle)
             for _ in range(_PLACES):
                 at = small.find(needle, at + 1)
@@ -96,15 +102,6 @@ def bearing_parts(question: str, text: str) -> str:
                 start = max(text.rfind("\n", at - _AROUND, at) + 1, at - _AROUND, 0)
                 parts.append(text[start : at + _AROUND])
     return "\n".join(parts)
-
-
-def _make_needles(word: QueryWord) -> set[str]:
-    """How a word may begin in a text in small letters: as it is typed, and as its stem does."""
-    forms = {form.lower() for form in (word.form, *word.spellings, *word.tokens) if form}
-    needles = {form.partition("~")[0] for form in forms}
-    if word.form and not word.exact:
-        needles.add(_common_prefix(word.form, token_of(word.form, "")))
-    return {needle for needle in needles if len(needle) >= _SHORTEST or word.exact}
 
 
 @lru_cache(maxsize=4096)
