@@ -37,7 +37,6 @@ from anaphora.errors import (
 
 if TYPE_CHECKING:
     from anaphora.core.config import Settings
-    from anaphora.embed.endpoint import Endpoint
 
 # A longer text is not stored as a spelling: it would take memory, and looking up its word pieces is
 # cheap compared with reading it.
@@ -185,11 +184,27 @@ def spec_for(
         spec = _NAMED[embedder]()
         return _share(spec, share) if share and embedder == "minilm" else spec
     registry = registry or EmbedderRegistry(None)
-    from anaphora.embed.endpoint import parse_endpoint
+    from anaphora.embed.endpoint import (
+        OPENAI_URL,
+        EndpointEmbedder,
+        known_endpoint,
+        parse_endpoint,
+    )
 
     endpoint = parse_endpoint(embedder)
     if endpoint is not None:
-        return _endpoint(endpoint, settings, registry, anew=anew)
+        key = None if settings is None else settings.embedder_key
+        if key is None and settings is not None and endpoint.url == OPENAI_URL:
+            key = settings.openai_key
+        details = known_endpoint(endpoint, key, registry, anew=anew)
+
+        def load() -> Embedder:
+            remote = EndpointEmbedder(endpoint, details, key)
+            # Checked now, so that `away` is known before the first question.
+            remote.look()
+            return remote
+
+        return EmbedderSpec(details.name, details.dimensions, load, remote=True)
     if _is_path(embedder):
         from anaphora.embed.folder import FolderEmbedder, identity, read_folder
 
@@ -225,25 +240,6 @@ def _unknown(embedder: object) -> InvalidInput:
         embedder,
         f"expected one of {names}, ./a/folder, openai:MODEL, ollama:MODEL, or an Embedder",
     )
-
-
-def _endpoint(
-    endpoint: Endpoint, settings: Settings | None, registry: EmbedderRegistry, *, anew: bool
-) -> EmbedderSpec:
-    from anaphora.embed.endpoint import OPENAI_URL, EndpointEmbedder, known_endpoint
-
-    key = None if settings is None else settings.embedder_key
-    if key is None and settings is not None and endpoint.url == OPENAI_URL:
-        key = settings.openai_key
-    details = known_endpoint(endpoint, key, registry, anew=anew)
-
-    def load() -> Embedder:
-        remote = EndpointEmbedder(endpoint, details, key)
-        # Checked now, so that `away` is known before the first question.
-        remote.look()
-        return remote
-
-    return EmbedderSpec(details.name, details.dimensions, load, remote=True)
 
 
 def _minilm() -> EmbedderSpec:
