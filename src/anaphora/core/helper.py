@@ -47,29 +47,20 @@ def with_helper(
         yield from map(function, things)
         return
     try:
-        yield from _share_work(function, things, helper, *shares)
+        callers, helpers = shares
+        computed_here = list(islice(things, helpers))
+        helper.send(computed_here)
+        while computed_here:
+            results = list(map(function, islice(things, callers)))
+            computed = helper.receive(len(computed_here))
+            following = list(islice(things, helpers))
+            # Before the results are yielded, so that the helper works meanwhile.
+            helper.send(following)
+            yield from map(function, computed_here) if computed is None else computed
+            yield from results
+            computed_here = following
     finally:
         helper.end()
-
-
-def _share_work(
-    function: Callable[[GivenT], MadeT],
-    things: Iterator[GivenT],
-    helper: _Helper,
-    callers: int,
-    helpers: int,
-) -> Iterator[MadeT]:
-    computed_here = list(islice(things, helpers))
-    helper.send(computed_here)
-    while computed_here:
-        results = list(map(function, islice(things, callers)))
-        computed = helper.receive(len(computed_here))
-        following = list(islice(things, helpers))
-        # Before the results are yielded, so that the helper works meanwhile.
-        helper.send(following)
-        yield from map(function, computed_here) if computed is None else computed
-        yield from results
-        computed_here = following
 
 
 def serve(module: str, name: str) -> None:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 from anaphora.errors import FilterError, InvalidInput, StoreError
 
@@ -255,11 +255,8 @@ def _read(path: Path) -> Iterator[Incident]:
     for line in lines:
         # Lines that are cut off, or written by another version, are skipped.
         with suppress(ValueError, TypeError, KeyError, AttributeError):
-            yield _incident(json.loads(line))
-
-
-def _incident(stored: dict[str, Any]) -> Incident:
-    lists = {name: tuple(map(str, stored.get(name, ()))) for name in ("causes", "frames")}
-    texts = ("id", "surface", "operation", "error", "reason", "note", "version")
-    words = {name: str(stored.get(name, "")) for name in texts}
-    return Incident(at=float(stored["at"]), **words, **lists)  # type: ignore[arg-type]
+            stored = json.loads(line)
+            lists = {name: tuple(map(str, stored.get(name, ()))) for name in ("causes", "frames")}
+            texts = ("id", "surface", "operation", "error", "reason", "note", "version")
+            words = {name: str(stored.get(name, "")) for name in texts}
+            yield Incident(at=float(stored["at"]), **words, **lists)  # type: ignore[arg-type]

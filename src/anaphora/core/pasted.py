@@ -142,12 +142,7 @@ def blocks(text: str) -> Iterable[tuple[str, int]]:
     if fence:
         # An end of a fence that began before, or an unclosed fence: judged line by line.
         marked = [1 if _FENCE.match(line) or _looks_pasted(line) else 0 for line in lines]
-    _join(lines, marked)
-    return zip(lines, marked, strict=True)
-
-
-def _join(lines: Sequence[str], marked: list[int]) -> None:
-    """Take single lines between pasted ones into their block, and give up blocks of too few."""
+    # Single lines between pasted ones go into their block, and blocks of too few are given up.
     size = len(lines)
     for at in range(1, size - 1):
         between = not marked[at] and marked[at - 1] and marked[at + 1]
@@ -162,6 +157,7 @@ def _join(lines: Sequence[str], marked: list[int]) -> None:
         if 0 < end - at < _LEAST_PASTED and max(marked[at:end]) < 2 and not named:
             marked[at:end] = [0] * (end - at)
         at = max(end, at + 1)
+    return zip(lines, marked, strict=True)
 
 
 def _looks_pasted(line: str) -> bool:
