@@ -42,7 +42,11 @@ def with_helper(
     its arguments and results can be pickled. Its errors are raised here in either case.
     """
     things = iter(given)
-    helper = _Helper.start(function) if worth and _cores() > 1 else None
+    cores = os.cpu_count() or 1
+    with suppress(AttributeError, OSError):
+        # Those that this process may use.
+        cores = len(os.sched_getaffinity(0))
+    helper = _Helper.start(function) if worth and cores > 1 else None
     if helper is None:
         yield from map(function, things)
         return
@@ -137,10 +141,3 @@ def _read(pipe: IO[bytes]) -> Any:
     (size,) = _SIZE.unpack(pipe.read(_SIZE.size))
     # Only what our own child or parent wrote ever comes through this pipe.
     return pickle.loads(pipe.read(size))  # noqa: S301
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    with suppress(AttributeError, OSError):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
