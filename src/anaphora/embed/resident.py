@@ -113,7 +113,7 @@ def vectors_of(text: str, dimensions: int) -> Vectors:
     return flat.reshape(-1, dimensions)
 
 
-def reached(environ: Mapping[str, str], spec: EmbedderSpec, *, start: bool) -> Embedder:
+def connect_embedder(environ: Mapping[str, str], spec: EmbedderSpec, *, start: bool) -> Embedder:
     """The model in the resident process of this version, or else one in this process.
 
     With `start`, a resident process is started if none runs; a model is loaded here if that takes

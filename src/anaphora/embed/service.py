@@ -23,7 +23,7 @@ from anaphora.core.late_threads import begins
 from anaphora.core.limits import wait_for_given_up, wait_within, within_limit
 from anaphora.core.permits import lent
 from anaphora.embed.base import Embedder, Vector, Vectors, without_final_marks
-from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
+from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measure_calibration
 from anaphora.embed.chunking import PIECE, pieces
 from anaphora.embed.gathering import GatheredQuestions
 from anaphora.embed.registry import EmbedderRegistry
@@ -263,10 +263,10 @@ _loaded: dict[str, Embedder] = {}
 
 def _share(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
     from anaphora.core.environment import environment
-    from anaphora.embed.resident import reached
+    from anaphora.embed.resident import connect_embedder
 
     def load() -> Embedder:
-        return reached(environment(), spec, start=share == "start")
+        return connect_embedder(environment(), spec, start=share == "start")
 
     return replace(spec, load=load)
 
@@ -553,7 +553,7 @@ class EmbedderService:
         )
         if calibration is None:
             try:
-                calibration = measured(embedder)
+                calibration = measure_calibration(embedder)
             except EndpointError:
                 return
             except _TEXT_FAILURES:

@@ -442,9 +442,7 @@ class ConversationRecall:
             cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words))
         # By cosine alone, it is the embedder's own.
         return (
-            cosine
-            if question.mode == "vector"
-            else self._embedder.calibration.asked.applied(cosine)
+            cosine if question.mode == "vector" else self._embedder.calibration.asked.apply(cosine)
         )
 
     def _fill(
@@ -487,7 +485,7 @@ class ConversationRecall:
         hits = []
         for pick in picks:
             hit = self._make_hit(view.table, scores, pick.hit, related)
-            hits.append(finder.shortened(hit, int(scores.rows[pick.hit.place]), pick.room))
+            hits.append(finder.shortened(hit, int(scores.rows[pick.hit.index]), pick.room))
         return tuple(hits), answered
 
     def _open_window(self, question: _QuestionRun, scores: TurnScores) -> Window:
@@ -495,13 +493,13 @@ class ConversationRecall:
         view, table = question.view, question.view.table
 
         def statement_texts(candidates: Sequence[Candidate]) -> list[str]:
-            rows = scores.rows[[candidate.place for candidate in candidates]]
+            rows = scores.rows[[candidate.index for candidate in candidates]]
             before = self._read_previous(view, rows)
             return [
                 statement_text(
                     titled_text(
                         candidate,
-                        embedded_text(candidate.told or candidate.text).strip() or " ",
+                        embedded_text(candidate.passage or candidate.text).strip() or " ",
                     ),
                     day=day_of(candidate.at),
                     speaker=candidate.speaker or None,
@@ -580,9 +578,9 @@ class ConversationRecall:
     def _add_title(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
         """A candidate with the title of its conversation, if that contains words asked for."""
         titles = scores.factors.get("title")
-        if titles is None or not (matched := float(titles[candidate.place])):
+        if titles is None or not (matched := float(titles[candidate.index])):
             return candidate
-        title = view.title(int(view.table.conversation[scores.rows[candidate.place]]))
+        title = view.title(int(view.table.conversation[scores.rows[candidate.index]]))
         share = matched * self._weights.scale / self._weights.title
         return replace(candidate, title=title, titled=min(1.0, share))
 
@@ -603,7 +601,7 @@ class ConversationRecall:
         """The turns that share most of the words of a candidate and may be compared with it."""
         view, rows = question.view, scores.rows
         only, limit = question.scope()
-        passage = (candidate.told or candidate.text)[:HEAD]
+        passage = (candidate.passage or candidate.text)[:HEAD]
         shared = view.sharing(query_words(passage), only, limit)[rows]
         near = np.flatnonzero((shared > 0) & (scores.total >= LEAST_SHARE * candidate.score))
         # Of what shares as much the latest: it may be what holds now. A text that was said many
@@ -617,11 +615,11 @@ class ConversationRecall:
             if len(latest) > RELATED:
                 break
         best = np.array(list(latest.values()), np.intp)
-        closeness = view.closeness(int(rows[candidate.place]), rows[best])
-        closeness = self._embedder.calibration.alike.applied(closeness)
+        closeness = view.closeness(int(rows[candidate.index]), rows[best])
+        closeness = self._embedder.calibration.alike.apply(closeness)
         close = dict(zip(best.tolist(), closeness.tolist(), strict=True))
         for index, text in self._read_live_texts(view, scores, limits, best):
-            if index != candidate.place:
+            if index != candidate.index:
                 hit = self._make_candidate(view.table, scores, finder, index, text)
                 hit = self._add_title(view, scores, hit)
                 yield replace(hit, closeness=close[index])
@@ -638,7 +636,9 @@ class ConversationRecall:
 
         They stand beside what the budget counts: of one longer than that, a passage comes.
         """
-        related = {index for candidate in hits for index in (*candidate.again, *candidate.previous)}
+        related = {
+            index for candidate in hits for index in (*candidate.copies, *candidate.previous)
+        }
         related |= {candidate.older_than for candidate in hits if candidate.older_than is not None}
         indexes = sorted(related)
         texts = self._index.texts_of(view, scores.rows[indexes]) if indexes else ()
@@ -670,18 +670,18 @@ class ConversationRecall:
     ) -> TurnHit:
         replacing = None if candidate.older_than is None else related.get(candidate.older_than)
         return TurnHit(
-            **self._describe_turn(table, int(scores.rows[candidate.place])),
+            **self._describe_turn(table, int(scores.rows[candidate.index])),
             text=candidate.text,
             score=candidate.score,
             answers=candidate.answers,
             read=candidate.read_probability,
-            factors={**scores.explain(candidate.place), **candidate.changes},
+            factors={**scores.explain(candidate.index), **candidate.changes},
             current=replacing is None,
             older_than=replacing,
             reason=candidate.reason if replacing is not None else "",
             previous=tuple(related[index] for index in candidate.previous if index in related),
             quotes_recalled=quotes_recalled(candidate.text),
-            occurrences=tuple(related[index] for index in candidate.again if index in related),
+            occurrences=tuple(related[index] for index in candidate.copies if index in related),
         )
 
     def _describe_turn(self, table: TurnTable, row: int) -> dict[str, Any]:

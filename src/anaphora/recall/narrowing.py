@@ -133,7 +133,16 @@ def choose_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows,
         keep &= np.isin(table.conversation[rows], conversation_codes)
     notices: tuple[str, ...] = ()
     if choice.speaker is not None:
-        codes, notices = _find_speakers(table, rows, choice.speaker)
+        speaker = fold(choice.speaker)
+        present = speakers_present(table, rows)
+        codes = [code for code, name in present.items() if fold(name) == speaker] or [
+            code for code, name in present.items() if fold(name).split(" ")[0] == speaker
+        ]
+        if not codes:
+            names = sorted(present.values())
+            listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            hint = f"; known are {listed}" if names else "; no speakers are known here"
+            notices = (f"no turn is by {choice.speaker}{hint}",)
         keep &= np.isin(table.speaker[rows], codes)
     remaining = rows if keep.all() else rows[keep]
     if len(rows) and not len(remaining) and not notices:
@@ -188,19 +197,6 @@ def _begins_day(moment: datetime | None) -> bool:
 
 def _days_between(first: str, last: str) -> str:
     return f"on {first}" if first == last else f"from {first} to {last}"
-
-
-def _find_speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
-    folded = fold(name)
-    present = speakers_present(table, rows)
-    exact = [code for code, speaker in present.items() if fold(speaker) == folded]
-    first = [code for code, speaker in present.items() if fold(speaker).split(" ")[0] == folded]
-    if exact or first:
-        return exact or first, ()
-    names = sorted(present.values())
-    listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-    hint = f"; known are {listed}" if names else "; no speakers are known here"
-    return [], (f"no turn is by {name}{hint}",)
 
 
 @dataclass(frozen=True, slots=True)

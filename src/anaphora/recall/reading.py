@@ -27,7 +27,7 @@ from anaphora.rank.replacement import (
     judge_pairs,
     worded_probability,
 )
-from anaphora.rank.sought import find_terms_in_title, read_sought
+from anaphora.rank.sought import find_terms_in_title, read_question_terms
 from anaphora.recall.currency import Candidate
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
@@ -114,7 +114,7 @@ class Window:
         scores = read_scores(totals, np.asarray(odds), self.lane).tolist()
         for candidate, score, read in zip(first, scores, odds, strict=True):
             changes = {**candidate.changes, PART: score - candidate.score}
-            self._read[candidate.place] = replace(
+            self._read[candidate.index] = replace(
                 candidate, score=score, read=read, changes=changes
             )
         best_first = sorted(self._read.values(), key=lambda candidate: -candidate.score)
@@ -122,7 +122,7 @@ class Window:
 
     def as_read(self, candidate: Candidate) -> Candidate:
         """A candidate that was looked up, with the score of the window where it is in that."""
-        judged = self._read.get(candidate.place)
+        judged = self._read.get(candidate.index)
         if judged is None:
             return candidate
         return replace(candidate, score=judged.score, read=judged.read, changes=judged.changes)
@@ -136,7 +136,7 @@ def titled_text(candidate: Candidate, text: str | None = None, question: str = "
     text = candidate.text if text is None else text
     name = spaced_name(candidate.title)
     lines = [line for line in candidate.title.split("\n")[1:] if ": " in line] if question else []
-    terms = read_sought(question).terms if lines else frozenset()
+    terms = read_question_terms(question).terms if lines else frozenset()
     properties = (_LINKED.sub(r"\1", line) for line in lines if find_terms_in_title(line, terms))
     called = ", ".join(filter(None, (name, *(line[:_NAME] for line in properties))))
     return f"{called}: {text}" if called else text

@@ -178,7 +178,14 @@ class _Patterns:
         if kind in {"ago", "rolling"}:
             return _read_count(kind, groups, now)
         if kind == "weekday":
-            return _narrow_to_part(_read_weekday(groups, detail, words), groups)
+            number = int(_key(groups, "weekday") or 0)
+            if detail and detail[0] != "next":
+                day = calendar.day_of(calendar.unit_of(now, "week", int(detail[0]))[0], number)
+            elif detail or words.forward:
+                day = calendar.day_of(now, (number - now.weekday() - 1) % 7 + 1)
+            else:
+                day = calendar.day_of(now, -((now.weekday() - number - 1) % 7 + 1))
+            return _narrow_to_part(day, groups)
         if kind == "numeric":
             first = calendar.month_of(int(groups["y"]), int(groups["m"]))[0]
             return calendar.day_of(first.replace(day=int(groups["d"])))
@@ -283,16 +290,6 @@ def _read_count(kind: str, groups: dict[str, str], now: datetime) -> Days | None
     start = calendar.back(now, unit, count)
     end = calendar.day_of(now)[1]
     return (start if unit == "hour" else calendar.day_of(start)[0]), end
-
-
-def _read_weekday(groups: dict[str, str], detail: tuple[str, ...], words: QuestionWords) -> Days:
-    number = int(_key(groups, "weekday") or 0)
-    if detail and detail[0] != "next":
-        monday = calendar.unit_of(words.now, "week", int(detail[0]))[0]
-        return calendar.day_of(monday, number)
-    if detail or words.forward:
-        return calendar.day_of(words.now, (number - words.now.weekday() - 1) % 7 + 1)
-    return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))
 
 
 def _narrow_to_part(days: Days, groups: dict[str, str], named: str | None = None) -> Days:
