@@ -67,8 +67,8 @@ def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
         older_only = frozenset(first) - frozenset(second)
         newer_only = frozenset(second) - frozenset(first)
         # Each has a subject that the other one lacks, and another value.
-        others = older_only & older.subject and newer_only & newer.subject
-        if others and older_only - older.subject and newer_only - newer.subject:
+        named_apart = older_only & older.subject and newer_only & newer.subject
+        if named_apart and older_only - older.subject and newer_only - newer.subject:
             return Frame.APART
     if len(changed) != 1 or 2 * shared < SHARED * sum(sizes):
         return Frame.OPEN

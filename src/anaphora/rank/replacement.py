@@ -136,6 +136,11 @@ def is_possible(older: Statement, newer: Statement) -> bool:
         and not any(letter.isdigit() for word in added for letter in word)
         and compare_frames(first, second) is not Frame.VALUE
     )
+    # Two different people speak, and one of themselves, or the later one of no change.
+    names = [_speaker_of(statement) for statement in (older, newer)]
+    personal = (first.personal and not older.assistant) or (second.personal and not newer.assistant)
+    silent = not (second.changes or older.assistant or newer.assistant)
+    of_two_people = all(names) and names[0] != names[1] and (personal or silent)
     complaint = second.complains and not (second.changes or second.negated or second.length > _FEW)
     return share_a_subject(first, older.keys, second, newer.keys) and not (
         says_nothing_new(first, second)
@@ -146,7 +151,7 @@ def is_possible(older: Statement, newer: Statement) -> bool:
         or still_holds
         # It tells what is wrong, and no value that is known.
         or (complaint and not newer.keys.attributes)
-        or _of_two_people(older, newer)
+        or of_two_people
     )
 
 
@@ -163,18 +168,6 @@ def says_nothing_new(older: StatementReading, newer: StatementReading) -> bool:
     return newer.news <= older.words and (
         newer.negated == older.negated or (not newer.negated and newer.news < older.words)
     )
-
-
-def _of_two_people(older: Statement, newer: Statement) -> bool:
-    """Whether two different people speak, and one of themselves, or the later one of no change."""
-    personal = [
-        statement.reading.personal and not statement.assistant for statement in (older, newer)
-    ]
-    names = [_speaker_of(statement) for statement in (older, newer)]
-    if not all(names) or names[0] == names[1]:
-        return False
-    silent = not (newer.reading.changes or older.assistant or newer.assistant)
-    return any(personal) or silent
 
 
 def _speaker_of(statement: Statement) -> str:
