@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.embed.base import Vector, Vectors, mean_vector
-from anaphora.embed.calibration import MINILM, UNCHANGED, Line, measured, places
+from anaphora.embed.calibration import (
+    MINILM,
+    UNCHANGED,
+    Line,
+    measure_calibration,
+    measure_mean_cosines,
+)
 from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.service import EmbedderService, spec_for
@@ -60,9 +66,9 @@ def test_the_bundled_models_cosines_stay_as_they_are() -> None:
     service.query("load it")
     assert service.calibration is UNCHANGED
     cosines = np.linspace(-1, 1, 9, dtype=np.float32)
-    assert service.calibration.asked.applied(cosines) is cosines
+    assert service.calibration.asked.apply(cosines) is cosines
     # What others are measured against is what it has.
-    found = places(MiniLM())
+    found = measure_mean_cosines(MiniLM())
     assert (found.apart, found.told) == pytest.approx((MINILM.apart, MINILM.told), abs=2e-3)
 
 
@@ -71,14 +77,14 @@ def test_the_bundled_models_cosines_stay_as_they_are() -> None:
 @given(st.floats(0.05, 0.9))
 def test_a_line_between_cosines_changes_nothing(a: float) -> None:
     """Of two embedders whose cosines differ by a line, both have the same after calibration."""
-    plain, squeezed = measured(WordHashingEmbedder()), measured(Squeezed(a))
+    plain, squeezed = measure_calibration(WordHashingEmbedder()), measure_calibration(Squeezed(a))
     cosines = np.linspace(-0.2, 1.0, 7)
     for of_plain, of_squeezed in (
         (plain.asked, squeezed.asked),
         (plain.alike, squeezed.alike),
     ):
-        mapped = of_squeezed.applied(a + (1.0 - a) * cosines)
-        assert mapped == pytest.approx(of_plain.applied(cosines), abs=5e-3)
+        mapped = of_squeezed.apply(a + (1.0 - a) * cosines)
+        assert mapped == pytest.approx(of_plain.apply(cosines), abs=5e-3)
 
 
 @given(st.floats(0.2, 20.0), st.floats(-15.0, 1.0), st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
@@ -87,18 +93,18 @@ def test_order_stays_and_the_way_back_is_exact(
 ) -> None:
     """No cosine passes another; what is not known stays not known; thresholds map back."""
     line = Line(scale, shift)
-    low, high = line.applied(np.array(sorted((one, other)))) if one and other else (0.0, 0.0)
+    low, high = line.apply(np.array(sorted((one, other)))) if one and other else (0.0, 0.0)
     assert low <= high
-    assert line.undone(line.scale * one + line.shift) == pytest.approx(one, abs=1e-6)
-    unknown = line.applied(np.array([0.0, np.nan]))
+    assert line.invert(line.scale * one + line.shift) == pytest.approx(one, abs=1e-6)
+    unknown = line.apply(np.array([0.0, np.nan]))
     assert unknown[0] == 0.0
     assert np.isnan(unknown[1])
 
 
 def test_an_embedder_that_tells_nothing_apart_is_left_alone() -> None:
     """Where answers are no closer than anything else, there is no line to find."""
-    assert measured(Squeezed(0.9999)) == UNCHANGED
-    assert places(Squeezed(0.5)).apart > 0.5
+    assert measure_calibration(Squeezed(0.9999)) == UNCHANGED
+    assert measure_mean_cosines(Squeezed(0.5)).apart > 0.5
 
 
 @pytest.mark.promise("embed.calibration")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.embed.minilm import MINILM, MiniLM, read_manifest, verified
+from anaphora.embed.minilm import MINILM, MiniLM, read_manifest, verify_file
 from anaphora.errors import EmbeddingError, ModelIntegrityError
 
 WORDED = (
@@ -38,7 +38,7 @@ def test_every_shipped_file_has_its_hash() -> None:
     assert set(manifest.files) == {"model.onnx", "tokenizer.json", "LICENSE", "NOTICE"}
     assert {path.name for path in MINILM.iterdir()} == {*manifest.files, "manifest.json"}
     for file in manifest.files:
-        assert verified(manifest, file).is_file()
+        assert verify_file(manifest, file).is_file()
     assert (MINILM / "model.onnx").stat().st_size < 25_000_000
 
 

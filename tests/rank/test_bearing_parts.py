@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anaphora.rank.sought import bearing_parts, find_held_terms, read_sought
+from anaphora.rank.sought import bearing_parts, find_held_terms, read_question_terms
 
 FILLER = "The tram was late and the bread was dear.\n" * 24_000
 QUESTION = "Where is the locker QX-77183 of Grunwald?"
@@ -17,5 +17,5 @@ def test_words_of_a_question_are_held_wherever_they_stand(place: int) -> None:
     told = "Grunwald has the lockers; QX-77183 is the upper one.\n"
     part = bearing_parts(QUESTION, FILLER[:place] + told + FILLER[place:])
     assert len(part) < 110_000
-    assert find_held_terms(QUESTION, part) == read_sought(QUESTION).terms
+    assert find_held_terms(QUESTION, part) == read_question_terms(QUESTION).terms
     assert find_held_terms(QUESTION, bearing_parts(QUESTION, FILLER)) == frozenset()

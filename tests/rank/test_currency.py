@@ -27,7 +27,7 @@ THRESHOLD = 0.4
 QUESTION = "which port does the staging database listen on?"
 
 
-def said(*told: tuple[str, float], assistant: tuple[int, ...] = ()) -> Statements:
+def statements_of(*told: tuple[str, float], assistant: tuple[int, ...] = ()) -> Statements:
     """(text, day) of candidates, best first; scores fall by a tenth of the best."""
     size = len(told)
     scores = np.array([1.0 - 0.1 * at for at in range(size)], np.float32)
@@ -73,7 +73,7 @@ def test_a_group_loses_nothing_and_shows_one_of_what_it_replaced(
     told: list[tuple[str, float]], question: str
 ) -> None:
     """The best one, and all that is lifted or replaced, comes once; what holds stands in front."""
-    judged = judge_group(said(*told), question, THRESHOLD)
+    judged = judge_group(statements_of(*told), question, THRESHOLD)
     old = sorted({older for older, _ in judged.replaced})
     front, behind = arrange_group(0, judged.lifted, old, question)
     past = read_cues(question).past >= 2
@@ -93,16 +93,16 @@ def test_unrelated_statements_change_no_group(
     told: list[tuple[str, float]], question: str, place: int, score: float
 ) -> None:
     """One about nothing that was asked or told, at any score, moves and marks none of the rest."""
-    statements = said(*told)
+    statements = statements_of(*told)
     alone = judge_group(statements, question, THRESHOLD)
-    noise = said(("Quokkas yodel.", 7))
+    noise = statements_of(("Quokkas yodel.", 7))
     at = min(place, len(told))
-    parts = [statements.take(range(at)), noise, statements.take(range(at, len(told)))]
+    parts = [statements.select(range(at)), noise, statements.select(range(at, len(told)))]
     texts = [text for part in parts for text in part.texts]
     scores = np.concatenate([part.scores for part in parts])
     scores[at] = score
     both = replace(
-        said(*((text, 0.0) for text in texts)),
+        statements_of(*((text, 0.0) for text in texts)),
         at=np.concatenate([part.at for part in parts]),
         scores=scores,
         meaning=np.concatenate([statements.meaning[:at], [0.0], statements.meaning[at:]]),
@@ -121,7 +121,7 @@ def test_unrelated_statements_change_no_group(
 @given(_TOLD, _TEXTS)
 def test_only_what_was_said_later_replaces(told: list[tuple[str, float]], question: str) -> None:
     """A probability stands only where both times are known, and a mark names the later one."""
-    statements = said(*told)
+    statements = statements_of(*told)
     pairs = compare_statements(statements, read_cues(question))
     for chances in (pairs.before, pairs.replaces):
         assert chances.shape == (len(told),)
@@ -143,16 +143,29 @@ def test_no_question_changes_what_replaces_what(
     told: list[tuple[str, float]], question: str, other: str
 ) -> None:
     """Two that are compared for two questions are a change for both of them, or for none."""
-    statements = said(*told)
+    statements = statements_of(*told)
     first, second = (compare_statements(statements, read_cues(q)) for q in (question, other))
     both = first.able & second.able
     assert first.replaces[both].tolist() == second.replaces[both].tolist()
 
 
 @pytest.mark.promise("recall.current")
+@given(_TOLD, _TEXTS)
+def test_what_is_marked_never_stands_before_what_replaced_it(
+    told: list[tuple[str, float]], question: str
+) -> None:
+    """But where the past is asked for: a mark is as sure as the order."""
+    order = order_of_group(statements := statements_of(*told), question)
+    if read_cues(question).past >= 2:
+        return
+    for older, newer in judge_group(statements, question, THRESHOLD).replaced:
+        assert order.index(newer) < order.index(older)
+
+
+@pytest.mark.promise("recall.current")
 def test_what_the_question_says_word_for_word_is_never_replaced() -> None:
     """A question that is a stored statement itself gets that statement first."""
-    statements = said(("fact 0 0", 0), ("fact 0 7", 1), ("fact 1 0", 2))
+    statements = statements_of(("fact 0 0", 0), ("fact 0 7", 1), ("fact 1 0", 2))
     assert judge_group(statements, "fact 0 0", THRESHOLD) == GroupJudgement()
     assert judge_group(statements, "which fact is it?", THRESHOLD).lifted
 
@@ -160,7 +173,7 @@ def test_what_the_question_says_word_for_word_is_never_replaced() -> None:
 @pytest.mark.promise("recall.repetition")
 def test_an_echo_has_the_date_of_what_it_repeats() -> None:
     """An assistant's repetition is dated by the last statement of the user that it repeats."""
-    statements = said(
+    statements = statements_of(
         ("The staging database listens on port 5433.", 0),
         ("Staging moved, the database listens on port 5439.", 10),
         ("Noted: the staging database listens on port 5439.", 20),
@@ -172,10 +185,43 @@ def test_an_echo_has_the_date_of_what_it_repeats() -> None:
     assert days == [0, 10, 10, 0, 40]
     for best, own in ((0, 3), (1, 2)):
         order = [best, *(place for place in range(len(days)) if place != best)]
-        pairs = compare_statements(statements.take(order), read_cues(QUESTION))
+        pairs = compare_statements(statements.select(order), read_cues(QUESTION))
         # Neither news nor before what it repeats.
         assert not pairs.replaces[pairs.later & np.isin(order, (2, 3))].any()
         assert pairs.before[order.index(own)] == 0
+
+
+@pytest.mark.promise("recall.current")
+def test_a_time_in_the_question_asks_for_what_held_then() -> None:
+    """A span that ends before a change gets the value before it, one after it the value since."""
+    statements = statements_of(
+        ("Staging's database listens on port 5439 now, we moved it.", 40),
+        ("The staging database listens on port 5433.", 0),
+    )
+    asked = "which port did the staging database listen on in January?"
+    early = order_of_group(statements, asked, (0.0, 31 * DAY))
+    late = order_of_group(statements, asked, (31 * DAY, 62 * DAY))
+    assert (early[0], late[0]) == (1, 0)
+
+
+def test_of_several_replaced_values_one_stands_with_what_holds() -> None:
+    """The value that holds comes first, then the best of the older ones; the rest are behind."""
+    statements = statements_of(
+        ("The staging database listens on port 5433.", 0),
+        ("The staging database listens on port 5435.", 10),
+        ("The staging database listens on port 5437.", 20),
+        ("The staging database listens on port 5439 now.", 40),
+    )
+    lifted = judge_group(statements, QUESTION, THRESHOLD).lifted
+    assert lifted[0] == 3
+    order = [3, 0, 1, 2]
+    judged = judge_group(statements.select(order), QUESTION, THRESHOLD)
+    assert judged.replaced == {
+        (place, 0): f"another value of staging database: {port}, then 5439"
+        for place, port in ((1, 5433), (2, 5435), (3, 5437))
+    }
+    old = [older for older, _ in judged.replaced]
+    assert arrange_group(0, judged.lifted, old, QUESTION) == ([0, 1], [2, 3])
 
 
 def test_another_judge_says_what_is_replaced() -> None:
@@ -189,7 +235,7 @@ def test_another_judge_says_what_is_replaced() -> None:
     old, unlike = "The staging database listens on port 5433.", "Lunch is at noon."
     cellar = "The staging database stands in the cellar."
     newer = "The staging database listens on port 5439."
-    statements = said((old, 0), (unlike, 5), (cellar, 10), (newer, 20))
+    statements = statements_of((old, 0), (unlike, 5), (cellar, 10), (newer, 20))
     judged = judge_group(statements, QUESTION, THRESHOLD, judge=judge)
     assert asked == [[(old, cellar), (old, newer)]]
     assert list(judged.replaced) == [(0, 2)]
@@ -269,7 +315,7 @@ def test_what_was_said_often_stays_before_a_near_one_off() -> None:
         ("The user works in Helix every day.", "The user works in Helix every day."),
     ):
         statements = replace(
-            said((other, 40), (fact, 0)),
+            statements_of((other, 40), (fact, 0)),
             restated=np.array([0, 12]),
             closeness=np.array([np.nan, 0.5], np.float32),
         )

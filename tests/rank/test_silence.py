@@ -19,7 +19,7 @@ from anaphora.rank.silence import (
     probability,
     scarcity,
 )
-from anaphora.rank.sought import find_held_terms, read_sought
+from anaphora.rank.sought import find_held_terms, read_question_terms
 
 SHARES = st.floats(0, 1)
 ODDS = st.floats(-20, 20)
@@ -124,7 +124,7 @@ def test_the_same_evidence_further_down_is_no_surer(
 )
 def test_framing_words_are_no_words_of_a_question(question: str, terms: set[str]) -> None:
     """What only frames a question is not looked for in an answer, unless there is nothing else."""
-    assert read_sought(question).terms == terms
+    assert read_question_terms(question).terms == terms
 
 
 @pytest.mark.parametrize("code", ["QX-771", "KB5021233", "0x80070643", "SIGBUS-17", "ORA-01555"])

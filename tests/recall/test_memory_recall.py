@@ -266,7 +266,7 @@ def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Candidate]:
     ]
     stream = sorted((*candidates, *others), key=lambda one: -one.score)
     found = order_turns(stream, TRIP_QUESTION, lambda _: candidates, repetitions=True).candidates
-    return [one for one in found if one.place < 100]
+    return [one for one in found if one.index < 100]
 
 
 def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
@@ -275,7 +275,7 @@ def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
     unrelated = ("Nobody drives on Sundays.", 20, 0.2)
     assert answer_loss(unsure[0], unsure[2], read_cues(TRIP_QUESTION)) > 0
     found = _in_order(_trip_candidates((*TOLD, unsure, unrelated)))
-    places = [one.place for one in found]
+    places = [one.index for one in found]
     assert places.count(5) == 1
     assert places.index(5) > 0
     assert found[places.index(5)].older_than is not None
@@ -283,7 +283,7 @@ def test_what_was_replaced_stands_behind_also_where_it_waited_already() -> None:
 
 def test_no_candidate_comes_twice_and_none_is_lost() -> None:
     for noise in (0, 1, 5, 30):
-        found = [one.place for one in _in_order(_trip_candidates(), noise=noise)]
+        found = [one.index for one in _in_order(_trip_candidates(), noise=noise)]
         assert sorted(found) == [0, 1, 2, 3, 4]
 
 
@@ -292,4 +292,4 @@ def test_the_same_said_with_other_spaces_is_one_candidate() -> None:
     candidates = _trip_candidates(twice)
     assert candidates[0].wording == candidates[1].wording
     found = list(order_turns(candidates, TRIP_QUESTION, lambda _: ()).candidates)
-    assert [one.again for one in found] == [(1,)]
+    assert [one.copies for one in found] == [(1,)]

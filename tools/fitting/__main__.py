@@ -104,7 +104,7 @@ def _run_step(given: argparse.Namespace) -> None:
     model = asked.model()
     asked = Given(given.data, given.homes / _folder(model.name), given.embedder, given.stories)
     # The embedder is taken for the bundled one: its cosines stay as they are.
-    with mock.patch.object(calibration, "MINILM", calibration.places(model)):
+    with mock.patch.object(calibration, "MINILM", calibration.measure_mean_cosines(model)):
         outcome: Outcome = STEPS[given.step](asked)
     rows = table(outcome, given.step)
     if not given.show:

@@ -99,12 +99,12 @@ TOLD: Final = Constant("embed/calibration.py", "MINILM", 4, call="told")
 def fit_calibration(given: Given) -> Outcome:
     """Where the embedder has neutral texts."""
     model = given.model()
-    found = calibration.places(model)
+    found = calibration.measure_mean_cosines(model)
     apart, told = APART.read(), TOLD.read()
     assert isinstance(apart, float)
     assert isinstance(told, float)
-    with mock.patch.object(calibration, "MINILM", calibration.Places(apart, told)):
-        before = calibration.measured(model)
+    with mock.patch.object(calibration, "MINILM", calibration.MeanCosines(apart, told)):
+        before = calibration.measure_calibration(model)
     figures = (
         Figure("scale of its cosines, question and text", before.asked.scale, 1.0),
         Figure("scale of its cosines, two texts", before.alike.scale, 1.0),

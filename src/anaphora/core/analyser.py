@@ -214,7 +214,15 @@ def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
             for token in (
                 _tokens_of(_moment_parts(stretch, moment))
                 if moment
-                else (token for piece in _pieces(stretch) for token in _plain_tokens(piece))
+                else (
+                    token
+                    for piece in _pieces(stretch)
+                    for token in (
+                        _cached_plain_tokens(piece)
+                        if len(piece) <= MAX_TOKEN
+                        else _make_plain_tokens(piece)
+                    )
+                )
             )
         ]
     code = language_of(text)
@@ -366,11 +374,6 @@ def _pieces(text: str) -> list[str]:
     return matches
 
 
-def _plain_tokens(piece: str) -> tuple[str, ...]:
-    """The tokens of a piece, regardless of its language."""
-    return _cached_plain_tokens(piece) if len(piece) <= MAX_TOKEN else _make_plain_tokens(piece)
-
-
 def _make_plain_tokens(piece: str) -> tuple[str, ...]:
     return tuple(_tokens_of(_tokens(piece)))
 
@@ -405,16 +408,14 @@ def _parts(text: str) -> list[_TextPart]:
                 numbered = f"{noun}{_WITH_NUMBER}{number.token}"[:MAX_TOKEN]
                 number = number._replace(held=(*number.held, numbered))
                 run_parts = (number, *run_parts[1:])
-            noun = (
-                run_parts[0].token if len(run_parts) == 1 and _names_kind(run, run_parts[0]) else ""
-            )
+            noun = ""
+            if len(run_parts) == 1 and run.isalpha():
+                # A plain word that a number after it can specify.
+                part = run_parts[0]
+                if part.folded and part.folded not in _function_words():
+                    noun = part.token
             parts += run_parts
     return parts
-
-
-def _names_kind(run: str, part: _TextPart) -> bool:
-    """Whether a run is a plain word that a number after it can specify."""
-    return run.isalpha() and bool(part.folded) and part.folded not in _function_words()
 
 
 @lru_cache(maxsize=1)
@@ -524,7 +525,10 @@ def _split_dotted(piece: str, before: str, number: str, behind: str) -> Iterator
 
 
 def _split_plain(piece: str) -> Iterator[_TextPart]:
-    """Give the tokens of letters and digits without a joint; apostrophes can be among them."""
+    """Give the tokens of letters and digits without a joint; apostrophes can be among them.
+
+    A word with inner capitals, or with digits among letters, also comes in its parts.
+    """
     if _APOSTROPHE.search(piece):
         piece = piece.replace("\u2019", "'")
         if not _CONTRACTION.fullmatch(piece):
@@ -535,37 +539,30 @@ def _split_plain(piece: str) -> Iterator[_TextPart]:
         if run and _SCRIPT_RUN.fullmatch(run):
             yield _TextPart(fold_letters(run), unspaced=True)
         elif run:
-            yield from _split_humps(run)
+            # What is longer than a token is no word: nothing is gained by stemming megabytes.
+            word = run[:MAX_TOKEN]
+            folded = fold_letters(word)
+            simple = word.isdecimal() or _HEX.fullmatch(word)
+            cased = word.islower() or word.isupper() or word[1:].islower()
+            cased = cased or word.lower() == word.upper()
+            one_hump = cased and _LETTERS.fullmatch(word)
+            humps = [] if simple or one_hump else _HUMP.findall(word)
+            if simple:
+                cut = len(word) > _SHORT_HEX and not word.isdecimal() and word[1] not in "xX"
+                short = (folded[:_SHORT_HEX],) if cut else ()
+                yield _TextPart(folded, held=short, others=short)
+            elif len(humps) > 1:
+                yield _TextPart(folded)
+                for hump in humps:
+                    folded = fold_letters(hump)
+                    yield _TextPart(_stem(folded), folded, hump.lower())
+            else:
+                yield _TextPart(_stem(folded), folded, word.lower())
 
 
 @lru_cache(maxsize=16_384)
 def _cached_plain(piece: str) -> tuple[_TextPart, ...]:
     return tuple(_split_plain(piece))
-
-
-def _split_humps(word: str) -> Iterator[_TextPart]:
-    """Give a word; one with inner capitals or with digits among letters also in its parts."""
-    # What is longer than a token is no word: nothing is gained by stemming megabytes.
-    word = word[:MAX_TOKEN]
-    folded = fold_letters(word)
-    simple = word.isdecimal() or _HEX.fullmatch(word)
-    humps = [] if simple or _is_one_hump(word) else _HUMP.findall(word)
-    if simple:
-        cut = len(word) > _SHORT_HEX and not word.isdecimal() and word[1] not in "xX"
-        short = (folded[:_SHORT_HEX],) if cut else ()
-        yield _TextPart(folded, held=short, others=short)
-    elif len(humps) > 1:
-        yield _TextPart(folded)
-        for hump in humps:
-            part = fold_letters(hump)
-            yield _TextPart(_stem(part), part, hump.lower())
-    else:
-        yield _TextPart(_stem(folded), folded, word.lower())
-
-
-def _is_one_hump(word: str) -> bool:
-    cased = word.islower() or word.isupper() or word[1:].islower() or word.lower() == word.upper()
-    return cased and _LETTERS.fullmatch(word) is not None
 
 
 def _alone(run: str) -> list[str]:

@@ -314,23 +314,17 @@ def _remembered(root: Path) -> dict[str, Any]:
     return stored
 
 
+_DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}
+
+
 def _home(home: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path:
     if home is not None:
         return path_of("home", home)
     if "ANAPHORA_HOME" in env:
         return path_of("ANAPHORA_HOME", env["ANAPHORA_HOME"])
-    return _data_folder(env)
-
-
-_DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}
-
-
-def _data_folder(env: Mapping[str, str]) -> Path:
-    """The folder of user data as defined by platformdirs, by the variables of the caller.
-
-    platformdirs reads the variables of this process, which may answer for another one. It is used
-    if these variables are not set, or do not count (as on Windows).
-    """
+    # The folder of user data as platformdirs defines it, by the variables of the caller.
+    # platformdirs reads those of this process, which may answer for another one: it is used if
+    # these variables are not set, or do not count (as on Windows).
     under, user = _DATA_FOLDERS.get(sys.platform), _text(env, "HOME")
     xdg_folder = _text(env, "XDG_DATA_HOME")
     if under is not None and "ANDROID_ROOT" not in env:

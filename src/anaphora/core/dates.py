@@ -125,22 +125,18 @@ def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Writt
             # With dots the day stands first everywhere, with slashes everywhere but in America.
             readings = readings[:1] if _is_date(second, first) else readings[1:]
         dates = [_date(at, digits.end(), year, *reading) for reading in dict.fromkeys(readings)]
-        return _either(text, [reading for reading in dates if reading is not None])
+        read = [reading for reading in dates if reading is not None]
+        if len(read) < 2:
+            return read[0] if read else None
+        written = text[read[0].start : read[0].end]
+        looked_up = (written, *(reading.looked_up[0] for reading in read))
+        indexed = (written, *(token for reading in read for token in reading.held))
+        return read[0]._replace(looked_up=looked_up, held=tuple(dict.fromkeys(indexed)))
     if (short := _SHORT_DIGITS.match(text, at)) and _LEADS_A_DAY.search(
         text, max(least, at - 8), at
     ):
         return _date(at, short.end(), None, int(short[2]), int(short[1]))
     return None
-
-
-def _either(text: str, dates: list[WrittenTime]) -> WrittenTime | None:
-    if len(dates) < 2:
-        return dates[0] if dates else None
-    first = dates[0]
-    written = text[first.start : first.end]
-    looked_up = (written, *(date.looked_up[0] for date in dates))
-    indexed = (written, *(token for date in dates for token in date.held))
-    return first._replace(looked_up=looked_up, held=tuple(dict.fromkeys(indexed)))
 
 
 def _in_the_east(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTime | None:

@@ -113,13 +113,10 @@ def caller_mark(environ: Mapping[str, str]) -> str:
         and absolute[name].strip()
     ]
     roots = ("" if sys.platform == "win32" else "/", absolute.get("HOME", "").strip())
-    parts += [_file_identity(folder) for folder in roots if folder]
+    for folder in filter(None, roots):
+        try:
+            status = os.stat(folder)  # noqa: PTH116 - as above
+            parts.append(f"{folder}: {status.st_dev}:{status.st_ino}")
+        except OSError:
+            parts.append(f"{folder}: none")
     return "\0".join(parts)
-
-
-def _file_identity(folder: str) -> str:
-    try:
-        status = os.stat(folder)  # noqa: PTH116 - as above
-    except OSError:
-        return f"{folder}: none"
-    return f"{folder}: {status.st_dev}:{status.st_ino}"

@@ -48,20 +48,10 @@ def split_front_matter(text: str) -> FrontMatter:
     match = _FRONT.match(text)
     if match is None:
         return FrontMatter({}, text, 0)
-    properties, stray = _read(match[1])
-    lines = text.count("\n", 0, match.end())
-    return FrontMatter(properties, text[match.end() :], lines, stray)
-
-
-def _read(front: str) -> tuple[Properties, str]:
-    """The properties in lines, their names in lower case, and the lines that are of none.
-
-    Empty properties are left out.
-    """
     values: dict[str, tuple[str, list[str]]] = {}
-    stray: list[str] = []
-    below = stray
-    for line in front.split("\n"):
+    stray_lines: list[str] = []
+    below = stray_lines
+    for line in match[1].split("\n"):
         named = None if line[:1] in (" ", "\t") else _NAMED.match(line)
         if named is not None:
             quoted = named[1] or (named[2] or "").replace("''", "'")
@@ -70,9 +60,11 @@ def _read(front: str) -> tuple[Properties, str]:
         elif not line.startswith("#"):
             below.append(line)
     read = {name: _value(head, lines) for name, (head, lines) in values.items()}
-    return {name: content for name, content in read.items() if content}, "\n".join(stray).strip(
-        "\n"
-    )
+    # Empty properties are left out.
+    properties = {name: content for name, content in read.items() if content}
+    stray = "\n".join(stray_lines).strip("\n")
+    lines = text.count("\n", 0, match.end())
+    return FrontMatter(properties, text[match.end() :], lines, stray)
 
 
 def _value(head: str, below: Sequence[str]) -> str | list[str]:
@@ -90,7 +82,11 @@ def _value(head: str, below: Sequence[str]) -> str | list[str]:
         return list(_entries(lines))
     joined = " ".join((head, *(line.strip() for line in lines)))
     if joined.startswith("[") and joined.endswith("]") and not joined.startswith("[["):
-        return _items(joined[1:-1])
+        listed, parts, at = joined[1:-1], list[str](), 0
+        while at < len(listed) and (match := _QUOTED_ITEM.match(listed, at)) and match.end() > at:
+            parts.append(_bare(match[1]))
+            at = match.end()
+        return [part for part in parts if part]
     return _bare(joined)
 
 
@@ -125,15 +121,6 @@ def write_front_matter(properties: Mapping[str, str | Sequence[str] | None]) -> 
         elif content:
             lines += [f"{name}:", *(f"  - {_quoted(part)}" for part in content)]
     return "\n".join([*lines, "---", ""])
-
-
-def _items(listed: str) -> list[str]:
-    parts = []
-    at = 0
-    while at < len(listed) and (match := _QUOTED_ITEM.match(listed, at)) and match.end() > at:
-        parts.append(_bare(match[1]))
-        at = match.end()
-    return [part for part in parts if part]
 
 
 def _bare(text: str) -> str:

@@ -42,34 +42,29 @@ def with_helper(
     its arguments and results can be pickled. Its errors are raised here in either case.
     """
     things = iter(given)
-    helper = _Helper.start(function) if worth and _cores() > 1 else None
+    cores = os.cpu_count() or 1
+    with suppress(AttributeError, OSError):
+        # Those that this process may use.
+        cores = len(os.sched_getaffinity(0))
+    helper = _Helper.start(function) if worth and cores > 1 else None
     if helper is None:
         yield from map(function, things)
         return
     try:
-        yield from _share_work(function, things, helper, *shares)
+        callers, helpers = shares
+        computed_here = list(islice(things, helpers))
+        helper.send(computed_here)
+        while computed_here:
+            results = list(map(function, islice(things, callers)))
+            computed = helper.receive(len(computed_here))
+            following = list(islice(things, helpers))
+            # Before the results are yielded, so that the helper works meanwhile.
+            helper.send(following)
+            yield from map(function, computed_here) if computed is None else computed
+            yield from results
+            computed_here = following
     finally:
         helper.end()
-
-
-def _share_work(
-    function: Callable[[GivenT], MadeT],
-    things: Iterator[GivenT],
-    helper: _Helper,
-    callers: int,
-    helpers: int,
-) -> Iterator[MadeT]:
-    computed_here = list(islice(things, helpers))
-    helper.send(computed_here)
-    while computed_here:
-        results = list(map(function, islice(things, callers)))
-        computed = helper.receive(len(computed_here))
-        following = list(islice(things, helpers))
-        # Before the results are yielded, so that the helper works meanwhile.
-        helper.send(following)
-        yield from map(function, computed_here) if computed is None else computed
-        yield from results
-        computed_here = following
 
 
 def serve(module: str, name: str) -> None:
@@ -146,10 +141,3 @@ def _read(pipe: IO[bytes]) -> Any:
     (size,) = _SIZE.unpack(pipe.read(_SIZE.size))
     # Only what our own child or parent wrote ever comes through this pipe.
     return pickle.loads(pipe.read(size))  # noqa: S301
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    with suppress(AttributeError, OSError):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

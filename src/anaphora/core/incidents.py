@@ -14,12 +14,12 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
 from anaphora.errors import FilterError, InvalidInput, StoreError
 
@@ -149,12 +149,25 @@ def report(
 def incidents(environ: Mapping[str, str], since: float = 0.0) -> list[Incident]:
     """The entries after a time (seconds since 1970), oldest first."""
     path = log_path(environ)
-    return [
-        incident
-        for name in (_older(path), path)
-        for incident in _read(name)
-        if incident.at >= since
-    ]
+    entries = []
+    for file in (_older(path), path):
+        try:
+            lines = file.read_bytes().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            # Lines that are cut off, or written by another version, are skipped.
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                stored = json.loads(line)
+                lists = {
+                    name: tuple(map(str, stored.get(name, ()))) for name in ("causes", "frames")
+                }
+                texts = ("id", "surface", "operation", "error", "reason", "note", "version")
+                words = {name: str(stored.get(name, "")) for name in texts}
+                incident = Incident(at=float(stored["at"]), **words, **lists)  # type: ignore[arg-type]
+                if incident.at >= since:
+                    entries.append(incident)
+    return entries
 
 
 def log_path(environ: Mapping[str, str]) -> Path:
@@ -245,21 +258,3 @@ def _append(path: Path, incident: Incident) -> None:
 
 def _older(path: Path) -> Path:
     return path.with_name("incidents.1.jsonl")
-
-
-def _read(path: Path) -> Iterator[Incident]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        # Lines that are cut off, or written by another version, are skipped.
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
-            yield _incident(json.loads(line))
-
-
-def _incident(stored: dict[str, Any]) -> Incident:
-    lists = {name: tuple(map(str, stored.get(name, ()))) for name in ("causes", "frames")}
-    texts = ("id", "surface", "operation", "error", "reason", "note", "version")
-    words = {name: str(stored.get(name, "")) for name in texts}
-    return Incident(at=float(stored["at"]), **words, **lists)  # type: ignore[arg-type]

@@ -107,7 +107,20 @@ def tell_apart(text: str, most: int = ASKING) -> LongQuestion:
         typed.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
         pasted += [line for line, is_pasted in kinds if is_pasted]
     words, asks = _asking([part for part in typed if part], most)
-    return LongQuestion(words, tuple(_identifying(pasted)), asks)
+    # The exceptions, the user's own frames next to them, and errors of a log.
+    raised = [at for at, line in enumerate(pasted) if _EXCEPTION.match(line)]
+    frames = [at for at, line in enumerate(pasted) if _FRAME.match(line)]
+    stamped = (at for at, line in enumerate(pasted) if _STAMPED.match(line) and at not in raised)
+    failed = (at for at in stamped if _FAILED.search(pasted[at]))
+    # The outermost exception is the last in Python, the first in Java; both name the problem.
+    chosen = _distinct(pasted, [*raised[-1:], *raised], _EXCEPTIONS)
+    near = sorted(
+        frames, key=lambda at: min((abs(at - other_at) for other_at in raised[-2:]), default=0)
+    )
+    chosen += _distinct(pasted, (at for at in near if not _LIBRARY.search(pasted[at])), _FRAMES)
+    chosen += _distinct(pasted, failed, _ERRORS)
+    identifying = (_WHEN.sub("", pasted[at]).strip()[:_LONGEST] for at in sorted(chosen))
+    return LongQuestion(words, tuple(identifying), asks)
 
 
 def has_pasted(text: str) -> bool:
@@ -142,12 +155,7 @@ def blocks(text: str) -> Iterable[tuple[str, int]]:
     if fence:
         # An end of a fence that began before, or an unclosed fence: judged line by line.
         marked = [1 if _FENCE.match(line) or _looks_pasted(line) else 0 for line in lines]
-    _join(lines, marked)
-    return zip(lines, marked, strict=True)
-
-
-def _join(lines: Sequence[str], marked: list[int]) -> None:
-    """Take single lines between pasted ones into their block, and give up blocks of too few."""
+    # Single lines between pasted ones go into their block, and blocks of too few are given up.
     size = len(lines)
     for at in range(1, size - 1):
         between = not marked[at] and marked[at - 1] and marked[at + 1]
@@ -162,28 +170,13 @@ def _join(lines: Sequence[str], marked: list[int]) -> None:
         if 0 < end - at < _LEAST_PASTED and max(marked[at:end]) < 2 and not named:
             marked[at:end] = [0] * (end - at)
         at = max(end, at + 1)
+    return zip(lines, marked, strict=True)
 
 
 def _looks_pasted(line: str) -> bool:
     return bool(
         _FRAME.match(line) or _EXCEPTION.match(line) or _STAMPED.match(line) or _MARKED.match(line)
     )
-
-
-def _identifying(lines: Sequence[str]) -> list[str]:
-    """Of pasted lines the exceptions, the user's own frames next to them, and errors of a log."""
-    raised = [at for at, line in enumerate(lines) if _EXCEPTION.match(line)]
-    frames = [at for at, line in enumerate(lines) if _FRAME.match(line)]
-    stamped = (at for at, line in enumerate(lines) if _STAMPED.match(line) and at not in raised)
-    failed = (at for at in stamped if _FAILED.search(lines[at]))
-    # The outermost exception is the last in Python, the first in Java; both name the problem.
-    chosen = _distinct(lines, [*raised[-1:], *raised], _EXCEPTIONS)
-    near = sorted(
-        frames, key=lambda at: min((abs(at - other_at) for other_at in raised[-2:]), default=0)
-    )
-    chosen += _distinct(lines, (at for at in near if not _LIBRARY.search(lines[at])), _FRAMES)
-    chosen += _distinct(lines, failed, _ERRORS)
-    return [_WHEN.sub("", lines[at]).strip()[:_LONGEST] for at in sorted(chosen)]
 
 
 def _distinct(lines: Sequence[str], candidates: Iterable[int], most: int) -> list[int]:

@@ -68,10 +68,6 @@ class Permits:
                 self._queue.popleft().set()
             self._fewer.notify_all()
 
-    def _defer(self, enough: Callable[[], bool]) -> None:
-        with self._fewer:
-            self._fewer.wait_for(lambda: len(self._queue) <= FEW or enough(), PATIENCE)
-
     def _give_out(self) -> None:
         self._free -= 1
         self._given = self._clock()
@@ -98,7 +94,8 @@ def defer(enough: Callable[[], bool]) -> None:
     """
     permits = current_permits() or getattr(_here, "deferring_to", None)
     if permits is not None:
-        permits._defer(enough)
+        with permits._fewer:
+            permits._fewer.wait_for(lambda: len(permits._queue) <= FEW or enough(), PATIENCE)
 
 
 def current_permits() -> Permits | None:

@@ -21,20 +21,16 @@ def resident_bytes(process: int) -> int | None:
             with open(f"/proc/{process}/statm", "rb") as file:  # noqa: PTH123 - asked often
                 return int(file.read().split()[1]) * resource.getpagesize()
         if system == "darwin":
-            return _resident_on_macos(process)
+            import ctypes
+
+            buffer = ctypes.create_string_buffer(_RUSAGE_SIZE)
+            library: Any = ctypes.CDLL("/usr/lib/libproc.dylib")
+            if library.proc_pid_rusage(process, 0, buffer):
+                return None
+            return int.from_bytes(buffer.raw[_RESIDENT_AT : _RESIDENT_AT + 8], sys.byteorder)
         if system == "win32":
             return _resident_on_windows(process)
     return None
-
-
-def _resident_on_macos(process: int) -> int | None:
-    import ctypes
-
-    buffer = ctypes.create_string_buffer(_RUSAGE_SIZE)
-    library: Any = ctypes.CDLL("/usr/lib/libproc.dylib")
-    if library.proc_pid_rusage(process, 0, buffer):
-        return None
-    return int.from_bytes(buffer.raw[_RESIDENT_AT : _RESIDENT_AT + 8], sys.byteorder)
 
 
 def _resident_on_windows(process: int) -> int | None:

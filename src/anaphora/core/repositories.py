@@ -20,7 +20,21 @@ def repository_of(directory: str) -> str:
         return ""
     try:
         top, git = next(_repositories(Path(directory)), (None, None))
-        return "" if top is None or git is None else _remote(git) or str(top)
+        if top is None or git is None:
+            return ""
+        common = git / "commondir"
+        main = (git / common.read_text("utf-8").strip()).resolve() if common.is_file() else git
+        # The URL of `origin`, else of the first remote.
+        urls: dict[str, str] = {}
+        section = ""
+        for line in (main / "config").read_text("utf-8", "replace").splitlines():
+            text = line.strip()
+            if text.startswith("["):
+                section = text.strip("[]").strip()
+            elif section.startswith("remote ") and text.partition("=")[0].strip() == "url":
+                urls.setdefault(section.removeprefix("remote ").strip('"'), text.partition("=")[2])
+        remote = remote_name(urls.get("origin") or next(iter(urls.values()), ""))
+        return remote or str(top)
     except OSError:
         return ""
 
@@ -45,21 +59,6 @@ def _repositories(folder: Path) -> Iterator[tuple[Path, Path]]:
             # A worktree or a submodule names its folder.
             target = mark.read_text("utf-8", "replace").strip().removeprefix("gitdir:").strip()
             yield top, (top / target).resolve()
-
-
-def _remote(git: Path) -> str:
-    """The URL of `origin`, else of the first remote, without scheme, user and ending; or ""."""
-    common = git / "commondir"
-    main = (git / common.read_text("utf-8").strip()).resolve() if common.is_file() else git
-    urls: dict[str, str] = {}
-    section = ""
-    for line in (main / "config").read_text("utf-8", "replace").splitlines():
-        text = line.strip()
-        if text.startswith("["):
-            section = text.strip("[]").strip()
-        elif section.startswith("remote ") and text.partition("=")[0].strip() == "url":
-            urls.setdefault(section.removeprefix("remote ").strip('"'), text.partition("=")[2])
-    return remote_name(urls.get("origin") or next(iter(urls.values()), ""))
 
 
 def remote_name(url: str) -> str:

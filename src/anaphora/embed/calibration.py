@@ -39,7 +39,7 @@ class Line:
         """Whether it changes nothing, as for the bundled model."""
         return self.scale == 1.0 and self.shift == 0.0
 
-    def applied(self, cosines: NDArray[FloatT]) -> NDArray[FloatT]:
+    def apply(self, cosines: NDArray[FloatT]) -> NDArray[FloatT]:
         """Cosines of any shape as the bundled model would have them, from -1 to 1.
 
         0 and NaN stay as they are: both mean that nothing is known of a text.
@@ -50,11 +50,11 @@ class Line:
         mapped = np.clip(cosines * kind(self.scale) + kind(self.shift), kind(-1.0), kind(1.0))
         return np.where(cosines == 0.0, cosines, mapped)
 
-    def applied_to(self, cosine: float) -> float:
+    def apply_to(self, cosine: float) -> float:
         """The same for one cosine."""
         return cosine if self.identity else min(1.0, self.scale * cosine + self.shift)
 
-    def undone(self, cosine: float) -> float:
+    def invert(self, cosine: float) -> float:
         """The embedder's own cosine for this cosine of the bundled model."""
         return cosine if self.identity else (cosine - self.shift) / self.scale
 
@@ -71,7 +71,7 @@ UNCHANGED: Final = Calibration()
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class MeanCosines:
     """Mean cosines of neutral texts: questions and the answers to others (`apart`), and pairs of
     answers (`told`)."""
 
@@ -79,31 +79,29 @@ class Places:
     told: float
 
 
-MINILM: Final = Places(apart=0.1, told=0.146)
-"""Those of the bundled model, as measured by `places`."""
+MINILM: Final = MeanCosines(apart=0.1, told=0.146)
+"""Those of the bundled model, as `measure_mean_cosines` gives them."""
 
 
-def measured(embedder: Embedder) -> Calibration:
+def measure_calibration(embedder: Embedder) -> Calibration:
     """The lines from this embedder's cosines to the bundled model's.
 
     Raises EmbeddingError if it cannot embed the neutral texts.
     """
-    measured_places = places(embedder)
-    if min(1.0 - measured_places.apart, 1.0 - measured_places.told) < _LEAST_SPREAD:
+    cosines = measure_mean_cosines(embedder)
+    if min(1.0 - cosines.apart, 1.0 - cosines.told) < _LEAST_SPREAD:
         return UNCHANGED
-    return Calibration(
-        _to(measured_places.apart, MINILM.apart), _to(measured_places.told, MINILM.told)
-    )
+    return Calibration(_to(cosines.apart, MINILM.apart), _to(cosines.told, MINILM.told))
 
 
-def places(embedder: Embedder) -> Places:
+def measure_mean_cosines(embedder: Embedder) -> MeanCosines:
     """Measure an embedder on the neutral texts. Raises EmbeddingError if it cannot embed them."""
     answers = np.stack([rows[0] for rows in embedder.embed([answer for _, answer in PAIRS])])
     questions = np.stack([embedder.embed_query(question) for question, _ in PAIRS])
     if questions.shape != answers.shape or not np.isfinite([questions, answers]).all():
         raise EmbeddingError(f"{embedder.name} gave no vectors for plain sentences")
     questions, answers = questions.astype(np.float64), answers.astype(np.float64)
-    return Places(_between(questions @ answers.T), _between(answers @ answers.T))
+    return MeanCosines(_between(questions @ answers.T), _between(answers @ answers.T))
 
 
 def _between(cosines: NDArray[np.float64]) -> float:

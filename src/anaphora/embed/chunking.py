@@ -92,22 +92,18 @@ def windows(text: str, spans: Sequence[tuple[int, int]], size: int) -> Iterator[
     """
     total, start = len(spans), 0
     while total - start > size:
-        cut = _best_cut(text, spans, start + size // _SLACK, start + size)
+        # The strongest boundary within the last part of the window; the last of equal ones.
+        high = start + size
+        cut, strongest = high, 0
+        for at in range(high, start + size // _SLACK, -1):
+            strength = _boundary(text, spans, at)
+            if strength > strongest:
+                cut, strongest = at, strength
+                if strength == _PARAGRAPH:
+                    break
         yield start, cut
         start = _restart(text, spans, start, cut, size)
     yield start, total
-
-
-def _best_cut(text: str, spans: Sequence[tuple[int, int]], low: int, high: int) -> int:
-    """The strongest boundary before a word piece in (low, high]; the last of equal ones."""
-    best, strongest = high, 0
-    for at in range(high, low, -1):
-        strength = _boundary(text, spans, at)
-        if strength > strongest:
-            best, strongest = at, strength
-            if strength == _PARAGRAPH:
-                break
-    return best
 
 
 def _restart(text: str, spans: Sequence[tuple[int, int]], start: int, cut: int, size: int) -> int:

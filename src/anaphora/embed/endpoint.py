@@ -309,7 +309,17 @@ class EndpointEmbedder:
             raise self._away.with_traceback(None)
         try:
             if not self._compared:
-                self._compare(attempts)
+                probes = unit_rows(
+                    np.stack(self._client.embed(_probe_texts(self._endpoint), attempts))
+                )
+                if not _are_alike(probes, self._known.probes):
+                    raise EmbedderChanged(
+                        self._endpoint.shown,
+                        self._endpoint.model,
+                        "the model behind this name has changed; `anaphora reindex --embedder …` "
+                        "with the same embedder makes all vectors anew",
+                    )
+                self._compared = True
             rows = self._send(texts, prefix, attempts) if texts else []
         except EndpointError as error:
             with self._lock:
@@ -319,37 +329,28 @@ class EndpointEmbedder:
         self._away = None
         return rows
 
-    def _compare(self, attempts: int) -> None:
-        rows = unit_rows(np.stack(self._client.embed(_probe_texts(self._endpoint), attempts)))
-        if not _are_alike(rows, self._known.probes):
-            raise EmbedderChanged(
-                self._endpoint.shown,
-                self._endpoint.model,
-                "the model behind this name has changed; `anaphora reindex --embedder …` with the "
-                "same embedder makes all vectors anew",
-            )
-        self._compared = True
-
     def _send(self, texts: Sequence[str], prefix: str, attempts: int) -> list[Vectors]:
         try:
             rows = self._client.embed([prefix + text for text in texts], attempts)
             return [unit_rows(row[None, :]) for row in rows]
-        except _RefusedText:
+        except _RefusedText as error:
             if len(texts) > 1:
                 # Halving finds the refused text.
                 middle = len(texts) // 2
                 halves = (texts[:middle], texts[middle:])
                 return [row for half in halves for row in self._send(half, prefix, attempts)]
-            halved = self._halve(texts[0])
-            return [np.concatenate([*self._send(halved, prefix, attempts)])]
-
-    def _halve(self, text: str) -> list[str]:
-        """Cut a part with more tokens than estimated between two of its words."""
-        spans = [span for _, block_spans in rough_windows(text, len(text)) for span in block_spans]
-        if len(spans) < _FEWEST:
-            raise EmbeddingError(f"{self.name} does not take a text of {len(text)} characters")
-        middle = spans[len(spans) // 2][0]
-        return [text[:middle], text[middle:]]
+            # A part with more tokens than estimated is cut between two of its words.
+            text = texts[0]
+            spans = [
+                span for _, block_spans in rough_windows(text, len(text)) for span in block_spans
+            ]
+            if len(spans) < _FEWEST:
+                raise EmbeddingError(
+                    f"{self.name} does not take a text of {len(text)} characters"
+                ) from error
+            cut = spans[len(spans) // 2][0]
+            rows = self._send([text[:cut], text[cut:]], prefix, attempts)
+            return [np.concatenate(rows)]
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -435,7 +436,17 @@ class _Client:
         if answer.status_code != 200:
             raise self._refusal(answer)
         try:
-            vectors = self._vectors(answer.json())
+            content = answer.json()
+            if self._endpoint.api == "ollama":
+                rows = content["embeddings"]
+            else:
+                rows = [
+                    row["embedding"]
+                    for row in sorted(content["data"], key=lambda row: row["index"])
+                ]
+            vectors = [np.asarray(row, np.float32) for row in rows]
+            if any(row.ndim != 1 or not len(row) for row in vectors):
+                raise ValueError("these are no vectors")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._unreachable("its answer holds no embeddings") from error
         if len(vectors) != count or not all(np.isfinite(row).all() for row in vectors):
@@ -449,18 +460,6 @@ class _Client:
                 self._endpoint.model,
                 f"its vectors have {lengths_shown} dimensions, expected {expected}",
             )
-        return vectors
-
-    def _vectors(self, content: Any) -> list[Vector]:
-        if self._endpoint.api == "ollama":
-            rows = content["embeddings"]
-        else:
-            rows = [
-                row["embedding"] for row in sorted(content["data"], key=lambda row: row["index"])
-            ]
-        vectors = [np.asarray(row, np.float32) for row in rows]
-        if any(row.ndim != 1 or not len(row) for row in vectors):
-            raise ValueError("these are no vectors")
         return vectors
 
     def _refusal(self, answer: Any) -> EmbeddingError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -143,6 +143,15 @@ def read_folder(path_: Path) -> ModelFolder:
     config_names = ("modules.json", "config.json", "sentence_bert_config.json")
     files = [root / name for name in (*config_names, "config_sentence_transformers.json")]
     files += [root / step / "config.json" for step in steps.values()]
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and config.get("model_type") in _SHIFTED:
+        positions -= 2
+    limits = (
+        sentences.get("max_seq_length"),
+        _json(root / "tokenizer_config.json", {}).get("model_max_length"),
+        positions,
+    )
+    sizes = [size for size in limits if isinstance(size, int) and 0 < size <= _LONGEST_WINDOW]
     return ModelFolder(
         model=model,
         kind=str(config.get("model_type") or "model"),
@@ -151,7 +160,7 @@ def read_folder(path_: Path) -> ModelFolder:
         pools_prefix=pools_prefix,
         query_prefix=_prompt(prompts, ("query",)),
         document_prefix=_prompt(prompts, _DOCUMENT),
-        window=_window(root, config, sentences),
+        window=sizes[0] if sizes else _DEFAULT_WINDOW,
         lower=bool(sentences.get("do_lower_case")),
         padding=int(config.get("pad_token_id") or 0),
         tokenizer=tokenizer,
@@ -284,19 +293,18 @@ def _pooling(path_: Path, root: Path, steps: Mapping[str, str]) -> tuple[str, in
         raise _refused(path_, "it does not say how to pool (1_Pooling/config.json)")
     dimensions = config.get("word_embedding_dimension", config.get("embedding_dimension"))
     mode = config.get("pooling_mode")
-    modes = [mode] if isinstance(mode, str) else list(_modes(config))
+    names = (name for name, on in config.items() if name.startswith("pooling_mode_") and on is True)
+    modes = [
+        name.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
+        for name in names
+    ]
+    if isinstance(mode, str):
+        modes = [mode]
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise _refused(path_, f"one pooling of {', '.join(POOLINGS)} was expected, not {modes}")
     if not isinstance(dimensions, int) or dimensions < 1:
         raise _refused(path_, "1_Pooling/config.json does not say how long a vector is")
     return modes[0], dimensions, config.get("include_prompt") is not False
-
-
-def _modes(config: Mapping[str, Any]) -> Iterator[str]:
-    for name, on in config.items():
-        if name.startswith("pooling_mode_") and on is True:
-            mode = name.removeprefix("pooling_mode_")
-            yield mode.removesuffix("_tokens").removesuffix("_token")
 
 
 def _prompt(config: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -305,19 +313,6 @@ def _prompt(config: Mapping[str, Any], names: Sequence[str]) -> str:
         return ""
     candidates = (*names, str(config.get("default_prompt_name") or ""))
     return next((str(prompts[name] or "") for name in candidates if name in prompts), "")
-
-
-def _window(root: Path, config: Mapping[str, Any], sentences: Mapping[str, Any]) -> int:
-    positions = config.get("max_position_embeddings")
-    if isinstance(positions, int) and config.get("model_type") in _SHIFTED:
-        positions -= 2
-    limits = (
-        sentences.get("max_seq_length"),
-        _json(root / "tokenizer_config.json", {}).get("model_max_length"),
-        positions,
-    )
-    sizes = [size for size in limits if isinstance(size, int) and 0 < size <= _LONGEST_WINDOW]
-    return sizes[0] if sizes else _DEFAULT_WINDOW
 
 
 def _model(path_: Path, root: Path) -> Path:

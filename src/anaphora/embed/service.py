@@ -23,7 +23,7 @@ from anaphora.core.late_threads import begins
 from anaphora.core.limits import wait_for_given_up, wait_within, within_limit
 from anaphora.core.permits import lent
 from anaphora.embed.base import Embedder, Vector, Vectors, without_final_marks
-from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measured
+from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measure_calibration
 from anaphora.embed.chunking import PIECE, pieces
 from anaphora.embed.gathering import GatheredQuestions
 from anaphora.embed.registry import EmbedderRegistry
@@ -37,7 +37,6 @@ from anaphora.errors import (
 
 if TYPE_CHECKING:
     from anaphora.core.config import Settings
-    from anaphora.embed.endpoint import Endpoint
 
 # A longer text is not stored as a spelling: it would take memory, and looking up its word pieces is
 # cheap compared with reading it.
@@ -185,11 +184,27 @@ def spec_for(
         spec = _NAMED[embedder]()
         return _share(spec, share) if share and embedder == "minilm" else spec
     registry = registry or EmbedderRegistry(None)
-    from anaphora.embed.endpoint import parse_endpoint
+    from anaphora.embed.endpoint import (
+        OPENAI_URL,
+        EndpointEmbedder,
+        known_endpoint,
+        parse_endpoint,
+    )
 
     endpoint = parse_endpoint(embedder)
     if endpoint is not None:
-        return _endpoint(endpoint, settings, registry, anew=anew)
+        key = None if settings is None else settings.embedder_key
+        if key is None and settings is not None and endpoint.url == OPENAI_URL:
+            key = settings.openai_key
+        details = known_endpoint(endpoint, key, registry, anew=anew)
+
+        def load() -> Embedder:
+            remote = EndpointEmbedder(endpoint, details, key)
+            # Checked now, so that `away` is known before the first question.
+            remote.look()
+            return remote
+
+        return EmbedderSpec(details.name, details.dimensions, load, remote=True)
     if _is_path(embedder):
         from anaphora.embed.folder import FolderEmbedder, identity, read_folder
 
@@ -227,25 +242,6 @@ def _unknown(embedder: object) -> InvalidInput:
     )
 
 
-def _endpoint(
-    endpoint: Endpoint, settings: Settings | None, registry: EmbedderRegistry, *, anew: bool
-) -> EmbedderSpec:
-    from anaphora.embed.endpoint import OPENAI_URL, EndpointEmbedder, known_endpoint
-
-    key = None if settings is None else settings.embedder_key
-    if key is None and settings is not None and endpoint.url == OPENAI_URL:
-        key = settings.openai_key
-    details = known_endpoint(endpoint, key, registry, anew=anew)
-
-    def load() -> Embedder:
-        remote = EndpointEmbedder(endpoint, details, key)
-        # Checked now, so that `away` is known before the first question.
-        remote.look()
-        return remote
-
-    return EmbedderSpec(details.name, details.dimensions, load, remote=True)
-
-
 def _minilm() -> EmbedderSpec:
     from anaphora.embed.minilm import MINILM, MiniLM, read_manifest
 
@@ -267,10 +263,10 @@ _loaded: dict[str, Embedder] = {}
 
 def _share(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
     from anaphora.core.environment import environment
-    from anaphora.embed.resident import reached
+    from anaphora.embed.resident import connect_embedder
 
     def load() -> Embedder:
-        return reached(environment(), spec, start=share == "start")
+        return connect_embedder(environment(), spec, start=share == "start")
 
     return replace(spec, load=load)
 
@@ -557,7 +553,7 @@ class EmbedderService:
         )
         if calibration is None:
             try:
-                calibration = measured(embedder)
+                calibration = measure_calibration(embedder)
             except EndpointError:
                 return
             except _TEXT_FAILURES:

@@ -51,7 +51,22 @@ def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
     if around is not None and _is_wordpiece(raw):
         # It lower-cases by itself.
         return TokenizerSpec(read_wordpiece(content), *around)
-    return _by_library(content, path, lower=lower)
+    try:
+        from tokenizers import Tokenizer as LibraryTokenizer
+    except ImportError as error:
+        raise MissingExtra("embedders", "tokenizers") from error
+    try:
+        read = LibraryTokenizer.from_str(content.decode())
+    except Exception as error:
+        raise EmbeddingError(f"{path} is no tokenizer: {error}") from error
+    read.no_truncation()
+    read.no_padding()
+    marked = read.encode(_PROBE)
+    special = marked.special_tokens_mask
+    first = next((at for at, on in enumerate(special) if not on), len(special))
+    last = len(special) - next((at for at, on in enumerate(special[::-1]) if not on), 0)
+    ids = tuple(marked.ids)
+    return TokenizerSpec(_Library(read, lower=lower), ids[:first], ids[max(first, last) :])
 
 
 def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
@@ -83,25 +98,6 @@ def _read_special_ids(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[in
     except (KeyError, IndexError, TypeError, ValueError):
         return None
     return None
-
-
-def _by_library(content: bytes, path: Path, *, lower: bool) -> TokenizerSpec:
-    try:
-        from tokenizers import Tokenizer as LibraryTokenizer
-    except ImportError as error:
-        raise MissingExtra("embedders", "tokenizers") from error
-    try:
-        read = LibraryTokenizer.from_str(content.decode())
-    except Exception as error:
-        raise EmbeddingError(f"{path} is no tokenizer: {error}") from error
-    read.no_truncation()
-    read.no_padding()
-    marked = read.encode(_PROBE)
-    special = marked.special_tokens_mask
-    first = next((at for at, on in enumerate(special) if not on), len(special))
-    last = len(special) - next((at for at, on in enumerate(special[::-1]) if not on), 0)
-    ids = tuple(marked.ids)
-    return TokenizerSpec(_Library(read, lower=lower), ids[:first], ids[max(first, last) :])
 
 
 class _Library:

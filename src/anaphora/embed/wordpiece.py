@@ -116,23 +116,22 @@ class _Characters(dict[str, str]):
     """The cleaned form of each character, computed once: empty, a space, or some characters."""
 
     def __missing__(self, character: str) -> str:
-        read = self[character] = _read(character)
+        code = ord(character)
+        if character in "\t\n\r":
+            read = " "
+        elif code == 0xFFFD or kind_of(character) in _INVISIBLE:
+            read = ""
+        elif character.isspace():
+            read = " "
+        else:
+            parts = (part for part in normalize("NFD", character) if kind_of(part) != "Mn")
+            read = "".join(part.lower() for part in parts)
+            alone = any(low <= code <= high for low, high in _IDEOGRAPHS) or any(
+                part in _ASCII_PUNCTUATION or kind_of(part).startswith("P") for part in read
+            )
+            read = f" {read} " if alone else read
+        self[character] = read
         return read
-
-
-def _read(character: str) -> str:
-    code = ord(character)
-    if character in "\t\n\r":
-        return " "
-    if code == 0xFFFD or kind_of(character) in _INVISIBLE:
-        return ""
-    if character.isspace():
-        return " "
-    read = "".join(part.lower() for part in normalize("NFD", character) if kind_of(part) != "Mn")
-    alone = any(low <= code <= high for low, high in _IDEOGRAPHS) or any(
-        part in _ASCII_PUNCTUATION or kind_of(part).startswith("P") for part in read
-    )
-    return f" {read} " if alone else read
 
 
 def read_wordpiece(content: bytes) -> WordPiece:

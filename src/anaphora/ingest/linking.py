@@ -84,8 +84,8 @@ class Linker:
         line = self.embedder.calibration.alike
         vectors = np.concatenate([memory.vectors[:MOST_PARTS] for memory in group])
         rows = iter(
-            [(memory_id, line.applied_to(cosine)) for memory_id, cosine in near]
-            for near in self.neighbours(vectors, line.undone(NEAR))
+            [(memory_id, line.apply_to(cosine)) for memory_id, cosine in near]
+            for near in self.neighbours(vectors, line.invert(NEAR))
         )
         return [
             replace(
@@ -109,7 +109,7 @@ class Linker:
             # Only with those before: the later one makes the link.
             end = start + _ROWS
             cosines[:end, start:end] = products_of(rows[:end], rows[start:end])
-        cosines = np.triu(self.embedder.calibration.alike.applied(cosines), 1)
+        cosines = np.triu(self.embedder.calibration.alike.apply(cosines), 1)
         near_earlier: list[list[Near]] = [[] for _ in group]
         for a, b in np.argwhere(cosines >= NEAR).tolist():
             # The later one makes the link, as when they come one by one.

@@ -120,7 +120,7 @@ class Statements:
         return [read_statement(text) for text in self.texts]
 
     @property
-    def said(self) -> list[Statement]:
+    def as_list(self) -> list[Statement]:
         """The statements one by one."""
         at, assistant = self.at.tolist(), self.assistant.tolist()
         return [
@@ -131,9 +131,9 @@ class Statements:
     @property
     def keys(self) -> list[StatementKeys]:
         """What each is about, and what it says of that."""
-        return [statement.keys for statement in self.said]
+        return [statement.keys for statement in self.as_list]
 
-    def take(self, indexes: Sequence[int]) -> Statements:
+    def select(self, indexes: Sequence[int]) -> Statements:
         """Those at some places, in this order."""
         chosen = list(indexes)
         return Statements(
@@ -214,7 +214,14 @@ def pair_features(statements: Statements, cues: QuestionCues, replaces: Floats) 
     row means nothing.
     """
     readings = statements.readings
-    subjects = _find_subjects(statements, cues)
+    # The words of the question that each statement is about, and the speakers that it names.
+    names = [_first_name(name) for name in statements.speakers]
+    speaking = frozenset(name for name in names if name)
+    subjects = []
+    for statement, name in zip(statements.as_list, names, strict=True):
+        about = (statement.keys.subjects & cues.terms) | (statement.reading.written & speaking)
+        personal = name and statement.reading.personal and not statement.assistant
+        subjects.append(about | {name} if personal else about)
     features_of_each = _make_statement_rows(statements, readings, subjects, cues)
     with np.errstate(invalid="ignore"):
         later = statements.at > statements.at[0]
@@ -330,7 +337,7 @@ def compare_statements(
     if not len(indexes):
         return BestPairFeatures(before, replaces, holds, later, able, echoes)
     readings = dated.readings
-    compared = dated.take([0, *indexes.tolist()])
+    compared = dated.select([0, *indexes.tolist()])
     odds = (
         pair_features(compared, cues, replaces[[0, *indexes]])[1:] @ _weights() + BEFORE[CONSTANT]
     )
@@ -363,7 +370,7 @@ def replacements(
     judge: PairJudge = judge_pairs,
 ) -> Floats:
     """The probability that one of each pair replaces the other, (S,); an echo replaces nothing."""
-    read = statements.said
+    read = statements.as_list
     pairs: dict[int, StatementPair] = {}
     for index in indexes.tolist():
         older, newer = (0, index) if read[0].at < read[index].at else (index, 0)
@@ -479,21 +486,6 @@ def _make_statement_rows(
     return np.array(rows, np.float32).reshape(len(rows), len(OF_ONE))
 
 
-def _find_subjects(statements: Statements, cues: QuestionCues) -> list[frozenset[str]]:
-    """Which words of the question each statement is about, and which speakers it names.
-
-    The speaker is one of them in a first-person statement.
-    """
-    names = [_first_name(name) for name in statements.speakers]
-    speaking = frozenset(name for name in names if name)
-    subjects = []
-    for statement, name in zip(statements.said, names, strict=True):
-        about = (statement.keys.subjects & cues.terms) | (statement.reading.written & speaking)
-        personal = name and statement.reading.personal and not statement.assistant
-        subjects.append(about | {name} if personal else about)
-    return subjects
-
-
 def _first_name(name: str) -> str:
     parts = name.split()
     return parts[0].casefold() if parts else ""
@@ -596,7 +588,7 @@ def judge_group(
     pairs = compare_statements(statements, cues, judge)
     if not pairs.able.any():
         return GroupJudgement()
-    listed, replaced = statements.said, {}
+    listed, replaced = statements.as_list, {}
     for index in np.argsort(-pairs.replaces, kind="stable").tolist():
         sure = float(pairs.replaces[index])
         if sure >= REPLACED:

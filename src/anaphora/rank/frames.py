@@ -59,30 +59,26 @@ def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
             return Frame.NEGATION
     if len(changed) >= 2 and shared >= OF_OTHERS * max(sizes):
         return Frame.OTHER
-    if _speak_of_others(older, newer):
-        return Frame.APART
+    # "The key of the garage" and "the key of the attic" are of one kind, which both begin with;
+    # "class 8b" and "the lessons of 8b" are one thing.
+    kind = older.subject & newer.subject
+    of_one_kind = max(len(older.subject), len(newer.subject)) <= _NAMED and older.head == newer.head
+    if kind and of_one_kind and not _has_digit(tuple(kind)):
+        older_only = frozenset(first) - frozenset(second)
+        newer_only = frozenset(second) - frozenset(first)
+        # Each has a subject that the other one lacks, and another value.
+        named_apart = older_only & older.subject and newer_only & newer.subject
+        if named_apart and older_only - older.subject and newer_only - newer.subject:
+            return Frame.APART
     if len(changed) != 1 or 2 * shared < SHARED * sum(sizes):
         return Frame.OPEN
-    return _value_frame(older, newer, changed[0])
-
-
-def _value_frame(
-    older: StatementReading,
-    newer: StatementReading,
-    change: tuple[tuple[str, ...], tuple[str, ...]],
-) -> Frame:
-    """What the newer one makes of the older where only one place of their frame differs."""
-    old, new = change
-    if not (_tells(old, older) and _tells(new, newer)):
-        # "It is Doctor Amrani now" and "Doctor Amrani is fine" name no other value.
+    old, new = changed[0]
+    # "It is Doctor Amrani now" and "Doctor Amrani is fine" name no other value.
+    named = _tells(old, older) and _tells(new, newer)
+    if not named or _has_digit(old) != _has_digit(new):
         return Frame.OPEN
-    if _has_digit(old) != _has_digit(new):
-        return Frame.OPEN
-    if newer.tentative or newer.adds:
-        return Frame.ADDED
-    if newer.changes:
-        return Frame.VALUE
-    return Frame.ADDED if older.several or newer.several else Frame.VALUE
+    several = not newer.changes and (older.several or newer.several)
+    return Frame.ADDED if newer.tentative or newer.adds or several else Frame.VALUE
 
 
 def _tells(words: tuple[str, ...], reading: StatementReading) -> bool:
@@ -92,26 +88,3 @@ def _tells(words: tuple[str, ...], reading: StatementReading) -> bool:
 
 def _has_digit(words: tuple[str, ...]) -> bool:
     return any(letter.isdigit() for word in words for letter in word)
-
-
-def _speak_of_others(older: StatementReading, newer: StatementReading) -> bool:
-    """Whether each has a subject of the same kind that the other one lacks, and another value.
-
-    "The key of the garage" and "the key of the attic" are of one kind, which both begin with;
-    "class 8b" and "the lessons of 8b" are one thing.
-    """
-    older_words, newer_words = frozenset(older.tokens), frozenset(newer.tokens)
-    kind = older.subject & newer.subject
-    if not kind or max(len(older.subject), len(newer.subject)) > _NAMED:
-        return False
-    if _has_digit(tuple(kind)) or older.head != newer.head:
-        return False
-    older_only, newer_only = older_words - newer_words, newer_words - older_words
-    return all(
-        (
-            older_only & older.subject,
-            newer_only & newer.subject,
-            older_only - older.subject,
-            newer_only - newer.subject,
-        )
-    )

@@ -128,6 +128,19 @@ def is_possible(older: Statement, newer: Statement) -> bool:
         return False
     if not share_a_word(first, second, tokens_of_time()):
         return False
+    # The newer one only says that nothing changed: no day and no number is new in it.
+    added = second.news - first.words
+    still_holds = (
+        second.unchanged
+        and not added & tokens_of_time()
+        and not any(letter.isdigit() for word in added for letter in word)
+        and compare_frames(first, second) is not Frame.VALUE
+    )
+    # Two different people speak, and one of themselves, or the later one of no change.
+    names = [_speaker_of(statement) for statement in (older, newer)]
+    personal = (first.personal and not older.assistant) or (second.personal and not newer.assistant)
+    silent = not (second.changes or older.assistant or newer.assistant)
+    of_two_people = all(names) and names[0] != names[1] and (personal or silent)
     complaint = second.complains and not (second.changes or second.negated or second.length > _FEW)
     return share_a_subject(first, older.keys, second, newer.keys) and not (
         says_nothing_new(first, second)
@@ -135,10 +148,10 @@ def is_possible(older: Statement, newer: Statement) -> bool:
         or (
             first.lasting <= second.words and first.negated == second.negated and not second.changes
         )
-        or _still_holds(first, second)
+        or still_holds
         # It tells what is wrong, and no value that is known.
         or (complaint and not newer.keys.attributes)
-        or _of_two_people(older, newer)
+        or of_two_people
     )
 
 
@@ -155,27 +168,6 @@ def says_nothing_new(older: StatementReading, newer: StatementReading) -> bool:
     return newer.news <= older.words and (
         newer.negated == older.negated or (not newer.negated and newer.news < older.words)
     )
-
-
-def _still_holds(first: StatementReading, second: StatementReading) -> bool:
-    """Whether the newer one only says that nothing changed: no day and no number is new in it."""
-    if not second.unchanged or compare_frames(first, second) is Frame.VALUE:
-        return False
-    added = second.news - first.words
-    has_digits = any(letter.isdigit() for word in added for letter in word)
-    return not added & tokens_of_time() and not has_digits
-
-
-def _of_two_people(older: Statement, newer: Statement) -> bool:
-    """Whether two different people speak, and one of themselves, or the later one of no change."""
-    personal = [
-        statement.reading.personal and not statement.assistant for statement in (older, newer)
-    ]
-    names = [_speaker_of(statement) for statement in (older, newer)]
-    if not all(names) or names[0] == names[1]:
-        return False
-    silent = not (newer.reading.changes or older.assistant or newer.assistant)
-    return any(personal) or silent
 
 
 def _speaker_of(statement: Statement) -> str:

@@ -215,7 +215,14 @@ def read_text(text: str) -> TextReading:
     """Read one text. A new memory is read against each of its neighbours: once is enough."""
     plain = unicodedata.normalize("NFC", text).replace("\u2019", "'").replace("\u2018", "'")
     plain = _LABEL.sub("", _MARKUP.sub("", plain).strip())
-    plain = _rewrite_colon(_rewrite_dates(_rewrite_clock(plain)))
+    plain = _ISO_DATE.sub(lambda m: f"d{m[1]}x{m[2]}x{m[3]}", _rewrite_clock(plain))
+    plain = _MONTH_DAY.sub(lambda m: _format_date(m[0], m[3], m[1], m[2]), plain)
+    plain = _DAY_MONTH.sub(lambda m: _format_date(m[0], m[3], m[2], m[1]), plain)
+    # "Favourite colour: blue" says "is"; only if one colon divides one sentence.
+    before, colon, after = plain.partition(": ")
+    single = colon and ":" not in after and not re.search(r"[.?!,;]\s", plain)
+    if single and before.strip() and after.strip():
+        plain = f"{before} is {after}"
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), plain)
     plain = _MONEY.sub(lambda m: f"{m[2]} {_CURRENCY[m[1]]}", plain)
     tokens = _tokenise(plain)
@@ -224,8 +231,13 @@ def read_text(text: str) -> TextReading:
         _attach_articles(_replace_variants(_replace_numbers(_replace_phrases(tokens))))
     )
     reading = _make_reading(tokens, question)
-    moved = _move_front(tokens)
-    return reading if moved is None else replace(reading, moved=_make_reading(moved, question))
+    # "On Fridays, she cooks" is read as "she cooks on Fridays" too.
+    breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
+    comma = breaks[0] if len(breaks) == 1 and tokens[breaks[0]].text == "," else 0
+    if 0 < comma < len(tokens) - 1 and tokens[0].text in _FRONTED:
+        moved = tokens[comma + 1 :] + tokens[:comma]
+        reading = replace(reading, moved=_make_reading(moved, question))
+    return reading
 
 
 _LARGE = 10**12
@@ -246,23 +258,10 @@ def _rewrite_clock(text: str) -> str:
     return _CLOCK[1].sub(lambda m: m[0] if m[1] in ("10", "11", "12") else f"t{m[1]}h{m[2]}", text)
 
 
-def _rewrite_dates(text: str) -> str:
-    text = _ISO_DATE.sub(lambda m: f"d{m[1]}x{m[2]}x{m[3]}", text)
-    text = _MONTH_DAY.sub(lambda m: _format_date(m[0], m[3], m[1], m[2]), text)
-    return _DAY_MONTH.sub(lambda m: _format_date(m[0], m[3], m[2], m[1]), text)
-
-
 def _format_date(match_text: str, year: str | None, month: str, day: str) -> str:
     if not 1 <= int(day) <= 31:
         return match_text
     return f"d{year or '-'}x{MONTH_OF[month.lower()]:02d}x{int(day):02d}".replace("-", "0000")
-
-
-def _rewrite_colon(text: str) -> str:
-    """ "Favourite colour: blue" says "is"; only where one colon divides one sentence."""
-    before, colon, after = text.partition(": ")
-    single = colon and ":" not in after and not re.search(r"[.?!,;]\s", text)
-    return f"{before} is {after}" if single and before.strip() and after.strip() else text
 
 
 def _tokenise(text: str) -> list[ComparedWord]:
@@ -358,27 +357,22 @@ def _replace_variants(tokens: list[ComparedWord]) -> list[ComparedWord]:
     out: list[ComparedWord] = []
     for at, token in enumerate(tokens):
         last = out[-1] if out else None
+        after = tokens[at + 1].text if at + 1 < len(tokens) else None
+        on_weekday = token.text == "on" and after in WEEKDAYS
+        # "She said that he left", but not "he said that".
+        said_that = token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING
+        said_that = said_that and after is not None
         if last is not None and last.kind == "number" and token.text in (*UNITS, "%"):
             out.append(ComparedWord(UNITS.get(token.text, "%")))
         elif token.kind == "word" and token.text in SAME:
             new = SAME[token.text]
             forms = new.split("_") if "every_" in new else [new]
             out.extend(replace(token, text=word) for word in forms)
-        elif token.kind == "word" and _is_filler(token, tokens, at):
+        elif token.kind == "word" and (token.text in FILLERS or on_weekday or said_that):
             continue
         else:
             out.append(token)
     return out
-
-
-def _is_filler(token: ComparedWord, tokens: list[ComparedWord], at: int) -> bool:
-    if token.text in FILLERS:
-        return True
-    after = tokens[at + 1] if at + 1 < len(tokens) else None
-    if token.text == "on":
-        return after is not None and after.text in WEEKDAYS
-    # "She said that he left", but not "he said that".
-    return token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING and after is not None
 
 
 def _attach_articles(tokens: list[ComparedWord]) -> list[ComparedWord]:
@@ -424,17 +418,6 @@ def _replace_gerunds(tokens: list[ComparedWord]) -> list[ComparedWord]:
 
 def _stem(word: str) -> str:
     return (analyse(word) or [word])[-1]
-
-
-def _move_front(tokens: list[ComparedWord]) -> list[ComparedWord] | None:
-    """ "On Fridays, she cooks" as "she cooks on Fridays"; None where nothing can be moved."""
-    breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
-    if len(breaks) != 1 or tokens[breaks[0]].text != ",":
-        return None
-    at = breaks[0]
-    if at == 0 or at + 1 >= len(tokens) or tokens[0].text not in _FRONTED:
-        return None
-    return tokens[at + 1 :] + tokens[:at]
 
 
 def _make_reading(tokens: list[ComparedWord], question: bool) -> TextReading:
@@ -518,7 +501,7 @@ def _classify(word: ComparedWord) -> str:
     return "names" if word.name else "words"
 
 
-# As `_rewrite_clock` and `_rewrite_dates` write times and dates.
+# As `read_text` writes times and dates.
 _IS_TIME = re.compile(r"t\d\dh\d\d|d\d{4}x\d\dx\d\d")
 _KINDS = (
     ("negation", NEGATIONS),

@@ -29,7 +29,7 @@ _SHORTEST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class QuestionTerms:
     """The words that a question asks for, without those that frame it, in its order.
 
     `framed`: there were framing words; `bare`: there were no others, and `words` are these.
@@ -55,7 +55,7 @@ def _list_framing() -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def read_sought(question: str) -> Sought:
+def read_question_terms(question: str) -> QuestionTerms:
     """What `question` asks for."""
     words = asked_words(question)
     identifiers = {word.tokens[0] for word in words if word.exact and not word.tokens[0].isdigit()}
@@ -71,7 +71,7 @@ def read_sought(question: str) -> Sought:
     framing = _list_framing()
     remaining = tuple(word for word in distinct if word.tokens[0] not in framing)
     chosen = remaining or distinct
-    return Sought(
+    return QuestionTerms(
         chosen,
         framed=len(remaining) < len(distinct),
         bare=not remaining,
@@ -86,8 +86,14 @@ def bearing_parts(question: str, text: str) -> str:
         return text
     small = text.lower()
     parts = [text[:_MOST_READ]]
-    for word in read_sought(question).words:
-        for needle in _make_needles(word):
+    for word in read_question_terms(question).words:
+        # How the word may begin: as it is typed, and as its stem does.
+        forms = {form.lower() for form in (word.form, *word.spellings, *word.tokens) if form}
+        needles = {form.partition("~")[0] for form in forms}
+        if word.form and not word.exact:
+            needles.add(_common_prefix(word.form, token_of(word.form, "")))
+        needles = {form for form in needles if len(form) >= _SHORTEST or word.exact}
+        for needle in needles:
             at = _MOST_READ - len(needle)
             for _ in range(_PLACES):
                 at = small.find(needle, at + 1)
@@ -98,24 +104,15 @@ def bearing_parts(question: str, text: str) -> str:
     return "\n".join(parts)
 
 
-def _make_needles(word: QueryWord) -> set[str]:
-    """How a word may begin in a text in small letters: as it is typed, and as its stem does."""
-    forms = {form.lower() for form in (word.form, *word.spellings, *word.tokens) if form}
-    needles = {form.partition("~")[0] for form in forms}
-    if word.form and not word.exact:
-        needles.add(_common_prefix(word.form, token_of(word.form, "")))
-    return {needle for needle in needles if len(needle) >= _SHORTEST or word.exact}
-
-
 @lru_cache(maxsize=4096)
 def find_held_terms(question: str, text: str) -> frozenset[str]:
-    """The terms of `read_sought(question)` that `text` holds, wherever they stand in it."""
+    """The terms of `read_question_terms(question)` that `text` holds, wherever they stand in it."""
     terms = set()
     tokens = words_of(text)
     code = language_of(text[:HEAD])
     codes = (code,) if code in languages() else ()
     beyond = text[HEAD:]
-    for word in read_sought(question).words:
+    for word in read_question_terms(question).words:
         if not tokens.isdisjoint(word.tokens_in(codes)) or (
             not _find_named(text).isdisjoint(word.tokens)
             if word.exact

@@ -8,7 +8,6 @@ The known words are those of the text's language (`core/languages`). It needs no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -147,6 +146,14 @@ def _read_statement(text: str) -> StatementReading:
         asks = len(statements) <= len(head) / 3
     verb = _compile_cue("verb", code).search(small, 1)
     subject = _split_segments(small[: verb.start()] if verb else "", code)
+    # What has digits and stands together is one, as "6:05" with its parts.
+    joined: list[str] = []
+    for token in tokens[:_FRAME]:
+        digits = any(map(str.isdigit, token))
+        if digits and joined and any(map(str.isdigit, joined[-1])):
+            joined[-1] = f"{joined[-1]} {token}"
+        else:
+            joined.append(token)
     return StatementReading(
         words,
         telling,
@@ -155,7 +162,7 @@ def _read_statement(text: str) -> StatementReading:
         asks or _compile_cue("asking", code).search(small) is not None,
         _compile_cue("unknown", code).search(small) is not None,
         len(tokens),
-        _frame_tokens(tokens),
+        tuple(joined),
         frozenset(token for segment in subject for token in segment),
         subject[0][-1] if subject else "",
         _compile_cue("change", code).search(small) is not None,
@@ -221,18 +228,6 @@ def _tokens_of_cues(small: str, code: str, *names: str) -> frozenset[str]:
         match.group() for name in names for match in _compile_cue(name, code).finditer(small)
     ]
     return frozenset(analyse(" ".join(phrases))) if phrases else frozenset()
-
-
-def _frame_tokens(tokens: Sequence[str]) -> tuple[str, ...]:
-    """The first tokens; what has digits and stands together is one, as "6:05" with its parts."""
-    joined: list[str] = []
-    for token in tokens[:_FRAME]:
-        digits = any(map(str.isdigit, token))
-        if digits and joined and any(map(str.isdigit, joined[-1])):
-            joined[-1] = f"{joined[-1]} {token}"
-        else:
-            joined.append(token)
-    return tuple(joined)
 
 
 def tokens_of_time() -> frozenset[str]:

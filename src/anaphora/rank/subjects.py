@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -83,9 +82,14 @@ def read_keys(text: str, speaker: str = "") -> StatementKeys:
         attributes.add(DAY)
     if paths:
         attributes.add(PATH)
-    for noun, number in _find_numbers(segments):
-        numbers.add(number)
-        attributes.add(f"{NUMBER} {noun}" if noun else NUMBER)
+    for segment in segments:
+        for index, token in enumerate(segment):
+            if token[:1].isdigit():
+                numbers.add(token)
+                # With the word beside the number.
+                beside = (*segment[index + 1 : index + 2], *segment[max(0, index - 1) : index])
+                noun = next((word for word in beside if not word[:1].isdigit()), "")
+                attributes.add(f"{NUMBER} {noun}" if noun else NUMBER)
     values = (reading.told & tokens_of_time()) | numbers
     if len(segments) > 1:
         values |= frozenset(segments[-1]) - subjects
@@ -180,13 +184,3 @@ def _write_tokens(text: str, tokens: frozenset[str]) -> str:
 @lru_cache(maxsize=8192)
 def _tokenise(part: str) -> tuple[str, ...]:
     return tuple(analyse(part.lower(), keep_stop_words=False))
-
-
-def _find_numbers(segments: list[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Each number with the word beside it, "" for none."""
-    for segment in segments:
-        for index, token in enumerate(segment):
-            if token[:1].isdigit():
-                beside = (*segment[index + 1 : index + 2], *segment[max(0, index - 1) : index])
-                noun = next((word for word in beside if not word[:1].isdigit()), "")
-                yield noun, token

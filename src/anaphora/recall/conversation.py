@@ -9,6 +9,7 @@ says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -410,30 +411,23 @@ class ConversationRecall:
         for name in unknown_names(question, present):
             code = match_shortened(name, present)
             if code is None:
-                code = self._find_bearer(view, name, present, only)
+                code = self._nicknames.get(view, (name, only))
+                if code is None:
+                    words = view.words(query_words(name), only, limit=TEXTS)
+                    # BM25 of one word: the shorter the turn, the better, and greetings are short.
+                    rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
+                    if len(rows):
+                        writers = view.table.speaker[rows].tolist()
+                        addressees = [find_addressee(view.table, row) for row in rows.tolist()]
+                        texts = self._index.texts_of(view, rows)
+                        speaker = find_bearer(name, zip(texts, writers, addressees, strict=True))
+                    else:
+                        speaker = match_misspelt(name, present)
+                    code = -1 if speaker is None else speaker
+                    self._nicknames.put(view, (name, only), code)
             if code in present:
                 nicknames[name] = code
         return nicknames
-
-    def _find_bearer(
-        self, view: TurnView, name: str, present: Mapping[int, str], only: int | None
-    ) -> int:
-        """The code of the speaker called `name` in the turns, -1 for none. Few texts are read."""
-        code = self._nicknames.get(view, (name, only))
-        if code is None:
-            words = view.words(query_words(name), only, limit=TEXTS)
-            # BM25 of one word: the shorter the turn, the better, and greetings are short.
-            rows = np.argsort(-words, kind="stable")[: min(TEXTS, np.count_nonzero(words))]
-            if len(rows):
-                writers = view.table.speaker[rows].tolist()
-                addressees = [find_addressee(view.table, row) for row in rows.tolist()]
-                texts = self._index.texts_of(view, rows)
-                speaker = find_bearer(name, zip(texts, writers, addressees, strict=True))
-            else:
-                speaker = match_misspelt(name, present)
-            code = -1 if speaker is None else speaker
-            self._nicknames.put(view, (name, only), code)
-        return code
 
     def _compute_cosine(
         self, question: _QuestionRun, text: str, words: NDArray[np.float32] | None = None
@@ -448,9 +442,7 @@ class ConversationRecall:
             cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words))
         # By cosine alone, it is the embedder's own.
         return (
-            cosine
-            if question.mode == "vector"
-            else self._embedder.calibration.asked.applied(cosine)
+            cosine if question.mode == "vector" else self._embedder.calibration.asked.apply(cosine)
         )
 
     def _fill(
@@ -493,7 +485,7 @@ class ConversationRecall:
         hits = []
         for pick in picks:
             hit = self._make_hit(view.table, scores, pick.hit, related)
-            hits.append(finder.shortened(hit, int(scores.rows[pick.hit.place]), pick.room))
+            hits.append(finder.shortened(hit, int(scores.rows[pick.hit.index]), pick.room))
         return tuple(hits), answered
 
     def _open_window(self, question: _QuestionRun, scores: TurnScores) -> Window:
@@ -501,13 +493,13 @@ class ConversationRecall:
         view, table = question.view, question.view.table
 
         def statement_texts(candidates: Sequence[Candidate]) -> list[str]:
-            rows = scores.rows[[candidate.place for candidate in candidates]]
+            rows = scores.rows[[candidate.index for candidate in candidates]]
             before = self._read_previous(view, rows)
             return [
                 statement_text(
                     titled_text(
                         candidate,
-                        embedded_text(candidate.told or candidate.text).strip() or " ",
+                        embedded_text(candidate.passage or candidate.text).strip() or " ",
                     ),
                     day=day_of(candidate.at),
                     speaker=candidate.speaker or None,
@@ -548,13 +540,21 @@ class ConversationRecall:
     def _list_candidates(
         self, question: _QuestionRun, scores: TurnScores, limits: _HitLimits, finder: PassageFinder
     ) -> Iterator[Candidate]:
-        table = question.view.table
-        for index, text in self._iterate_texts(question, scores, limits):
-            candidate = self._make_candidate(table, scores, finder, index, text)
-            if question.naming is not None:
-                timely = bool(question.naming[scores.rows[index]])
-                candidate = replace(candidate, timely=timely)
-            yield self._add_title(question.view, scores, candidate)
+        """The candidates, best first, without the turns of the live transcript."""
+        view = question.view
+        done, size = 0, max(FIRST_CHUNK, limits.top_k + 2, question.window + 1)
+        while True:
+            check_cancelled()
+            chunk = best_rows(view.table, scores, done + size)[done:]
+            for index, text in self._read_live_texts(view, scores, limits, chunk):
+                candidate = self._make_candidate(view.table, scores, finder, index, text)
+                if question.naming is not None:
+                    timely = bool(question.naming[scores.rows[index]])
+                    candidate = replace(candidate, timely=timely)
+                yield self._add_title(view, scores, candidate)
+            if len(chunk) < size:
+                return
+            done, size = done + size, 2 * size
 
     def _make_candidate(
         self, table: TurnTable, scores: TurnScores, finder: PassageFinder, index: int, text: str
@@ -578,9 +578,9 @@ class ConversationRecall:
     def _add_title(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
         """A candidate with the title of its conversation, if that contains words asked for."""
         titles = scores.factors.get("title")
-        if titles is None or not (matched := float(titles[candidate.place])):
+        if titles is None or not (matched := float(titles[candidate.index])):
             return candidate
-        title = view.title(int(view.table.conversation[scores.rows[candidate.place]]))
+        title = view.title(int(view.table.conversation[scores.rows[candidate.index]]))
         share = matched * self._weights.scale / self._weights.title
         return replace(candidate, title=title, titled=min(1.0, share))
 
@@ -601,7 +601,7 @@ class ConversationRecall:
         """The turns that share most of the words of a candidate and may be compared with it."""
         view, rows = question.view, scores.rows
         only, limit = question.scope()
-        passage = (candidate.told or candidate.text)[:HEAD]
+        passage = (candidate.passage or candidate.text)[:HEAD]
         shared = view.sharing(query_words(passage), only, limit)[rows]
         near = np.flatnonzero((shared > 0) & (scores.total >= LEAST_SHARE * candidate.score))
         # Of what shares as much the latest: it may be what holds now. A text that was said many
@@ -615,11 +615,11 @@ class ConversationRecall:
             if len(latest) > RELATED:
                 break
         best = np.array(list(latest.values()), np.intp)
-        closeness = view.closeness(int(rows[candidate.place]), rows[best])
-        closeness = self._embedder.calibration.alike.applied(closeness)
+        closeness = view.closeness(int(rows[candidate.index]), rows[best])
+        closeness = self._embedder.calibration.alike.apply(closeness)
         close = dict(zip(best.tolist(), closeness.tolist(), strict=True))
         for index, text in self._read_live_texts(view, scores, limits, best):
-            if index != candidate.place:
+            if index != candidate.index:
                 hit = self._make_candidate(view.table, scores, finder, index, text)
                 hit = self._add_title(view, scores, hit)
                 yield replace(hit, closeness=close[index])
@@ -636,7 +636,9 @@ class ConversationRecall:
 
         They stand beside what the budget counts: of one longer than that, a passage comes.
         """
-        related = {index for candidate in hits for index in (*candidate.again, *candidate.previous)}
+        related = {
+            index for candidate in hits for index in (*candidate.copies, *candidate.previous)
+        }
         related |= {candidate.older_than for candidate in hits if candidate.older_than is not None}
         indexes = sorted(related)
         texts = self._index.texts_of(view, scores.rows[indexes]) if indexes else ()
@@ -648,21 +650,6 @@ class ConversationRecall:
                 turn = RelatedTurn(**self._describe_turn(view.table, row), text=text)
                 turns[index] = finder.shortened(turn, row, room)
         return turns
-
-    def _iterate_texts(
-        self, question: _QuestionRun, scores: TurnScores, limits: _HitLimits
-    ) -> Iterator[tuple[int, str]]:
-        """Places and their texts, best first, without the turns of the live transcript."""
-        view = question.view
-        done, size = 0, max(FIRST_CHUNK, limits.top_k + 2, question.window + 1)
-        while True:
-            check_cancelled()
-            indexes = best_rows(view.table, scores, done + size)
-            chunk = indexes[done:]
-            yield from self._read_live_texts(view, scores, limits, chunk)
-            if len(chunk) < size:
-                return
-            done, size = done + size, 2 * size
 
     def _read_live_texts(
         self, view: TurnView, scores: TurnScores, limits: _HitLimits, indexes: Rows
@@ -683,18 +670,18 @@ class ConversationRecall:
     ) -> TurnHit:
         replacing = None if candidate.older_than is None else related.get(candidate.older_than)
         return TurnHit(
-            **self._describe_turn(table, int(scores.rows[candidate.place])),
+            **self._describe_turn(table, int(scores.rows[candidate.index])),
             text=candidate.text,
             score=candidate.score,
             answers=candidate.answers,
             read=candidate.read_probability,
-            factors={**scores.explain(candidate.place), **candidate.changes},
+            factors={**scores.explain(candidate.index), **candidate.changes},
             current=replacing is None,
             older_than=replacing,
             reason=candidate.reason if replacing is not None else "",
             previous=tuple(related[index] for index in candidate.previous if index in related),
             quotes_recalled=quotes_recalled(candidate.text),
-            occurrences=tuple(related[index] for index in candidate.again if index in related),
+            occurrences=tuple(related[index] for index in candidate.copies if index in related),
         )
 
     def _describe_turn(self, table: TurnTable, row: int) -> dict[str, Any]:
@@ -703,6 +690,12 @@ class ConversationRecall:
         conversation_id = table.conversations[int(table.conversation[row])]
         position, ts = int(table.position[row]), float(table.ts[row])
         offset = 0 if table.offset is None else int(table.offset[row])
+        # A turn without a known time keeps Go's zero time, as its file has it.
+        said_at = from_epoch(ts) if np.isfinite(ts) else EARLIEST
+        if offset and np.isfinite(ts):
+            # With the offset at which it was said, in minutes east of UTC.
+            with suppress(OverflowError):
+                said_at = said_at.astimezone(timezone(timedelta(minutes=offset)))
         role = _ROLES.get(int(table.role[row]), "")
         if not role:
             # Roles beside the usual two are rare and have no code: the thread itself says which.
@@ -713,8 +706,7 @@ class ConversationRecall:
             "conversation_id": conversation_id,
             "index": position,
             "role": role,
-            # A turn without a known time keeps Go's zero time, as its file has it.
-            "ts": _to_local_time(ts, offset) if np.isfinite(ts) else EARLIEST,
+            "ts": said_at,
             "speaker": table.speakers[speaker] if speaker >= 0 else None,
         }
 
@@ -740,15 +732,6 @@ def _pick_likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
     order = np.lexsort((-unembedded, -view.table.ts[unembedded], -words[unembedded]))
     most = LIKELY if words[rows].any() else len(order)
     return [view.hashes[row] for row in unembedded[order[:most]].tolist()]
-
-
-def _to_local_time(seconds: float, offset: int) -> datetime:
-    """The moment, with the offset at which it was said; `offset` is in minutes east of UTC."""
-    moment = from_epoch(seconds)
-    try:
-        return moment.astimezone(timezone(timedelta(minutes=offset))) if offset else moment
-    except OverflowError:
-        return moment
 
 
 def _to_seconds(times: Iterable[TimeSpan]) -> Spans:

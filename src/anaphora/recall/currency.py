@@ -66,13 +66,13 @@ Spans: TypeAlias = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A text of the index: its place among the scores, and what its order depends on.
+    """A scored text: its index among the scores, and what its order depends on.
 
     `at` is when it was said, in seconds (NaN: not known); `asked_for`: by whom the question names.
-    `told` is the passage of a very long text that is compared, None where that is all of it.
-    `again` are the places of those that say the same, oldest first; `restated` is how many times it
-    was said again. `group` is the score of its group, None for its own. `changes` are what was
-    added to its score since its lane gave it. `older_than` is the place of what replaces it and
+    `passage` is the part of a very long text that is compared, None where that is all of it.
+    `copies` are the indexes of those that say the same, oldest first; `restated` is how many times
+    it was said again. `group` is the score of its group, None for its own. `changes` are what was
+    added to its score since its lane gave it. `older_than` is the index of what replaces it and
     `reason` why, `previous` are those of what it replaces, the surest first. `closeness` is its
     cosine to the one that it was looked up for (NaN: not known). `read` are the log-odds that it
     answers, as the reader has it (NaN: not read), `answers` is the probability of that, from all
@@ -82,7 +82,7 @@ class Candidate:
     of a time that the question names, or tells of it.
     """
 
-    place: int
+    index: int
     text: str
     score: float
     meaning: float
@@ -90,8 +90,8 @@ class Candidate:
     speaker: str = ""
     assistant: bool = False
     asked_for: bool = False
-    told: str | None = None
-    again: tuple[int, ...] = ()
+    passage: str | None = None
+    copies: tuple[int, ...] = ()
     restated: int = 0
     group: float | None = None
     changes: Mapping[str, float] = field(default_factory=dict)
@@ -119,9 +119,9 @@ class Candidate:
         return probability_of(self.read)
 
     @property
-    def said(self) -> str:
+    def compared_text(self) -> str:
         """Its own words, as they are compared: without what it quotes of a recall."""
-        return typed_text(strip_recalled(self.told or self.text)[:FAR])
+        return typed_text(strip_recalled(self.passage or self.text)[:FAR])
 
     @property
     def wording(self) -> tuple[str, str, bool]:
@@ -216,7 +216,7 @@ def order_memories(
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """The place of what replaced a statement, and why."""
+    """The index of what replaced a statement, and why."""
 
     newer: int
     reason: str
@@ -251,12 +251,12 @@ class _Groups:
             if not self._heap:
                 return
             score, _, best = heappop(self._heap)
-            if best.place in self._taken or self._behind.get(best.place, best) is not best:
+            if best.index in self._taken or self._behind.get(best.index, best) is not best:
                 continue
             if group_score == math.inf:
                 least = COMPARABLE * best.score
             group_score = min(group_score, -score)
-            alone = best.place in self._behind or best.score < least
+            alone = best.index in self._behind or best.score < least
             if alone or self._made == GROUPS:
                 front: Sequence[Candidate] = (best,)
             else:
@@ -264,7 +264,7 @@ class _Groups:
                 self._made += 1
             group = []
             for member in front:
-                self._taken.update((member.place, *member.again))
+                self._taken.update((member.index, *member.copies))
                 # Its mark goes if what replaced it is still to come, unless the past is asked for.
                 if asks_past or member.older_than in self._taken:
                     group.append(replace(member, group=group_score))
@@ -275,12 +275,12 @@ class _Groups:
 
     def _push(self, candidate: Candidate, share: float = 1.0) -> None:
         """Let a candidate stand at a share of its score."""
-        if candidate.place not in self._taken:
+        if candidate.index not in self._taken:
             heappush(self._heap, (-share * candidate.score, self._pushed, candidate))
             self._pushed += 1
 
     def _lower(self, candidate: Candidate) -> Candidate:
-        lost = answer_loss(candidate.said, candidate.score, read_cues(self._question))
+        lost = answer_loss(candidate.compared_text, candidate.score, read_cues(self._question))
         if not lost:
             return candidate
         changes = {**candidate.changes, "unanswered": -lost}
@@ -288,27 +288,39 @@ class _Groups:
 
     def _make_group(self, best: Candidate) -> Sequence[Candidate]:
         """Those that stand with `best`, itself among them."""
-        related = [hit for hit in self._look_up(best) if hit.place not in (best.place, *best.again)]
+        related = [
+            hit for hit in self._look_up(best) if hit.index not in (best.index, *best.copies)
+        ]
         if self._is_outdated(best, related):
             return ()
-        followers = self._select_members(best, related)
+        least = LEAST_SHARE * best.score
+        hits = {hit.index: hit for hit in related if hit.score >= least}
+        # What was put behind its own group is no member of another one.
+        pending = [
+            self._lower(hit)
+            for index, hit in hits.items()
+            if index not in self._taken and index not in self._behind
+        ]
+        followers = sorted(pending, key=lambda hit: (-hit.score, hit.index))
         if self._folds:
             best, *followers = _fold((best, *followers))
         if not followers:
             return (best,)
-        members = {member.place: member for member in (best, *followers)}
+        members = {member.index: member for member in (best, *followers)}
         lifted, marks = self._judge(
-            best, followers, {hit.place: hit.closeness for hit in followers}
+            best, followers, {hit.index: hit.closeness for hit in followers}
         )
         if lifted:
             # By what stands first, where it says so, else by the best: never through a third.
             leader = members[lifted[0]]
-            near = {hit.place: hit.closeness for hit in self._look_up(leader)}
-            remaining = [member for index, member in members.items() if index != leader.place]
+            near = {hit.index: hit.closeness for hit in self._look_up(leader)}
+            remaining = [member for index, member in members.items() if index != leader.index]
             marks = marks | self._judge(leader, remaining, near)[1]
         old = [index for index in members if index in marks]
-        taking_back = [index for index in old if read_statement(members[index].said).negated]
-        front, behind = arrange_group(best.place, lifted, old, self._question, taking_back)
+        taking_back = [
+            index for index in old if read_statement(members[index].compared_text).negated
+        ]
+        front, behind = arrange_group(best.index, lifted, old, self._question, taking_back)
         marked = {index: _mark(member, marks) for index, member in members.items()}
         outdated = [index for index in front if marked[index].older_than is not None]
         if outdated and read_cues(self._question).past < 2 and self._was_shown(best):
@@ -324,10 +336,25 @@ class _Groups:
     ) -> tuple[list[int], dict[int, _Mark]]:
         """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *followers)
-        near = [math.nan, *(closeness.get(follower.place, math.nan) for follower in followers)]
-        rows = tuple(map(_describe, members, near))
+        near = [math.nan, *(closeness.get(follower.index, math.nan) for follower in followers)]
+        # A score falls with every second: what lies behind six digits decides nothing.
+        rows = tuple(
+            (
+                member.compared_text,
+                member.at,
+                member.speaker,
+                member.assistant,
+                round(member.score, 6),
+                round(member.meaning, 6),
+                member.asked_for,
+                member.restated,
+                None if math.isnan(close) else round(close, 4),
+                member.coming,
+            )
+            for member, close in zip(members, near, strict=True)
+        )
         judged = _judge(rows, self._question, self._spans, self._decide)
-        indexes = [member.place for member in members]
+        indexes = [member.index for member in members]
         replaced: dict[int, _Mark] = {}
         for (old, new), reason in judged.replaced.items():
             older = members[old]
@@ -337,7 +364,7 @@ class _Groups:
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
-        text = best.said
+        text = best.compared_text
         about = frozenset(read_keys(text, best.speaker).subjects)
         words = read_statement(text).words | about
         for subjects, words_shown in self._shown:
@@ -348,11 +375,11 @@ class _Groups:
 
     def _is_outdated(self, best: Candidate, related: Sequence[Candidate]) -> bool:
         """Whether a hit that stands before it replaced it: then it is put behind with its mark."""
-        earlier = [hit for hit in related if hit.place in self._taken]
+        earlier = [hit for hit in related if hit.index in self._taken]
         if not earlier or read_cues(self._question).past >= 2:
             return False
-        closeness = {hit.place: hit.closeness for hit in earlier}
-        mark = self._judge(best, earlier, closeness)[1].get(best.place)
+        closeness = {hit.index: hit.closeness for hit in earlier}
+        mark = self._judge(best, earlier, closeness)[1].get(best.index)
         if mark is None:
             return False
         self._put_behind(replace(best, older_than=mark.newer, reason=mark.reason))
@@ -360,41 +387,12 @@ class _Groups:
 
     def _put_behind(self, member: Candidate) -> None:
         """Let a replaced one stand far below; what was pushed of it before is passed over."""
-        if member.place not in self._behind:
-            self._behind[member.place] = member
+        if member.index not in self._behind:
+            self._behind[member.index] = member
             self._push(member, BEHIND)
-
-    def _select_members(self, best: Candidate, related: Sequence[Candidate]) -> list[Candidate]:
-        """What of `related` may be compared with the best one and has no place yet, best first."""
-        least = LEAST_SHARE * best.score
-        hits = {hit.place: hit for hit in related if hit.score >= least}
-        # What was put behind its own group is no member of another one.
-        pending = [
-            self._lower(hit)
-            for index, hit in hits.items()
-            if index not in self._taken and index not in self._behind
-        ]
-        return sorted(pending, key=lambda hit: (-hit.score, hit.place))
 
 
 _Judged: TypeAlias = tuple[str, float, str, bool, float, float, bool, int, float | None, bool]
-
-
-def _describe(candidate: Candidate, closeness: float = math.nan) -> _Judged:
-    """What the order of a candidate depends on. A score falls with every second: what lies behind
-    six digits decides nothing."""
-    return (
-        candidate.said,
-        candidate.at,
-        candidate.speaker,
-        candidate.assistant,
-        round(candidate.score, 6),
-        round(candidate.meaning, 6),
-        candidate.asked_for,
-        candidate.restated,
-        None if math.isnan(closeness) else round(closeness, 4),
-        candidate.coming,
-    )
 
 
 @lru_cache(maxsize=512)
@@ -442,22 +440,22 @@ def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
         ]
         at = candidate.at if silent else max(member.at for member in dated)
         coming = candidate.coming if silent else dated[0].coming
-        indexes = dict.fromkeys((*candidate.again, *(repeat.place for repeat in repeats)))
-        folded.append(replace(candidate, at=at, coming=coming, again=tuple(indexes)))
+        indexes = dict.fromkeys((*candidate.copies, *(repeat.index for repeat in repeats)))
+        folded.append(replace(candidate, at=at, coming=coming, copies=tuple(indexes)))
     return folded
 
 
 def _mark(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
     """A member with what replaces it in the end, and what it replaced in the end itself."""
-    mark = marks.get(member.place)
+    mark = marks.get(member.index)
     if mark is not None:
-        return replace(member, older_than=_find_last(member.place, marks), reason=mark.reason)
-    previous = tuple(old for old in marks if _find_last(old, marks) == member.place)
+        return replace(member, older_than=_find_last(member.index, marks), reason=mark.reason)
+    previous = tuple(old for old in marks if _find_last(old, marks) == member.index)
     return replace(member, previous=previous) if previous else member
 
 
 def _find_last(index: int, marks: Mapping[int, _Mark]) -> int:
-    """The place of what replaces a marked one in the end."""
+    """The index of what replaces a marked one in the end."""
     newer, visited = marks[index].newer, {index}
     while newer in marks and newer not in visited:
         visited.add(newer)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from anaphora.recall.memories import MemoryRecall
     from anaphora.recall.places import SessionPlaces
     from anaphora.recall.tool_calls import ToolCallRecall
-    from anaphora.values.projects import RecallPackage
 
 UNKNOWN: Final = 0.5
 """How likely a lane is to answer that cannot tell."""
@@ -300,7 +299,27 @@ class EverythingRecall:
             # The title of its conversation, if that is among what the turn was found by.
             titled = "title" in hit.factors
             title = self.turns.title_of(hit.conversation_id) if titled else ""
-            return _make_turn_hit(hit, search, title, project)
+            excerpt, matches = search.snippet(hit.text)
+            return SearchHit(
+                "turn",
+                _turn_id(hit),
+                hit.text,
+                excerpt,
+                hit.score,
+                matches,
+                hit.ts,
+                speaker=hit.speaker or hit.role,
+                title=title,
+                project=project,
+                conversation_id=hit.conversation_id,
+                index=hit.index,
+                current=hit.current,
+                versions=tuple(version_lines(hit)),
+                factors=hit.factors,
+                answers=hit.answers,
+                read=hit.read,
+                older_than="" if (newer := hit.older_than) is None else _turn_id(newer),
+            )
 
         return replace(_convert_answer(recalled, convert), silent_times=tuple(silent_times))
 
@@ -397,10 +416,35 @@ class EverythingRecall:
             # Sessions are known of it, files are not.
             return _LaneAnswer()
         sure = FILES[package.quality]
-        hits = tuple(_LaneHit(hit, hit.score) for hit in _make_file_hits(package, search, sure))
+        texts = {
+            (memory.project, memory.path): memory.text
+            for memory in reversed(package.memories)
+            if memory.path
+        }
+        best = max((target.score for target in package.primary_targets), default=0.0) or 1.0
+        hits = []
+        for target in package.primary_targets[: search.top_k]:
+            if not target.path:
+                # A note: the lane of memories has it.
+                continue
+            text = texts.get((target.project, target.path), "")
+            excerpt, matches = search.snippet(text or target.title)
+            score = round(sure * max(target.score, 0.0) / best, 6)
+            hit = SearchHit(
+                "file",
+                target.path,
+                text,
+                excerpt,
+                score,
+                matches,
+                title=target.reason or target.title,
+                project=target.project or "",
+                factors=target.signals,
+            )
+            hits.append(_LaneHit(hit, score))
         if sure < search.fact_floor:
-            return _LaneAnswer((), hits, None, package.degraded)
-        return _LaneAnswer(hits, (), sure, package.degraded)
+            return _LaneAnswer((), tuple(hits), None, package.degraded)
+        return _LaneAnswer(tuple(hits), (), sure, package.degraded)
 
     def _search_documents(self, search: _Search) -> _LaneAnswer:
         lane = self.documents()
@@ -419,10 +463,17 @@ class EverythingRecall:
 
     def _search_records(self, lane: MemoryRecall, search: _Search) -> Recall[MemoryHit]:
         """What a lane of records answers, as silent as the others."""
+        conditions: list[dict[str, Any]] = [
+            {"tags": {"contains": tag}} for tag in search.choice.tags
+        ]
+        if search.choice.since is not None:
+            conditions.append({"created_at": {"gte": search.choice.since.isoformat()}})
+        if search.choice.until is not None:
+            conditions.append({"created_at": {"lt": search.choice.until.isoformat()}})
         recalled = lane.recall(
             search.text,
             top_k=search.top_k,
-            filters=_make_filters(search.choice),
+            filters={"AND": conditions} if conditions else None,
             min_score=None,
             min_confidence=search.floor,
             read=search.read,
@@ -456,15 +507,6 @@ class EverythingRecall:
         return _LaneAnswer(tuple(_LaneHit(hit, hit.score) for hit in hits))
 
 
-def _make_filters(choice: SearchChoice) -> dict[str, Any] | None:
-    conditions: list[dict[str, Any]] = [{"tags": {"contains": tag}} for tag in choice.tags]
-    if choice.since is not None:
-        conditions.append({"created_at": {"gte": choice.since.isoformat()}})
-    if choice.until is not None:
-        conditions.append({"created_at": {"lt": choice.until.isoformat()}})
-    return {"AND": conditions} if conditions else None
-
-
 def _convert_answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) -> _LaneAnswer:
     """A lane's hits in its order."""
 
@@ -472,7 +514,15 @@ def _convert_answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) 
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
             score = UNKNOWN * max(hit.score, 0.0) / best
-            yield _LaneHit(convert(hit), score, *_find_origin(hit))
+            by: tuple[str, ...] = ()
+            keys: set[str] = set()
+            if isinstance(hit, TurnHit):
+                # The turns and conversations that it was said in.
+                by = (hit.role, hit.speaker or "")
+                turns: tuple[TurnHit | RelatedTurn, ...] = (hit, *hit.occurrences)
+                for turn in turns:
+                    keys |= {f"{turn.conversation_id}#{turn.index}", turn.conversation_id}
+            yield _LaneHit(convert(hit), score, by, frozenset(keys))
 
     return _LaneAnswer(
         tuple(each(recalled.hits)),
@@ -481,16 +531,6 @@ def _convert_answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) 
         recalled.degraded,
         recalled.notices,
     )
-
-
-def _find_origin(hit: object) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The role and speaker of a turn, and the turns and conversations that it was said in."""
-    if not isinstance(hit, TurnHit):
-        return (), frozenset()
-    turns: tuple[TurnHit | RelatedTurn, ...] = (hit, *hit.occurrences)
-    keys = {f"{turn.conversation_id}#{turn.index}" for turn in turns}
-    keys |= {turn.conversation_id for turn in turns}
-    return (hit.role, hit.speaker or ""), frozenset(keys)
 
 
 def _set_scores(lane_hits: Sequence[_LaneHit], search: _Search) -> Iterator[_LaneHit]:
@@ -521,30 +561,6 @@ def _set_scores(lane_hits: Sequence[_LaneHit], search: _Search) -> Iterator[_Lan
             yield replace(lane_hit, hit=replace(lane_hit.hit, score=score))
 
 
-def _make_turn_hit(hit: TurnHit, search: _Search, title: str, project: str) -> SearchHit:
-    excerpt, matches = search.snippet(hit.text)
-    return SearchHit(
-        "turn",
-        _turn_id(hit),
-        hit.text,
-        excerpt,
-        hit.score,
-        matches,
-        hit.ts,
-        speaker=hit.speaker or hit.role,
-        title=title,
-        project=project,
-        conversation_id=hit.conversation_id,
-        index=hit.index,
-        current=hit.current,
-        versions=tuple(version_lines(hit)),
-        factors=hit.factors,
-        answers=hit.answers,
-        read=hit.read,
-        older_than="" if (newer := hit.older_than) is None else _turn_id(newer),
-    )
-
-
 def _turn_id(turn: TurnHit | RelatedTurn) -> str:
     return f"{turn.conversation_id}#{turn.index}"
 
@@ -568,32 +584,6 @@ def _make_record_hit(
         read=hit.read,
         **more,
     )
-
-
-def _make_file_hits(package: RecallPackage, search: _Search, sure: float) -> Iterator[SearchHit]:
-    texts = {
-        (memory.project, memory.path): memory.text
-        for memory in reversed(package.memories)
-        if memory.path
-    }
-    best = max((target.score for target in package.primary_targets), default=0.0) or 1.0
-    for target in package.primary_targets[: search.top_k]:
-        if not target.path:
-            # A note: the lane of memories has it.
-            continue
-        text = texts.get((target.project, target.path), "")
-        excerpt, matches = search.snippet(text or target.title)
-        yield SearchHit(
-            "file",
-            target.path,
-            text,
-            excerpt,
-            round(sure * max(target.score, 0.0) / best, 6),
-            matches,
-            title=target.reason or target.title,
-            project=target.project or "",
-            factors=target.signals,
-        )
 
 
 def _merge(search: _Search, lanes: Sequence[_LaneAnswer], budget: int) -> Recall[SearchHit]:

@@ -83,24 +83,20 @@ def _scan(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
     plain_text = _MAIL.sub(" ", _LINK.sub(" ", text))
     for match in _STREET.finditer(plain_text):
         yield match[0], _join_words(match[0].split(), r"[\s,]+"), ()
-    yield from _find_codes(plain_text)
-    yield from _find_numbers(plain_text)
-    yield from _find_names(plain_text)
-
-
-def _find_codes(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
-    for match in _CODE.finditer(text):
-        plain = re.sub(r"[^A-Za-z0-9]", "", match[0])
-        digits = sum(c.isdigit() for c in plain)
-        if len(plain) < _LEAST_CODE or digits < _LEAST_IN_CODE or digits == len(plain):
+    for match in _CODE.finditer(plain_text):
+        letters = re.sub(r"[^A-Za-z0-9]", "", match[0])
+        digits = sum(c.isdigit() for c in letters)
+        if len(letters) < _LEAST_CODE or digits < _LEAST_IN_CODE or digits == len(letters):
             continue
-        runs = re.findall(r"\d+|[a-z]+", plain.lower())
+        runs = re.findall(r"\d+|[a-z]+", letters.lower())
         parts = [
-            plain.lower(),
+            letters.lower(),
             *runs,
             *(p for run in runs if run.isdigit() for p in _split_digits(run)),
         ]
-        yield match[0], rf"(?<![^\W_]){_allow_gaps(plain)}(?![^\W_])", parts
+        yield match[0], rf"(?<![^\W_]){_allow_gaps(letters)}(?![^\W_])", parts
+    yield from _find_numbers(plain_text)
+    yield from _find_names(plain_text)
 
 
 def _find_numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:

@@ -28,11 +28,11 @@ from anaphora.rank.silence import (
     word_share,
 )
 from anaphora.rank.sought import (
-    Sought,
+    QuestionTerms,
     bearing_parts,
     find_held_terms,
     find_terms_in_title,
-    read_sought,
+    read_question_terms,
 )
 from anaphora.rank.statements import read_cues, read_statement
 
@@ -59,7 +59,7 @@ class Likelihood:
     """What the probabilities of one question's candidates have in common.
 
     `subject` is the question without the words that name its times, which are `spans`.
-    `answered` is the probability that any of them answers, `best` is the place of the candidate
+    `answered` is the probability that any of them answers, `best` is the index of the candidate
     with the best cosine, `cosines` are the two best ones. `few` and `many` are the scarcity and the
     abundance of statements, `calibrated` says whether the embedder's cosines were measured.
     """
@@ -93,11 +93,13 @@ class Likelihood:
         # Without measured cosines all that is known of a candidate is what a reader made of it.
         if not calibrated and (not odds or math.isnan(head[0].read)):
             return None
-        sought, cues = read_sought(subject), read_cues(question)
+        sought, cues = read_question_terms(subject), read_cues(question)
         present = frozenset().union(*(_terms_in(candidate, subject) for candidate in head))
         unseen = word_share(len(sought.terms - present), len(sought.terms))
         # What only asks, or does not know, is no answer however near it is.
-        telling = [candidate for candidate in head if not answer_loss(candidate.said, 1.0, cues)]
+        telling = [
+            candidate for candidate in head if not answer_loss(candidate.compared_text, 1.0, cues)
+        ]
         meaning = max(map(_meaning, telling or head), default=0.0)
         ranked = sorted(head, key=_meaning, reverse=True)
         first, second = (*map(_meaning, ranked[:2]), 0.0, 0.0)[:2]
@@ -105,7 +107,7 @@ class Likelihood:
         if head:
             read = max(odds) if odds else None
             answered = probability(meaning if calibrated else None, unseen, read, few)
-        best = ranked[0].place if ranked else -1
+        best = ranked[0].index if ranked else -1
         cosines = first, second
         return cls(subject, lane, spans, calibrated, answered, best, cosines, few, many)
 
@@ -128,14 +130,14 @@ class Likelihood:
 
     def evidence(self, candidate: Candidate, place: int) -> HitEvidence:
         """What tells whether a candidate at `place`, from 0, answers."""
-        sought, present = read_sought(self.subject), _terms_in(candidate, self.subject)
+        sought, present = read_question_terms(self.subject), _terms_in(candidate, self.subject)
         missing = len(sought.terms) - len(present)
-        best_other = self.cosines[1 if candidate.place == self.best else 0]
+        best_other = self.cosines[1 if candidate.index == self.best else 0]
         return HitEvidence(
             meaning=_meaning(candidate) if self.calibrated else 0.0,
             missing=word_share(missing, len(sought.terms)),
             place=place,
-            asks=read_statement(candidate.said).asks,
+            asks=read_statement(candidate.compared_text).asks,
             lead=_meaning(candidate) - best_other if self.calibrated else 0.0,
             few=self.few,
             many=self.many,
@@ -144,7 +146,9 @@ class Likelihood:
             sought=self._is_sought(candidate, sought, present),
         )
 
-    def _is_sought(self, candidate: Candidate, sought: Sought, present: frozenset[str]) -> bool:
+    def _is_sought(
+        self, candidate: Candidate, sought: QuestionTerms, present: frozenset[str]
+    ) -> bool:
         """Whether a candidate is all that was asked for by a name, a time or an identifier."""
         within = candidate.timely or any(start <= candidate.at < end for start, end in self.spans)
         if sought.bare:
@@ -177,7 +181,7 @@ def _terms_in(candidate: Candidate, question: str) -> frozenset[str]:
     if candidate.asked_for:
         terms |= find_held_terms(question, candidate.speaker)
     if candidate.title:
-        terms |= find_terms_in_title(candidate.title, read_sought(question).terms)
+        terms |= find_terms_in_title(candidate.title, read_question_terms(question).terms)
     return terms
 
 

@@ -265,7 +265,14 @@ class MemoryRecall:
             lookup = replace(lookup, within=False, every=every)
             parts = self._find_candidates(lookup)
         if _count_pending(parts) and lookup.vector is not None and self.fill is not None:
-            degraded.extend(_embed_a_few(self.fill))
+            # A full or read-only disk hinders no answer: what has a vector is found by it, the rest
+            # by words. A text that cannot be embedded is still counted as pending.
+            try:
+                self.fill(FEW)
+            except (EmbeddingError, TimedOut):
+                pass
+            except StoreError as error:
+                degraded.append(Degraded("embeddings", f"new vectors were not kept: {error}"))
             parts = self._find_candidates(lookup)
             if _count_pending(parts) and self.later is not None:
                 self.later()
@@ -383,21 +390,6 @@ def _split_words(text: str) -> tuple[QueryWord, ...]:
     return query_words(text)
 
 
-def _embed_a_few(fill: Fill) -> tuple[Degraded, ...]:
-    """Make a few of the vectors that are lacking; why they could not be kept, if they could not.
-
-    A full or read-only disk hinders no answer: what has a vector is found by it, the rest by words.
-    """
-    try:
-        fill(FEW)
-    except (EmbeddingError, TimedOut):
-        # A text that cannot be embedded stays behind, and is counted as pending.
-        pass
-    except StoreError as error:
-        return (Degraded("embeddings", f"new vectors were not kept: {error}"),)
-    return ()
-
-
 def _count_pending(parts: Sequence[Candidates]) -> int:
     """How many memories that could be shown have no vector yet."""
     return sum(part.pending for part in parts)
@@ -443,7 +435,7 @@ class _AnswerBuilder:
 
     _lane: MemoryRecall
     _question: str
-    _wanted: MemoryQuery
+    _lookup: MemoryQuery
     _hybrid: bool
     _explain: bool
     _window: int
@@ -454,12 +446,14 @@ class _AnswerBuilder:
     unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
     _scores: MemoryScores = field(init=False)
-    _places: dict[str, int] = field(init=False)
+    _indexes: dict[str, int] = field(init=False)
     _read: dict[str, MemoryRecord] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._scores = self._rank(self._found)
-        self._places = {record_id: index for index, record_id in enumerate(self._found.columns.ids)}
+        self._indexes = {
+            record_id: index for index, record_id in enumerate(self._found.columns.ids)
+        }
 
     def hits(self, top_k: int, least: float, floor: float) -> tuple[MemoryHit, ...]:
         """The best `top_k` of at least this score, restatements shown once.
@@ -475,24 +469,29 @@ class _AnswerBuilder:
         )
         same: dict[str, list[str]] = {}
         for candidate in self._order(0.0 if self._explain else floor):
-            record_id = self._get_id(candidate.place)
-            shown_ids = (self._get_id(pick.place) for pick in picks)
+            record_id = self._get_id(candidate.index)
+            shown_ids = (self._get_id(pick.index) for pick in picks)
             if candidate.standing < least or len(picks) == top_k:
                 if not self._explain:
                     break
                 reason = "below_min_score" if candidate.standing < least else "beyond_top_k"
-                self._rejected.append((candidate.place, reason))
+                self._rejected.append((candidate.index, reason))
             elif twin := self._hybrid and links.shown_twin(record_id, shown_ids):
                 same.setdefault(twin, []).append(record_id)
-                self._rejected.append((candidate.place, f"same_as {twin}"))
+                self._rejected.append((candidate.index, f"same_as {twin}"))
             else:
                 picks.append(candidate)
         versions = self._read_versions(picks)
         records, ids, scores = self._read, self._found.columns.ids, self._scores
-        related = self._filter_visible(links, [ids[candidate.place] for candidate in picks])
+        # Of the linked memories those that are past stay out of sight.
+        linked = [i for pick in picks for i in links.linked_ids(ids[pick.index])]
+        lookup = self._lookup
+        related = (
+            self._lane.index.visible(linked, lookup.moment, past=lookup.past) if linked else set()
+        )
         hits = []
         for candidate in picks:
-            record = records.get(ids[candidate.place])
+            record = records.get(ids[candidate.index])
             # Forgotten between the search and now: it must not come back.
             if record is not None and not record.forgotten:
                 related_ids = tuple(
@@ -501,14 +500,14 @@ class _AnswerBuilder:
                 twins = [i for i in links.linked_ids(record.id, _SAME) if i in related]
                 shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
                 context = _HitContext(candidate, versions, related_ids, shown_once)
-                hits.append(_make_hit(record, scores, candidate.place, context))
+                hits.append(_make_hit(record, scores, candidate.index, context))
         return self._add_former(hits, top_k, least)
 
     def _add_former(self, hits: list[MemoryHit], top_k: int, least: float) -> tuple[MemoryHit, ...]:
         """The hits with the former values of their paths; first the one that is asked for."""
         if not self._lane.by_currency or all(hit.path is None for hit in hits):
             return tuple(hits)
-        past = PastAsked.read(self._question, self._wanted.moment)
+        past = PastAsked.read(self._question, self._lookup.moment)
         records = [self._read[hit.id] for hit in hits]
         chains = read_chains(records, self._records, past.depth)
         updated = [replace(hit, previous=with_chain(hit.previous, chains[hit.id])) for hit in hits]
@@ -527,8 +526,8 @@ class _AnswerBuilder:
 
     def _make_former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
         """A value that a newer one of its path replaced, with its own score; None without one."""
-        every = self._lane.excluded(self._wanted)
-        allowed = self._wanted.keep.matches(as_mapping(version))
+        every = self._lane.excluded(self._lookup)
+        allowed = self._lookup.keep.matches(as_mapping(version))
         if version.id not in every.columns.ids or not allowed:
             return None
         hit = _make_hit(version, self._rank(every), every.columns.ids.index(version.id))
@@ -542,7 +541,7 @@ class _AnswerBuilder:
         """What has anything in common with the question, what holds now before what it replaced."""
         scores = self._scores
         indexes: list[int] = scores.order.tolist()
-        if self._hybrid and not self._wanted.every:
+        if self._hybrid and not self._lookup.every:
             silent = set(np.flatnonzero(scores.similarity <= 0.0).tolist())
             self._rejected += [(index, "nothing_in_common") for index in indexes if index in silent]
             indexes = [index for index in indexes if index not in silent]
@@ -570,7 +569,7 @@ class _AnswerBuilder:
             judge=pair_judge(lane.reader, lane.judge, window.lane),
             # Whether all memories that may be shown have a cosine.
             calibrated=lane.calibrated
-            and self._wanted.vector is not None
+            and self._lookup.vector is not None
             and not self._found.pending,
             subject=self._subject,
         )
@@ -593,7 +592,7 @@ class _AnswerBuilder:
     ) -> Candidate:
         columns, scores = self._found.columns, self._scores
         meaning = scores.factors.get("meaning")
-        now, noted_at = to_micros(self._wanted.moment), int(columns.reinforced_at[index])
+        now, noted_at = to_micros(self._lookup.moment), int(columns.reinforced_at[index])
         if noted_at > now:
             # Said again at a time to come: what was noted first is sure.
             noted_at = int(columns.created[index])
@@ -614,10 +613,10 @@ class _AnswerBuilder:
 
     def _find_related(self, candidate: Candidate) -> Iterator[Candidate]:
         """The memories in the words of a candidate; those that were no candidates become ones."""
-        of = self._get_id(candidate.place)
-        related = self._lane.related(self._wanted, candidate.text[:FAR], of)
+        of = self._get_id(candidate.index)
+        related = self._lane.related(self._lookup, candidate.text[:FAR], of)
         candidates, ids = related.candidates, related.candidates.columns.ids
-        new = [at for at, record_id in enumerate(ids) if record_id not in self._places]
+        new = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
         if new:
             columns = candidates.columns
             arrays = {name: getattr(columns, name)[new] for name in _ARRAYS}
@@ -627,14 +626,14 @@ class _AnswerBuilder:
             self._found = _join(self._found, replace(candidates, columns=columns))
             self._scores = self._rank(self._found)
             for at in new:
-                self._places[ids[at]] = len(self._places)
+                self._indexes[ids[at]] = len(self._indexes)
         records = self._records(ids)
         alike = self._lane.embedder.calibration.alike
         least, scores = LEAST_SHARE * candidate.score, self._scores.score
         for record_id, close in zip(ids, related.closeness.tolist(), strict=True):
-            index, record = self._places[record_id], records.get(record_id)
+            index, record = self._indexes[record_id], records.get(record_id)
             if record is not None and scores[index] >= least:
-                yield self._make_candidate(index, record, alike.applied_to(close))
+                yield self._make_candidate(index, record, alike.apply_to(close))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
@@ -652,7 +651,7 @@ class _AnswerBuilder:
         ids = self._found.columns.ids
         indexes = {index for pick in picks for index in pick.previous}
         indexes |= {pick.older_than for pick in picks if pick.older_than is not None}
-        records = self._records({ids[index] for index in (*indexes, *(p.place for p in picks))})
+        records = self._records({ids[index] for index in (*indexes, *(p.index for p in picks))})
         related = ((index, records.get(ids[index])) for index in sorted(indexes))
         return {
             index: RelatedMemory(record.id, record.text, record.created_at)
@@ -666,7 +665,7 @@ class _AnswerBuilder:
         rank = {index: at for at, index in enumerate(self._scores.order.tolist())}
         self._rejected.sort(key=lambda pair: rank[pair[0]])
         out = self._describe(candidates, self._scores, self._rejected)
-        every = self._lane.excluded(self._wanted)
+        every = self._lane.excluded(self._lookup)
         found_ids = set(candidates.columns.ids)
         scores = self._rank(every)
         excluded = [
@@ -686,20 +685,13 @@ class _AnswerBuilder:
                 yield Rejected(_make_hit(record, scores, index), reason)
 
     def _rank(self, candidates: Candidates) -> MemoryScores:
-        now, columns = to_micros(self._wanted.moment), candidates.columns
+        now, columns = to_micros(self._lookup.moment), candidates.columns
         if self._hybrid and columns.cosine is not None:
-            cosine = self._lane.embedder.calibration.asked.applied(columns.cosine)
+            cosine = self._lane.embedder.calibration.asked.apply(columns.cosine)
             if not traits_of(self._lane.embedder.name).understands(self._question):
                 cosine = cosine * UNREAD
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)
-
-    def _filter_visible(self, links: _CandidateLinks, ids: list[str]) -> set[str]:
-        """Which of the linked memories may be shown: those that are past stay out of sight."""
-        linked = [linked_id for record_id in ids for linked_id in links.linked_ids(record_id)]
-        if not linked:
-            return set()
-        return self._lane.index.visible(linked, self._wanted.moment, past=self._wanted.past)
 
 
 class _CandidateLinks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
@@ -83,19 +83,13 @@ def names_of(span: TimeSpan) -> SpanNames:
         tokens += [dated for dated, _ in named]
         yearless += [bare for _, bare in named]
     if len(whole_months) == 1 and len(days) <= 31:
-        yearless += _list_name_tokens(span.text, whole_months[0][1])
+        # The tokens of the month's name, as texts of any language have them. Not "may", which is a
+        # verb as often.
+        codes = [language.code for language in languages().values() if language.stemmer]
+        for word in query_words(span.text):
+            if word.form != "may" and month_named(word.form) == whole_months[0][1]:
+                yearless += word.tokens_in(codes)
     return SpanNames(tuple(tokens), tuple(yearless))
-
-
-def _list_name_tokens(text: str, month: int) -> Iterator[str]:
-    """The tokens of a month's name in a question, as texts of any language have them.
-
-    Not "may", which is a verb as often.
-    """
-    codes = [language.code for language in languages().values() if language.stemmer]
-    for word in query_words(text):
-        if word.form != "may" and month_named(word.form) == month:
-            yield from word.tokens_in(codes)
 
 
 def turns_naming(
@@ -139,7 +133,16 @@ def choose_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows,
         keep &= np.isin(table.conversation[rows], conversation_codes)
     notices: tuple[str, ...] = ()
     if choice.speaker is not None:
-        codes, notices = _find_speakers(table, rows, choice.speaker)
+        speaker = fold(choice.speaker)
+        present = speakers_present(table, rows)
+        codes = [code for code, name in present.items() if fold(name) == speaker] or [
+            code for code, name in present.items() if fold(name).split(" ")[0] == speaker
+        ]
+        if not codes:
+            names = sorted(present.values())
+            listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            hint = f"; known are {listed}" if names else "; no speakers are known here"
+            notices = (f"no turn is by {choice.speaker}{hint}",)
         keep &= np.isin(table.speaker[rows], codes)
     remaining = rows if keep.all() else rows[keep]
     if len(rows) and not len(remaining) and not notices:
@@ -194,19 +197,6 @@ def _begins_day(moment: datetime | None) -> bool:
 
 def _days_between(first: str, last: str) -> str:
     return f"on {first}" if first == last else f"from {first} to {last}"
-
-
-def _find_speakers(table: TurnTable, rows: Rows, name: str) -> tuple[list[int], tuple[str, ...]]:
-    folded = fold(name)
-    present = speakers_present(table, rows)
-    exact = [code for code, speaker in present.items() if fold(speaker) == folded]
-    first = [code for code, speaker in present.items() if fold(speaker).split(" ")[0] == folded]
-    if exact or first:
-        return exact or first, ()
-    names = sorted(present.values())
-    listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-    hint = f"; known are {listed}" if names else "; no speakers are known here"
-    return [], (f"no turn is by {name}{hint}",)
 
 
 @dataclass(frozen=True, slots=True)

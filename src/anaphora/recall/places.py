@@ -48,7 +48,14 @@ class SessionPlaces:
 
     def of_project(self, project: str) -> frozenset[str]:
         """The sessions of a project by its folder, its repository, or the last part of either."""
-        sessions = {i for i, location in self.all().items() if _is_named(location, project)}
+        name = composed(project.casefold()).rstrip("/\\")
+        sessions = set()
+        for conversation_id, location in self.all().items():
+            parts = (location.repository, location.directory)
+            names = [composed(part.casefold()).rstrip("/\\") for part in parts]
+            named = any(full and name in (full, _SEPARATOR.split(full)[-1]) for full in names)
+            if named or _lies_in(location.directory, project):
+                sessions.add(conversation_id)
         return frozenset(sessions or self.around(project) if "/" in project else sessions)
 
 
@@ -57,12 +64,3 @@ def _lies_in(directory: str, folder: str) -> bool:
         return False
     inner, outer = PurePath(directory), PurePath(folder)
     return inner == outer or outer in inner.parents
-
-
-def _is_named(location: SessionPlace, project: str) -> bool:
-    name = composed(project.casefold()).rstrip("/\\")
-    for part in (location.repository, location.directory):
-        full = composed(part.casefold()).rstrip("/\\")
-        if full and (full == name or _SEPARATOR.split(full)[-1] == name):
-            return True
-    return _lies_in(location.directory, project)

@@ -35,15 +35,16 @@ def project_map(
     modules = {row.name: row for row in entities if row.kind == "module"}
     if within is not None and within not in modules:
         raise NotFound("folder", within)
-    paths = {row.id: row.name for row in entities}
-    kinds = {row.id: row.kind for row in entities}
+    # The node of the map that each entity belongs to.
+    node_of: dict[str, str] = {}
+    for row in entities:
+        if within is None:
+            node_of[row.id] = row.name if row.kind == "module" else _folder(row.name)
+        elif row.kind != "module" and _folder(row.name) == within:
+            node_of[row.id] = row.name
     links: Counter[tuple[str, str]] = Counter()
     for subject, target in graph.links_of_project(project.id, "imports"):
-        if subject not in paths or target not in paths:
-            continue
-        source, destination = (
-            _find_node(paths[end], kinds[end], within) for end in (subject, target)
-        )
+        source, destination = node_of.get(subject), node_of.get(target)
         if source is not None and destination is not None and source != destination:
             links[source, destination] += 1
     if within is None:
@@ -60,13 +61,6 @@ def project_map(
             if _folder(row.name) == within
         ]
     return _bound(project, within, nodes, links, shown)
-
-
-def _find_node(path: str, kind: EntityType, within: str | None) -> str | None:
-    """The node of the map that an entity belongs to, by its path and kind."""
-    if within is None:
-        return path if kind == "module" else _folder(path)
-    return path if kind != "module" and _folder(path) == within else None
 
 
 def _folder(path: str) -> str:

@@ -78,7 +78,19 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
     apart = tell_apart(text, most if fits else ASKING)
     read = first_bytes(apart.text, most)
     if not read.strip():
-        return (text, ()) if fits else _cut_to_ends(text, min(most, ASKING))
+        if fits:
+            return text, ()
+        # Its first and its last half, cut between words if there are any.
+        half = (min(most, ASKING) - len(_BREAK)) // 2
+        head = _trim_torn_word(first_bytes(text, half), text)
+        # Only what is looked at is turned round.
+        back = text[: -half - 2 : -1]
+        tail = _trim_torn_word(first_bytes(back[:half], half), back)[::-1]
+        reason = (
+            f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} "
+            "characters are read"
+        )
+        return head + _BREAK + tail, (Degraded("query", reason),)
     if len(read) >= len(text):
         return text, ()
     words = "the words that ask" if apart.asks else "its two ends"
@@ -110,20 +122,6 @@ def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[De
 def _fits(text: str, most: int) -> bool:
     # A character takes a byte at least: what is far longer need not be encoded to be known so.
     return len(text) <= most and len(text.encode("utf-8", "surrogatepass")) <= most
-
-
-def _cut_to_ends(text: str, most: int) -> tuple[str, tuple[Degraded, ...]]:
-    """The first and the last half of `most` bytes, cut between words where there are any."""
-    half = (most - len(_BREAK)) // 2
-    head = _trim_torn_word(first_bytes(text, half), text)
-    # Only what is looked at is turned round.
-    back = text[: -half - 2 : -1]
-    tail = _trim_torn_word(first_bytes(back[:half], half), back)[::-1]
-    reason = (
-        f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} characters "
-        "are read"
-    )
-    return head + _BREAK + tail, (Degraded("query", reason),)
 
 
 def first_bytes(text: str, most: int) -> str:

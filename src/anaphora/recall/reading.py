@@ -27,7 +27,7 @@ from anaphora.rank.replacement import (
     judge_pairs,
     worded_probability,
 )
-from anaphora.rank.sought import find_terms_in_title, read_sought
+from anaphora.rank.sought import find_terms_in_title, read_question_terms
 from anaphora.recall.currency import Candidate
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
@@ -94,14 +94,27 @@ class Window:
             return iter(candidates)
         stream = iter(candidates)
         first = list(islice(stream, self.size))
-        odds = self._judge(first, self.reader)
+        odds: list[float] = []
+        try:
+            indexes = [
+                index
+                for index, candidate in enumerate(first)
+                if len(candidate.text) <= CUT and READER.understands(candidate.text)
+            ]
+            if first:
+                texts = self.texts_of([first[index] for index in indexes])
+                judged = self.reader.judge_answers(self.question, texts, self.lane)
+                by_index = dict(zip(indexes, judged, strict=True))
+                odds = [by_index.get(at, math.nan) for at in range(len(first))]
+        except (ReaderError, TimedOut) as error:
+            self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
         if not odds:
             return chain(first, stream)
         totals = [candidate.score for candidate in first]
         scores = read_scores(totals, np.asarray(odds), self.lane).tolist()
         for candidate, score, read in zip(first, scores, odds, strict=True):
             changes = {**candidate.changes, PART: score - candidate.score}
-            self._read[candidate.place] = replace(
+            self._read[candidate.index] = replace(
                 candidate, score=score, read=read, changes=changes
             )
         best_first = sorted(self._read.values(), key=lambda candidate: -candidate.score)
@@ -109,27 +122,10 @@ class Window:
 
     def as_read(self, candidate: Candidate) -> Candidate:
         """A candidate that was looked up, with the score of the window where it is in that."""
-        judged = self._read.get(candidate.place)
+        judged = self._read.get(candidate.index)
         if judged is None:
             return candidate
         return replace(candidate, score=judged.score, read=judged.read, changes=judged.changes)
-
-    def _judge(self, first: Sequence[Candidate], reader: ReaderService) -> list[float]:
-        if not first:
-            return []
-        try:
-            indexes = [
-                index
-                for index, candidate in enumerate(first)
-                if len(candidate.text) <= CUT and READER.understands(candidate.text)
-            ]
-            texts = self.texts_of([first[index] for index in indexes])
-            judged = reader.judge_answers(self.question, texts, self.lane)
-            odds = dict(zip(indexes, judged, strict=True))
-            return [odds.get(at, math.nan) for at in range(len(first))]
-        except (ReaderError, TimedOut) as error:
-            self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
-            return []
 
 
 def titled_text(candidate: Candidate, text: str | None = None, question: str = "") -> str:
@@ -139,15 +135,11 @@ def titled_text(candidate: Candidate, text: str | None = None, question: str = "
     """
     text = candidate.text if text is None else text
     name = spaced_name(candidate.title)
-    called = ", ".join(filter(None, (name, *_list_properties(candidate.title, question))))
-    return f"{called}: {text}" if called else text
-
-
-def _list_properties(title: str, question: str) -> Iterator[str]:
-    lines = [line for line in title.split("\n")[1:] if ": " in line] if question else []
-    terms = read_sought(question).terms if lines else frozenset()
+    lines = [line for line in candidate.title.split("\n")[1:] if ": " in line] if question else []
+    terms = read_question_terms(question).terms if lines else frozenset()
     properties = (_LINKED.sub(r"\1", line) for line in lines if find_terms_in_title(line, terms))
-    return (line[:_NAME] for line in properties)
+    called = ", ".join(filter(None, (name, *(line[:_NAME] for line in properties))))
+    return f"{called}: {text}" if called else text
 
 
 def spaced_name(title: str) -> str:

@@ -97,7 +97,10 @@ def render_hits(hits: Iterable[SearchHit], *, budget: int = 600, header: str = H
 
 def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
     """A hit in one line: its day, its speaker or what it is, its snippet; then its versions."""
-    who = one_line(hit.speaker or _title(hit) or hit.kind, _LABEL)
+    # What names a hit: of a memory neither its type nor a folder does.
+    in_folder = "/" in hit.title or "\\" in hit.title
+    untitled = hit.kind == "memory" and (in_folder or hit.title in _TYPES)
+    who = one_line(hit.speaker or ("" if untitled else hit.title) or hit.kind, _LABEL)
     label = who if hit.kind in {"turn", who} else f"{hit.kind} {who}".strip()
     day = shown_day(hit.ts)
     head = ", ".join(part for part in (day, label) if part)
@@ -109,13 +112,6 @@ def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
         if text not in quoted:
             quoted.add(text)
             yield f"  ({one_line(line, _RELATED)})"
-
-
-def _title(hit: SearchHit) -> str:
-    """What names a hit beside its words: of a memory neither its type nor a folder does."""
-    if hit.kind == "memory" and ("/" in hit.title or "\\" in hit.title or hit.title in _TYPES):
-        return ""
-    return hit.title
 
 
 def version_lines(hit: TurnHit | MemoryHit, *, days: bool = True) -> list[str]:

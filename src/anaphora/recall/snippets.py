@@ -49,7 +49,19 @@ def snippet(
     if len(flat) <= most:
         start, end = 0, len(flat)
     else:
-        start, end = _place_window(flat, matches, most)
+        start = _find_densest(matches, most - _BACK)
+        # A sentence's beginning close before it reads better than the middle of one.
+        begins = [match.end() for match in _STARTS.finditer(flat, max(0, start - _BACK), start + 1)]
+        if start <= _BACK:
+            start = 0
+        elif begins:
+            start = begins[-1]
+        else:
+            start = max(0, flat.rfind(" ", 0, max(1, start - _BACK // 2)) + 1)
+        end = min(len(flat), start + most)
+        if end < len(flat):
+            cut = flat.rfind(" ", start + most // 2, end)
+            end = cut if cut > 0 else end
     before = "…" if start else ""
     after = "…" if end < len(flat) else ""
     shift = len(before) - start
@@ -79,7 +91,13 @@ def passage(
     end = min(len(text), start + size)
     while end > start and len(text[start:end].encode("utf-8", "surrogatepass")) > most:
         end -= max(1, (len(text[start:end].encode("utf-8", "surrogatepass")) - most) // 4)
-    return start, _find_end(text, start, end)
+    if end < len(text):
+        # An end of a line, sentence or word at `end` or a little before it.
+        low = end - (end - start) // 6
+        marks = ("\n", ". ", "! ", "? ", " ")
+        cuts = ((text.rfind(mark, low, end), len(mark.rstrip())) for mark in marks)
+        end = next((cut + length for cut, length in cuts if cut > start), end)
+    return start, end
 
 
 def best_part(text: str, terms: Sequence[str], most: int) -> str:
@@ -139,46 +157,26 @@ def _analyse_word(word: str) -> frozenset[str]:
     return frozenset(analyse(word))
 
 
-def _place_window(flat: str, matches: Sequence[TermMatch], most: int) -> tuple[int, int]:
-    start = _find_densest(matches, most - _BACK, {})[0]
-    # A sentence's beginning close before it reads better than the middle of one.
-    begins = [match.end() for match in _STARTS.finditer(flat, max(0, start - _BACK), start + 1)]
-    if start <= _BACK:
-        start = 0
-    elif begins:
-        start = begins[-1]
-    else:
-        start = max(0, flat.rfind(" ", 0, max(1, start - _BACK // 2)) + 1)
-    end = min(len(flat), start + most)
-    if end < len(flat):
-        cut = flat.rfind(" ", start + most // 2, end)
-        end = cut if cut > 0 else end
-    return start, end
+def _find_densest(matches: Sequence[TermMatch], size: int) -> int:
+    """Where a window of `size` characters begins that holds the most different terms.
 
-
-def _find_densest(
-    matches: Sequence[TermMatch], size: int, weights: Mapping[str, float]
-) -> tuple[int, float]:
-    """Where a window of `size` characters begins that holds the most different terms by weight.
-
-    And what they weigh. The first of equals; 0 where nothing matched.
+    The first of equals; 0 if nothing matched.
     """
     counts: Counter[str] = Counter()
-    best, start, weight, last = 0.0, 0, 0.0, 0
+    best = start = last = 0
     for first, match in enumerate(matches):
         if first:
             for term in matches[first - 1].terms:
                 counts[term] -= 1
-                weight -= weights.get(term, 1.0) if not counts[term] else 0.0
         # A word counts where it begins, even if it is longer than the window.
         while last < len(matches) and (last <= first or matches[last].end <= match.start + size):
             for term in matches[last].terms:
-                weight += weights.get(term, 1.0) if not counts[term] else 0.0
                 counts[term] += 1
             last += 1
-        if weight > best + 1e-9:
-            best, start = weight, match.start
-    return start, best
+        distinct = sum(count > 0 for count in counts.values())
+        if distinct > best:
+            best, start = distinct, match.start
+    return start
 
 
 def _find_start(
@@ -199,8 +197,17 @@ def _find_start(
     starts = [match.start for match in matches]
     # So much of a window is sure to be shown, once it begins and ends with a sentence.
     reach = 2 * size // 3
+    # A window may begin a little before a match, or around a chunk: this bounds their number.
+    begins: list[int] = []
+    last = -(step := max(1, size // 4))
+    for start in starts:
+        if start >= last + step:
+            last = start
+            begins.append(max(0, start - size // 6))
+    middles = ((2 * chunk + 1) * len(text) // (2 * len(near)) for chunk in range(len(near)))
+    begins += (max(0, middle - size // 2) for middle in middles)
     best, chosen = -1.0, 0
-    for begin in _list_starts(text, starts, size, near):
+    for begin in (*begins, 0):
         low, high = bisect_left(starts, begin), bisect_left(starts, begin + reach)
         terms = {term for match in matches[low:high] for term in match.terms}
         score = sum(term_weights[term] for term in terms) / all_words
@@ -210,23 +217,6 @@ def _find_start(
         if score > best + 1e-9:
             best, chosen = score, begin
     return chosen
-
-
-def _list_starts(
-    text: str, starts: Sequence[int], size: int, near: Sequence[float]
-) -> Iterator[int]:
-    """Where a window may begin: a little before a match, or around a chunk. Bounded."""
-    lead = size // 6
-    step = max(1, size // 4)
-    last = -step
-    for start in starts:
-        if start >= last + step:
-            last = start
-            yield max(0, start - lead)
-    for chunk in range(len(near)):
-        middle = (2 * chunk + 1) * len(text) // (2 * len(near))
-        yield max(0, middle - size // 2)
-    yield 0
 
 
 def _find_sentence(text: str, begin: int, size: int) -> int:
@@ -247,15 +237,3 @@ def _find_sentence(text: str, begin: int, size: int) -> int:
         return starts[-1]
     space = text.rfind(" ", low, begin + 1)
     return space + 1 if space >= 0 else begin
-
-
-def _find_end(text: str, start: int, end: int) -> int:
-    """An end of a line, sentence or word at `end` or a little before it."""
-    if end >= len(text):
-        return len(text)
-    low = end - (end - start) // 6
-    for mark in ("\n", ". ", "! ", "? ", " "):
-        cut = text.rfind(mark, low, end)
-        if cut > start:
-            return cut + len(mark.rstrip())
-    return end

@@ -80,7 +80,10 @@ class Survivors:
                 yield SurvivingSource("document", record.id)
             if sections is not None:
                 yield from self._find_sections(identifier, *sections)
-        yield from self._find_payloads(identifiers)
+        # No index has the words of a payload.
+        for record_id, payload in self.records.payloads():
+            if any(identifier.held_by(payload) for identifier in identifiers):
+                yield SurvivingSource("memory", record_id)
         yield from self.others(identifiers)
 
     def _find_repetitions(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
@@ -125,12 +128,6 @@ class Survivors:
             for note_id, note in notes.many(ids).items():
                 if identifier.held_by(note.record.text):
                     yield SurvivingSource(note.kind, note_id)
-
-    def _find_payloads(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
-        """Memories with a payload that holds one: no index has its words."""
-        for record_id, payload in self.records.payloads():
-            if any(identifier.held_by(payload) for identifier in identifiers):
-                yield SurvivingSource("memory", record_id)
 
 
 def _bound_texts(texts: Sequence[str]) -> list[str]:

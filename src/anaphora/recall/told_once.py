@@ -39,7 +39,13 @@ _ANCIENT: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 def tells_something(hit: SearchHit) -> bool:
     """Whether a hit is more than small talk, a command or a mere question."""
-    return not (is_small_talk(hit.text) or _only_asks(hit))
+    if is_small_talk(hit.text):
+        return False
+    if hit.kind != "turn" or len(hit.text) > _SHORT:
+        return True
+    # What a turn asks for that is a question and nothing else, another one tells.
+    read = read_statement(hit.text)
+    return not (read.asks and len(read.told) < _LEAST and begins_as_question(hit.text))
 
 
 def present_hits(chosen: Sequence[SearchHit]) -> list[SearchHit]:
@@ -50,7 +56,15 @@ def present_hits(chosen: Sequence[SearchHit]) -> list[SearchHit]:
         for hit in chosen
         # What replaced a hit stands before it; behind it, where the past is asked for.
         if (hit.current or ranks.get(hit.older_than, len(ranks)) >= ranks[hit.id])
-        and not any(_gives_way(hit, rival) for rival in chosen)
+        # Of two that contradict each other the newer one stays.
+        and not any(
+            rival is not hit
+            and hit.contradicts
+            and rival.contradicts
+            and (rival.id in hit.contradicts or hit.id in rival.contradicts)
+            and (hit.ts or _ANCIENT, hit.id) < (rival.ts or _ANCIENT, rival.id)
+            for rival in chosen
+        )
     ]
 
 
@@ -78,26 +92,27 @@ def mark_earlier(hits: Sequence[SearchHit]) -> list[SearchHit]:
     Whether the later one replaces it nothing has told; two values side by side need a word all the
     same. Of memories so few come that any two may be; with a turn they share a word at least.
     """
-    return [_mark_if_earlier(hit, hits) for hit in hits]
-
-
-def _mark_if_earlier(hit: SearchHit, hits: Sequence[SearchHit]) -> SearchHit:
-    if not hit.current or hit.contradicts or hit.ts is None:
-        return hit
-    later = [
-        later_hit.ts
-        for later_hit in hits
-        if later_hit.ts is not None
-        and later_hit.ts > hit.ts
-        and (
-            "turn" not in (hit.kind, later_hit.kind)
-            or words_of(hit.text) & words_of(later_hit.text)
-        )
-    ]
-    if not later:
-        return hit
-    line = f"earlier than what stands here of {max(later):%Y-%m-%d}, which counts if they differ"
-    return replace(hit, versions=(line, *hit.versions))
+    marked = []
+    for hit in hits:
+        later = []
+        if hit.current and not hit.contradicts and hit.ts is not None:
+            later = [
+                later_hit.ts
+                for later_hit in hits
+                if later_hit.ts is not None
+                and later_hit.ts > hit.ts
+                and (
+                    "turn" not in (hit.kind, later_hit.kind)
+                    or words_of(hit.text) & words_of(later_hit.text)
+                )
+            ]
+        if later:
+            day = f"{max(later):%Y-%m-%d}"
+            line = f"earlier than what stands here of {day}, which counts if they differ"
+            marked.append(replace(hit, versions=(line, *hit.versions)))
+        else:
+            marked.append(hit)
+    return marked
 
 
 def say_the_same(first: SearchHit, second: SearchHit) -> bool:
@@ -160,23 +175,6 @@ def stands_in(text: str, texts: Iterable[str]) -> bool:
         if holds(part)
         for at in range(0, len(part), _NEAR // 2)
     )
-
-
-def _only_asks(hit: SearchHit) -> bool:
-    """Whether a turn is a question and nothing else: what it asks for, another one tells."""
-    if hit.kind != "turn" or len(hit.text) > _SHORT:
-        return False
-    read = read_statement(hit.text)
-    return read.asks and len(read.told) < _LEAST and begins_as_question(hit.text)
-
-
-def _gives_way(hit: SearchHit, rival: SearchHit) -> bool:
-    """Whether the other one is the newer of two that contradict each other."""
-    if hit is rival or not (hit.contradicts and rival.contradicts):
-        return False
-    if rival.id in hit.contradicts or hit.id in rival.contradicts:
-        return (hit.ts or _ANCIENT, hit.id) < (rival.ts or _ANCIENT, rival.id)
-    return False
 
 
 def _fact_words(text: str) -> frozenset[str]:

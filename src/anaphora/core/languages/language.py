@@ -129,22 +129,18 @@ def _known_language_of(head: str) -> str:
 
 
 def _language_of(head: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:
-    return (_by_script(head, known) if not head.isascii() else "") or _by_words(
-        head, known, function_words
-    )
-
-
-def _by_script(text: str, known: Mapping[str, Language]) -> str:
-    """The language without spaces that most characters are of, if it outweighs the letters."""
-    best, most = "", 0
-    for language in known.values():
-        if (
-            not language.spaced
-            and (count := len(_script(language.script).findall(text)) * language.weight) > most
-        ):
-            best, most = language.code, count
-    # A character of such a script is about a syllable: a word of Latin letters has some five.
-    return best if 2 * most > sum(map(str.isascii, filter(str.isalpha, text))) // 2 else ""
+    if not head.isascii():
+        best, most = "", 0
+        for language in known.values():
+            if (
+                not language.spaced
+                and (count := len(_script(language.script).findall(head)) * language.weight) > most
+            ):
+                best, most = language.code, count
+        # A character of such a script is about a syllable: a word of Latin letters has some five.
+        if best and 2 * most > sum(map(str.isascii, filter(str.isalpha, head))) // 2:
+            return best
+    return _by_words(head, known, function_words)
 
 
 def _by_words(text: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:

@@ -164,13 +164,13 @@ class Modules:
         folders: dict[Folder, float] = {}
         for text, kind, weight in names:
             if kind in ("path", "module"):
-                for folder in self._find_fitting(text.strip("/").lower(), kind):
+                name = text.strip("/").lower()
+                path = name.replace(".", "/") if kind == "module" else name
+                candidates = self._by_name.get(path.rpartition("/")[2], [])
+                same = [folder for folder in candidates if folder[1].lower() == path]
+                fits = same or [
+                    folder for folder in candidates if folder[1].lower().endswith("/" + path)
+                ]
+                for folder in fits if len(fits) <= AMBIGUOUS_FOLDERS else []:
                     folders[folder] = max(folders.get(folder, 0.0), weight)
         return folders
-
-    def _find_fitting(self, text: str, kind: str) -> list[Folder]:
-        path = text.replace(".", "/") if kind == "module" else text
-        candidates = self._by_name.get(path.rpartition("/")[2], [])
-        same = [folder for folder in candidates if folder[1].lower() == path]
-        fits = same or [folder for folder in candidates if folder[1].lower().endswith("/" + path)]
-        return fits if len(fits) <= AMBIGUOUS_FOLDERS else []

@@ -7,7 +7,7 @@ said; its label ("kestrel: …", a path "kestrel.style") still tells a project.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
@@ -41,7 +41,13 @@ class Belonging:
         """Whether a memory belongs to another project."""
         if self.own is None:
             return False
-        labels = set(_labels_of(record))
+        labels = set()
+        if match := _LABEL.match(record.text):
+            labels.add(match[1].casefold())
+        if record.path:
+            labels.add(re.split(r"[./]", record.path)[0].casefold())
+        if record.payload and (named := record.payload.get("project")):
+            labels.add(_project_name(str(named)))
         if labels & (self.names | self.others):
             return not labels & self.names
         if self._is_from_here(record) or _OF_USER.search(record.text):
@@ -54,7 +60,10 @@ class Belonging:
             return False
         if self.foreign & {record.conversation_id or "", *record.sources}:
             return True
-        return any(_is_folder(source) for source in record.sources)
+        # A source can be a folder of any machine: absolute, and no file.
+        kinds = (PurePosixPath, PureWindowsPath)
+        paths = (kind(source) for source in record.sources for kind in kinds)
+        return any(path.is_absolute() and not path.suffix and len(path.parts) > 1 for path in paths)
 
     def _is_from_here(self, record: MemoryRecord) -> bool:
         if (record.conversation_id or "") in (self.own or ()):
@@ -95,24 +104,6 @@ def _project_name(location: str) -> str:
     return _SEPARATORS.split(location.rstrip("/\\"))[-1].casefold()
 
 
-def _labels_of(record: MemoryRecord) -> Iterable[str]:
-    if match := _LABEL.match(record.text):
-        yield match[1].casefold()
-    if record.path:
-        yield re.split(r"[./]", record.path)[0].casefold()
-    if record.payload and (named := record.payload.get("project")):
-        yield _project_name(str(named))
-
-
 def _lies_in(path: str, outer: str) -> bool:
     inner, folder = PurePath(path), PurePath(outer)
     return inner == folder or folder in inner.parents
-
-
-def _is_folder(source: str) -> bool:
-    """Whether a source is written as a folder of some machine: absolute, and no file."""
-    for kind in (PurePosixPath, PureWindowsPath):
-        path = kind(source)
-        if path.is_absolute() and not path.suffix:
-            return len(path.parts) > 1
-    return False

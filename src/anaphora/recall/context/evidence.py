@@ -90,20 +90,40 @@ def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -
     if not start:
         return GraphContext()
     neighbours = _walk_two_steps(start, graph)
-    ends = {neighbour.relation.subject for neighbour in neighbours} | {
-        neighbour.relation.object for neighbour in neighbours
-    }
+    relations = [neighbour.relation for neighbour in neighbours]
+    ends = {end for relation in relations for end in (relation.subject, relation.object)}
     entities = graph.entities(ends)
     complete = [
         neighbour
         for neighbour in neighbours
         if neighbour.relation.subject in entities and neighbour.relation.object in entities
     ]
-    complete.sort(key=lambda neighbour: _order_key(neighbour, start))
+    # Relations between two direct hits first, then what is near and says most.
+    complete.sort(
+        key=lambda neighbour: (
+            not {neighbour.relation.subject, neighbour.relation.object} <= start.keys(),
+            neighbour.depth,
+            _TELLING[neighbour.relation.predicate],
+            -neighbour.relation.strength,
+            neighbour.relation.id,
+        )
+    )
     return GraphContext(
         tuple(start),
         files,
-        tuple(_make_relation(neighbour, entities) for neighbour in complete),
+        tuple(
+            GraphEvidence(
+                subject=_display_name(entities[relation.subject]),
+                predicate=relation.predicate,
+                object=_display_name(entities[relation.object]),
+                status=relation.status,
+                strength=round(relation.strength, 4),
+                depth=depth,
+                valid_from=relation.valid_from,
+                valid_to=relation.valid_to,
+            )
+            for relation, depth in ((near.relation, near.depth) for near in complete)
+        ),
         _find_notes(neighbours, entities),
     )
 
@@ -122,35 +142,6 @@ def _walk_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour,
     far = graph.neighbours(list(border)[:BORDER], limit=OF_EACH_FAR) if border else ()
     return near + tuple(
         replace(neighbour, depth=2) for neighbour in far if neighbour.relation.id not in near_ids
-    )
-
-
-def _order_key(
-    neighbour: Neighbour, start: Mapping[str, None]
-) -> tuple[bool, int, int, float, str]:
-    """Relations between two direct hits first, then what is near and says most."""
-    relation = neighbour.relation
-    between = relation.subject in start and relation.object in start
-    return (
-        not between,
-        neighbour.depth,
-        _TELLING[relation.predicate],
-        -relation.strength,
-        relation.id,
-    )
-
-
-def _make_relation(neighbour: Neighbour, entities: Mapping[str, EntityRow]) -> GraphEvidence:
-    relation = neighbour.relation
-    return GraphEvidence(
-        subject=_display_name(entities[relation.subject]),
-        predicate=relation.predicate,
-        object=_display_name(entities[relation.object]),
-        status=relation.status,
-        strength=round(relation.strength, 4),
-        depth=neighbour.depth,
-        valid_from=relation.valid_from,
-        valid_to=relation.valid_to,
     )
 
 
@@ -211,7 +202,12 @@ def memories(
     }
     most = MOST_WITH_SOURCES if question.sources else MOST
     direct = []
-    for index in _drop_similar(ranked, texts_by_index, most):
+    # No two that say nearly the same, spread over kinds and files.
+    sketches = {index: shingles(text[:_SKETCHED].split()) for index, text in texts_by_index.items()}
+    distinct = prune(texts_by_index, sketches)
+    kinds = {index: int(ranked.table.kind[ranked.row(index)]) for index in distinct}
+    owners = {index: file for index in distinct if (file := ranked.file(index)) >= 0}
+    for index in spread(distinct, kinds, owners, most):
         section, score = sections.get(ranked.key(index)), float(ranked.rows.score[index])
         if section is not None:
             direct.append(_make_section_memory(ranked, index, section))
@@ -241,15 +237,6 @@ def _list_shown(ranked: RankedCandidates) -> Iterator[int]:
         if not ranked.rows.grounded[index]:
             return
         yield index
-
-
-def _drop_similar(ranked: RankedCandidates, texts: Mapping[int, str], most: int) -> list[int]:
-    """No two that say nearly the same, spread over kinds and files."""
-    sketches = {index: shingles(text[:_SKETCHED].split()) for index, text in texts.items()}
-    distinct = prune(texts, sketches)
-    kinds = {index: int(ranked.table.kind[ranked.row(index)]) for index in distinct}
-    owners = {index: file for index in distinct if (file := ranked.file(index)) >= 0}
-    return spread(distinct, kinds, owners, most)
 
 
 def _find_tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:

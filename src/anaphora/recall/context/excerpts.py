@@ -72,7 +72,17 @@ class Excerpts:
         start = self._find_start(lines, (first, last), matches, end_of)
         end = end_of(start)
         if end < start:
-            cut = self._cut_line(lines[start], limit)
+            # A piece of one long line around its first match.
+            line = lines[start]
+            match = self._pattern.search(line.lower()) if self._pattern else None
+            room = max(1, 4 * limit - 2 * len(CUT.encode()))
+            at = match.start() if match else 0
+            begin = max(0, at - room // 4)
+            if begin:
+                begin = line.find(" ", begin, at) + 1 or begin
+            piece = first_bytes(line[begin:], room)
+            stop = begin + len(piece)
+            cut = (CUT if begin else "") + piece + (CUT if stop < len(line) else "")
             return LineExcerpt(cut, first_line + start, first_line + start)
         while end > start and not lines[end].strip():
             end -= 1
@@ -131,34 +141,18 @@ class Excerpts:
         starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
         for start in sorted({s for s in starts if first <= s <= last})[:_MOST_STARTS]:
             end = max(start, end_of(start))
-            worth = self._sum_worth(matches, start, end)
+            terms: set[str] = set()
+            worth = 0.0
+            for line, term in matches[bisect_left(matches, (start,)) :]:
+                if line > end:
+                    break
+                worth += self._weights[term] * (_AGAIN if term in terms else 1.0)
+                terms.add(term)
             if worth > best_worth:
                 best, best_worth = start, worth
             if end == last:
                 break
         return best
-
-    def _sum_worth(self, matches: list[tuple[int, str]], start: int, end: int) -> float:
-        terms: set[str] = set()
-        worth = 0.0
-        for line, term in matches[bisect_left(matches, (start,)) :]:
-            if line > end:
-                break
-            worth += self._weights[term] * (_AGAIN if term in terms else 1.0)
-            terms.add(term)
-        return worth
-
-    def _cut_line(self, line: str, limit: int) -> str:
-        """A piece of one long line around its first match."""
-        match = self._pattern.search(line.lower()) if self._pattern else None
-        room = max(1, 4 * limit - 2 * len(CUT.encode()))
-        at = match.start() if match else 0
-        start = max(0, at - room // 4)
-        if start:
-            start = line.find(" ", start, at) + 1 or start
-        piece = first_bytes(line[start:], room)
-        end = start + len(piece)
-        return (CUT if start else "") + piece + (CUT if end < len(line) else "")
 
 
 def _find_imports(lines: list[str]) -> set[int]:

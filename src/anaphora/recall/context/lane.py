@@ -85,7 +85,17 @@ class ContextRecall:
         of relations and history. Raises `InvalidInput` for bad arguments, `NotFound` for a project.
         """
         check_budget(budget)
-        names, degraded = self._refresh_projects(project)
+        rows = self.projects.rows() if project is None else (self.projects.find(project),)
+        degraded: list[Degraded] = []
+        for row in rows:
+            if self.refresh is None:
+                break
+            if time_is_up():
+                reason = "there was no time to look which files have changed"
+                degraded.append(Degraded("project", reason))
+                break
+            degraded.extend(self.refresh(row.id))
+        names = {row.id: row.name for row in rows}
         reading = read_focus(focus)
         degraded.extend(reading.degraded)
         reader = ProjectReader(self.index, self.notes, self.graph, self.projects)
@@ -103,20 +113,6 @@ class ContextRecall:
         )
         return self._answer(question, query, budget, degraded)
 
-    def _refresh_projects(self, project: str | None) -> tuple[dict[str, str], list[Degraded]]:
-        """The projects asked about, id to name, brought in line with their files."""
-        rows = self.projects.rows() if project is None else (self.projects.find(project),)
-        degraded: list[Degraded] = []
-        for row in rows:
-            if self.refresh is None:
-                break
-            if time_is_up():
-                reason = "there was no time to look which files have changed"
-                degraded.append(Degraded("project", reason))
-                break
-            degraded.extend(self.refresh(row.id))
-        return {row.id: row.name for row in rows}, degraded
-
     def _answer(
         self,
         question: QuestionContext,
@@ -127,7 +123,7 @@ class ContextRecall:
         candidates, rung = search(question.reader, query)
         if candidates.cosine is not None:
             candidates = replace(
-                candidates, cosine=self.embedder.calibration.asked.applied(candidates.cosine)
+                candidates, cosine=self.embedder.calibration.asked.apply(candidates.cosine)
             )
         degraded.extend(candidates.degraded)
         if candidates.pending:

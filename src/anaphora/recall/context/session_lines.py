@@ -53,12 +53,16 @@ def session_statements(
     new = [text for turn in typed if (text := _strip_rules(_read_text(turn), rules))]
     # The last text counts if it asks for something to be done, in enough words to say what.
     is_open = bool(new) and _says_enough(new[-1]) and not _asks(new[-1])
-    stated, last = _select_statements(new), new[-1:] if is_open else []
+    # The texts that state most, of equal ones the last.
+    weighed = [(_weigh(text), index) for index, text in enumerate(new)]
+    best = sorted((row for row in weighed if row[0] >= _LEAST), reverse=True)[:MOST]
+    chosen = {new[index] for _, index in best}
+    if is_open:
+        chosen.add(new[-1])
     return [
         text
         for text in new
-        if (text in stated or text in last)
-        and not any(seem_to_contradict(text, newer) for newer in later)
+        if text in chosen and not any(seem_to_contradict(text, newer) for newer in later)
     ]
 
 
@@ -95,13 +99,6 @@ def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
 def _skip_small_talk(thread: Thread) -> list[Turn]:
     """The turns that are no small talk."""
     return [turn for turn in thread.turns if not is_small_talk(_read_text(turn))]
-
-
-def _select_statements(texts: Sequence[str]) -> list[str]:
-    """The texts that state most, of equal ones the last, at most `MOST`."""
-    weighed = [(_weigh(text), index) for index, text in enumerate(texts)]
-    best = sorted((row for row in weighed if row[0] >= _LEAST), reverse=True)[:MOST]
-    return [texts[index] for _, index in sorted(best, key=lambda row: row[1])]
 
 
 def _weigh(text: str) -> int:

@@ -213,7 +213,12 @@ class StandingContext:
     def _read_threads(self) -> Iterator[tuple[str, Thread]]:
         """The conversations of the project that hold a turn, the one last spoken in first."""
         sessions = self.project.own
-        for conversation_id in _list_newest(self.view):
+        table = self.view.table
+        last = np.full(len(table.conversations), -np.inf)
+        np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
+        order = np.argsort(-last, kind="stable")
+        for code in order[np.isfinite(last[order])].tolist():
+            conversation_id = table.conversations[code]
             if sessions is not None and conversation_id not in sessions:
                 continue
             thread = self.conversations.get(conversation_id)
@@ -259,11 +264,3 @@ def kind_of(record: MemoryRecord) -> CoreKind:
         if words.search(record.text) or (kind == "constraint" and tells_rule(record.text)):
             return kind
     return "fact"
-
-
-def _list_newest(view: TurnView) -> Iterable[str]:
-    table = view.table
-    last = np.full(len(table.conversations), -np.inf)
-    np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
-    order = np.argsort(-last, kind="stable")
-    return (table.conversations[code] for code in order.tolist() if np.isfinite(last[code]))

@@ -71,7 +71,25 @@ def targets(
     many they are. Beside files, diary entries are targets only where the focus asks to go on, or
     for history.
     """
-    chosen = _choose(ranked)
+    most = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
+    chosen: list[TargetCandidate] = []
+    of_notes = 0
+    for candidate in _list_possible(ranked):
+        twin = next((better for better in chosen if candidate.same_as(better)), None)
+        edition = candidate.edition
+        first = next((better for better in chosen if edition and better.edition == edition), None)
+        if int(ranked.targets.files[candidate.place]) in ranked.by_name:
+            # A focus that names an edition wants that one.
+            first = None
+        if twin is not None:
+            twin.alike += 1
+        elif first is not None:
+            first.editions += 1
+        elif candidate.note is None or of_notes < most:
+            of_notes += candidate.note is not None
+            chosen.append(candidate)
+        if len(chosen) == MORE:
+            break
     ranked_targets = [
         _make_file_target(o, entities) if o.note is None else _make_note_target(o, o.note)
         for o in chosen
@@ -140,30 +158,6 @@ class TargetCandidate:
         if (self.note is None) != (other.note is None) or not alike(self.sketch, other.sketch):
             return False
         return self.note is not None or alike(self.whole, other.whole)
-
-
-def _choose(ranked: RankedCandidates) -> list[TargetCandidate]:
-    """Places among the ranked targets, best first, none nearly the same as a better one."""
-    most = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
-    chosen: list[TargetCandidate] = []
-    of_notes = 0
-    for candidate in _list_possible(ranked):
-        twin = next((better for better in chosen if candidate.same_as(better)), None)
-        edition = candidate.edition
-        first = next((better for better in chosen if edition and better.edition == edition), None)
-        if int(ranked.targets.files[candidate.place]) in ranked.by_name:
-            # A focus that names an edition wants that one.
-            first = None
-        if twin is not None:
-            twin.alike += 1
-        elif first is not None:
-            first.editions += 1
-        elif candidate.note is None or of_notes < most:
-            of_notes += candidate.note is not None
-            chosen.append(candidate)
-        if len(chosen) == MORE:
-            break
-    return chosen
 
 
 def _list_possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
@@ -283,11 +277,20 @@ class NamedModule:
 def named_modules(ranked: RankedCandidates) -> list[NamedModule]:
     """The folders that the focus names, best first; their scores are above those of their files."""
     projects = ranked.question.projects
-    scored = [
-        (round(_find_best_score(ranked, folder) + DEFAULT_WEIGHTS.named * sure, 6), folder)
-        for folder, sure in ranked.modules.named(ranked.question.mentions).items()
-        if ranked.table.projects[folder[0]] in projects
-    ]
+    files, scores = ranked.table.files, ranked.targets.score
+    ranked_files = list(zip(ranked.targets.files.tolist(), scores, strict=True))
+    scored = []
+    for folder, sure in ranked.modules.named(ranked.question.mentions).items():
+        if ranked.table.projects[folder[0]] not in projects:
+            continue
+        within = folder[1] + "/"
+        best = 0.0
+        for code, score in ranked_files:
+            in_project = code >= 0 and files.project[code] == folder[0]
+            if in_project and files.paths[code].startswith(within):
+                best = float(score)
+                break
+        scored.append((round(best + DEFAULT_WEIGHTS.named * sure, 6), folder))
     scored.sort(key=lambda pair: (-pair[0], pair[1][1]))
     return [_make_module(ranked, folder, score) for score, folder in scored[:MODULES]]
 
@@ -311,10 +314,17 @@ def _make_module(ranked: RankedCandidates, folder: Folder, score: float) -> Name
     reasons = ["the focus names this module", f"{files} file{'s' * (files != 1)}"]
     if document:
         reasons.append(f"described by {document}")
+    # What the document calls itself; without a heading its first words.
+    title = ""
+    if section is not None and section.title and not document.endswith(section.title):
+        title = section.title
+    elif section is not None:
+        lines = (line.strip(_MARKUP) for line in section.text.splitlines())
+        title = next(filter(None, lines), "")[:_TITLE]
     target = Target(
         path=folder[1],
         kind="module",
-        title=_find_module_title(section, document) or folder[1],
+        title=title or folder[1],
         score=score,
         reason="; ".join(reasons),
         role="unknown" if code is None else ROLES[int(table.files.role[code])],
@@ -336,23 +346,3 @@ def _make_module(ranked: RankedCandidates, folder: Folder, score: float) -> Name
         project=target.project,
     )
     return NamedModule(target, memory)
-
-
-def _find_module_title(section: SectionText | None, document: str) -> str:
-    """What the document calls itself; of one without a heading its first words."""
-    if section is None:
-        return ""
-    if section.title and not document.endswith(section.title):
-        return section.title
-    lines = (line.strip(_MARKUP) for line in section.text.splitlines())
-    return next((line for line in lines if line), "")[:_TITLE]
-
-
-def _find_best_score(ranked: RankedCandidates, folder: Folder) -> float:
-    """The score of the best ranked file in a folder."""
-    files = ranked.table.files
-    within = folder[1] + "/"
-    for code, score in zip(ranked.targets.files.tolist(), ranked.targets.score, strict=True):
-        if code >= 0 and files.project[code] == folder[0] and files.paths[code].startswith(within):
-            return float(score)
-    return 0.0

@@ -242,15 +242,13 @@ def render_standing(warm: WarmUp) -> Iterator[str]:
                 named = part == "sessions" and memory.title not in {"", memory.id}
                 title = f"{one_line(memory.title, 70)} – " if named else ""
                 most = SESSION_CHARACTERS if part == "sessions" else STANDING_CHARACTERS
-                yield f"- {day}{title}{_in_one_line(memory.text, most)}"
-
-
-def _in_one_line(text: str, most: int) -> str:
-    """A text, cut after `most` characters, but for what is said of it in its last line."""
-    body, mark, remark = text.rpartition("\n(")
-    if not mark or not remark.endswith(")"):
-        return one_line(text, most)
-    return f"{one_line(body, most)} ({one_line(remark, most)}"
+                # What is said of a text in its last line is not cut off with it.
+                body, mark, remark = memory.text.rpartition("\n(")
+                if mark and remark.endswith(")"):
+                    line = f"{one_line(body, most)} ({one_line(remark, most)}"
+                else:
+                    line = one_line(memory.text, most)
+                yield f"- {day}{title}{line}"
 
 
 def _render_body(package: RecallPackage) -> str:

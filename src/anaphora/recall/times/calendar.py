@@ -105,21 +105,20 @@ def holiday(year: int, name: str) -> datetime:
     if fixed is not None:
         return month_of(year, fixed[0])[0].replace(day=fixed[1])
     if name == "easter":
-        return _easter(year)
+        # The anonymous Gregorian algorithm (Nature, 20 April 1876; Meeus, Astronomical
+        # Algorithms, 8).
+        golden, century, year_of_century = year % 19, year // 100, year % 100
+        moon = (
+            19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15
+        ) % 30
+        sunday = (
+            32 + 2 * (century % 4) + 2 * (year_of_century // 4) - moon - year_of_century % 4
+        ) % 7
+        late = (golden + 11 * moon + 22 * sunday) // 451
+        month, day = divmod(moon + sunday - 7 * late + 114, 31)
+        return month_of(year, month)[0].replace(day=day + 1)
     first = month_of(year, 11)[0]  # Thanksgiving: the fourth Thursday of November
     return first + ((3 - first.weekday()) % 7 + 21) * DAY
-
-
-def _easter(year: int) -> datetime:
-    # The anonymous Gregorian algorithm (Nature, 20 April 1876; Meeus, Astronomical Algorithms, 8).
-    golden, century, year_of_century = year % 19, year // 100, year % 100
-    moon = (
-        19 * golden + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15
-    ) % 30
-    sunday = (32 + 2 * (century % 4) + 2 * (year_of_century // 4) - moon - year_of_century % 4) % 7
-    late = (golden + 11 * moon + 22 * sunday) // 451
-    month, day = divmod(moon + sunday - 7 * late + 114, 31)
-    return month_of(year, month)[0].replace(day=day + 1)
 
 
 def around(moment: datetime, unit: str, count: float, slack: float) -> Days:

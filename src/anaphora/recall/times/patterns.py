@@ -9,11 +9,11 @@ and half a week to either side. Of several readings of a place the longest count
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from anaphora.core.languages.language import Language, loose
 from anaphora.recall.times import calendar
@@ -90,6 +90,9 @@ class _Patterns:
         times = language.times
         self._spaced = language.spaced
         self._holidays = list(times.get("holidays", {}))
+        day = r"(?P<day_digits>\d{1,2})"
+        if not self._spaced:
+            day = f"(?:{day}|{_numbered('day', times['numbers'], 1)})"
         self._parts = {
             "month": _numbered("month", times["months"], 1),
             "weekday": _numbered("weekday", times["weekdays"], 0),
@@ -103,7 +106,7 @@ class _Patterns:
                 _numbered("number", times["numbers"], 1),
             ),
             "year": r"(?P<year>(?:19|20)\d\d)(?!\d)",
-            "day": self._day_pattern(times),
+            "day": day + times.get("ordinal", "(?:er|st|nd|rd|th|º|ª|°|\\.)?"),
         }
         self._units = times["units"]
         leads = [times[name] for name in (*_SIDES, "between", "and") if name in times]
@@ -124,13 +127,6 @@ class _Patterns:
         self._and = _compile(rf"\s*(?:{times.get('and', '(?!)')})\s*")
         self._thirds = [self._compile_ending(third) for third in times.get("thirds", ())]
         self._thirds_behind = [_compile(f"(?:{third})") for third in times.get("thirds_after", ())]
-
-    def _day_pattern(self, times: Mapping[str, Any]) -> str:
-        after = times.get("ordinal", "(?:er|st|nd|rd|th|º|ª|°|\\.)?")
-        if self._spaced:
-            return rf"(?P<day_digits>\d{{1,2}}){after}"
-        named = _numbered("day", times["numbers"], 1)
-        return rf"(?:(?P<day_digits>\d{{1,2}})|{named}){after}"
 
     def _compile_ending(self, pattern: str) -> re.Pattern[str]:
         gap = r"\s+" if self._spaced else ""
@@ -182,7 +178,14 @@ class _Patterns:
         if kind in {"ago", "rolling"}:
             return _read_count(kind, groups, now)
         if kind == "weekday":
-            return _narrow_to_part(_read_weekday(groups, detail, words), groups)
+            number = int(_key(groups, "weekday") or 0)
+            if detail and detail[0] != "next":
+                day = calendar.day_of(calendar.unit_of(now, "week", int(detail[0]))[0], number)
+            elif detail or words.forward:
+                day = calendar.day_of(now, (number - now.weekday() - 1) % 7 + 1)
+            else:
+                day = calendar.day_of(now, -((now.weekday() - number - 1) % 7 + 1))
+            return _narrow_to_part(day, groups)
         if kind == "numeric":
             first = calendar.month_of(int(groups["y"]), int(groups["m"]))[0]
             return calendar.day_of(first.replace(day=int(groups["d"])))
@@ -216,7 +219,14 @@ class _Patterns:
         while at < len(times):
             time = self._read_third(question, times[at])
             following = times[at + 1] if at + 1 < len(times) else None
-            if following is not None and self._are_ends(question, time, following):
+            joined = False
+            if following is not None:
+                # The ends of one: "between X and Y".
+                core = max(following.core, following.first)
+                before = question[: max(time.core, time.first)]
+                led = not self._spaced or self._between.search(before) is not None
+                joined = led and self._and.fullmatch(question[time.last : core]) is not None
+            if following is not None and joined:
                 start = time.start
                 while start > following.start and start.year > 1:
                     # "from November to February", "from 3 March to 5 April 2024": the one before.
@@ -226,12 +236,6 @@ class _Patterns:
                 continue
             yield self._open_side(question, time)
             at += 1
-
-    def _are_ends(self, question: str, time: Named, following: Named) -> bool:
-        """Whether two times are the ends of one: "between X and Y"."""
-        core = max(following.core, following.first)
-        led = not self._spaced or self._between.search(question[: max(time.core, time.first)])
-        return bool(led) and self._and.fullmatch(question[time.last : core]) is not None
 
     def _read_third(self, question: str, time: Named) -> Named:
         days = (time.start, time.end)
@@ -286,16 +290,6 @@ def _read_count(kind: str, groups: dict[str, str], now: datetime) -> Days | None
     start = calendar.back(now, unit, count)
     end = calendar.day_of(now)[1]
     return (start if unit == "hour" else calendar.day_of(start)[0]), end
-
-
-def _read_weekday(groups: dict[str, str], detail: tuple[str, ...], words: QuestionWords) -> Days:
-    number = int(_key(groups, "weekday") or 0)
-    if detail and detail[0] != "next":
-        monday = calendar.unit_of(words.now, "week", int(detail[0]))[0]
-        return calendar.day_of(monday, number)
-    if detail or words.forward:
-        return calendar.day_of(words.now, (number - words.now.weekday() - 1) % 7 + 1)
-    return calendar.day_of(words.now, -((words.now.weekday() - number - 1) % 7 + 1))
 
 
 def _narrow_to_part(days: Days, groups: dict[str, str], named: str | None = None) -> Days:

@@ -11,7 +11,7 @@ that is how exactly people count. A date that does not exist raises ValueError.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -124,7 +124,10 @@ _PAST = frozenset({"did", "was", "were", "had", "said", "happened", "ago", "yest
 
 
 def split(text: str, now: datetime) -> QuestionWords:
-    """The words of a question read at the naive wall clock `now`."""
+    """The words of a question read at the naive wall clock `now`.
+
+    "mid-March" is two; a possessive and marks of emphasis are left out.
+    """
     words: list[QuestionWord] = []
     end = 0
     for match in _WORD.finditer(text):
@@ -136,27 +139,22 @@ def split(text: str, now: datetime) -> QuestionWords:
         raw = match.group()
         if raw.isalnum():
             words.append(QuestionWord(raw, raw.lower(), start, end))
-        else:
-            words.extend(_split_parts(raw, start))
+            continue
+        # An underscore joins like a letter, and may hide a mark behind it ("_:the").
+        plain = raw.strip(_JOINS)
+        start += raw.find(plain)
+        folded = plain.lower().replace("’", "'")
+        if folded.endswith("'s"):
+            plain, folded = plain[:-2], folded[:-2]
+        head, dash, tail = folded.partition("-")
+        if dash and head in {"early", "mid", "late"}:
+            words.append(QuestionWord(plain[: len(head)], head, start, start + len(head)))
+            plain, folded, start = plain[len(head) + 1 :], tail, start + len(head) + 1
+        if folded:
+            words.append(QuestionWord(plain, folded, start, start + len(plain)))
     lowered = {word.lower for word in words}
     future = not lowered.isdisjoint(_FUTURE)
     return QuestionWords(tuple(words), now, forward=future and lowered.isdisjoint(_PAST))
-
-
-def _split_parts(raw: str, start: int) -> Iterator[QuestionWord]:
-    """One word, or two for "mid-March"; without a possessive and without marks of emphasis."""
-    # An underscore joins like a letter, and may hide a mark behind it ("_:the").
-    plain = raw.strip(_JOINS)
-    start += raw.find(plain)
-    folded = plain.lower().replace("’", "'")
-    if folded.endswith("'s"):
-        plain, folded = plain[:-2], folded[:-2]
-    head, dash, tail = folded.partition("-")
-    if dash and head in {"early", "mid", "late"}:
-        yield QuestionWord(plain[: len(head)], head, start, start + len(head))
-        plain, folded, start = plain[len(head) + 1 :], tail, start + len(head) + 1
-    if folded:
-        yield QuestionWord(plain, folded, start, start + len(plain))
 
 
 _YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
@@ -238,19 +236,15 @@ def day_month_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | 
         return in_year(words, month, day, after + 1)
     ordinal = ordinal and words.at(index - 1) == "the"
     if ordinal and (stated or words.stated(index, _ORDINAL_LEADS)) and words.ends(index + 1):
-        return _find_day_of_month(words, day, index + 1)
+        step = 1 if words.forward else -1
+        for count in range(13):
+            first = calendar.unit_of(words.now, "month", step * count)[0]
+            start, end = calendar.day_of(first, day - 1)
+            passed = start > words.now if words.forward else start <= words.now
+            if start.month == first.month and passed:
+                return part_of_day(words, TimeMatch(start, end, index + 1))
+        raise ValueError(day)
     return None
-
-
-def _find_day_of_month(words: QuestionWords, day: int, after: int) -> TimeMatch:
-    step = 1 if words.forward else -1
-    for count in range(13):
-        first = calendar.unit_of(words.now, "month", step * count)[0]
-        start, end = calendar.day_of(first, day - 1)
-        passed = start > words.now if words.forward else start <= words.now
-        if start.month == first.month and passed:
-            return part_of_day(words, TimeMatch(start, end, after))
-    raise ValueError(day)
 
 
 def _read_month(words: QuestionWords, index: int) -> int | None:
@@ -270,28 +264,28 @@ def month_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None
     day = _read_day_number(words, index + 1)
     verb = words.at(index) in VERBS and not words.capital(index)
     led = stated or words.stated(index, LEADS)
-    if day is not None and (led or not verb) and _is_day(words, index):
+    # "in March 5 people left" has no day.
+    if (
+        day is not None
+        and (led or not verb)
+        and (
+            words.at(index + 1)[-1].isalpha()
+            or words.at(index - 1) != "in"
+            or words.ends(index + 2)
+            or year_at(words, index + 2) is not None
+        )
+    ):
         return in_year(words, month, day, index + 2)
-    if led or _is_name_of_month(words, index) or _read_year_after(words, index + 1) is not None:
+    name, before = words.at(index), words.at(index - 1)
+    listed = before in {"and", "or", ","} and words.at(index - 2) in MONTHS
+    by_name = name not in _AMBIGUOUS or (words.capital(index) and (listed or before in _OWNERS))
+    if (
+        led
+        or (by_name and name not in MONTH_SHORT)
+        or _read_year_after(words, index + 1) is not None
+    ):
         return in_year(words, month, None, index + 1)
     return None
-
-
-def _is_day(words: QuestionWords, index: int) -> bool:
-    """Whether the number after a month is its day: "in March 5 people left" has none."""
-    if words.at(index + 1)[-1].isalpha() or words.at(index - 1) != "in":
-        return True
-    return words.ends(index + 2) or year_at(words, index + 2) is not None
-
-
-def _is_name_of_month(words: QuestionWords, index: int) -> bool:
-    name = words.at(index)
-    if name in MONTH_SHORT:
-        return False
-    if name in _AMBIGUOUS:
-        listed = words.at(index - 1) in {"and", "or", ","} and words.at(index - 2) in MONTHS
-        return words.capital(index) and (listed or words.at(index - 1) in _OWNERS)
-    return True
 
 
 def _read_year_after(words: QuestionWords, index: int) -> tuple[int, int] | None:
@@ -360,18 +354,6 @@ def season_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | Non
 
 def holiday_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "around Christmas", "New Year's Eve 2025"; three days to either side unless "on"."""
-    named = _read_holiday_name(words, index)
-    if named is None:
-        return None
-    name, after = named
-    led = stated or words.stated(index, _HOLIDAY_LEADS)
-    day = _returning(words, lambda year: calendar.day_of(calendar.holiday(year, name)), after, led)
-    if day is None or not words.stated(index, _AROUND):
-        return day
-    return TimeMatch(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
-
-
-def _read_holiday_name(words: QuestionWords, index: int) -> tuple[str, int] | None:
     name, after = words.at(index), index + 1
     if name == "new":
         name, after = f"new {words.at(after)}", after + 1
@@ -379,7 +361,13 @@ def _read_holiday_name(words: QuestionWords, index: int) -> tuple[str, int] | No
             name, after = f"{name} {words.at(after)}", after + 1
     elif words.at(after) == "day":
         after += 1
-    return (name, after) if name in calendar.HOLIDAYS and words.capital(index) else None
+    if name not in calendar.HOLIDAYS or not words.capital(index):
+        return None
+    led = stated or words.stated(index, _HOLIDAY_LEADS)
+    day = _returning(words, lambda year: calendar.day_of(calendar.holiday(year, name)), after, led)
+    if day is None or not words.stated(index, _AROUND):
+        return day
+    return TimeMatch(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
 
 
 def weekday_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
@@ -414,25 +402,27 @@ _NOT_SEASON = frozenset({"boot", "framework", "bean", "beans", "cloud", "securit
 def relative(words: QuestionWords, index: int) -> TimeMatch | None:
     """What follows last, this, next, past: a count of units, a unit, or something with a name."""
     lead, word = words.at(index), words.at(index + 1)
-    counted = _read_quantity(words, index + 1)
-    if counted is not None:
-        return _read_rolling(words, counted) if lead in {"last", "past", "previous"} else None
+    counted = _read_count(words, index + 1)
+    unit = calendar.UNITS.get(words.at(counted[2])) if counted else None
+    if counted and unit:
+        # "3 weeks", "couple of days".
+        quantity = (counted[0], unit, counted[2] + 1)
+        return _read_rolling(words, quantity) if lead in {"last", "past", "previous"} else None
     if word in {"week", "month", "quarter", "year", "weekend"}:
-        return _read_calendar_unit(words, index)
-    if word in calendar.DAYPARTS:
-        return _read_this_part(words, index)
-    return _read_named_relative(words, index)
-
-
-def _read_calendar_unit(words: QuestionWords, index: int) -> TimeMatch | None:
-    lead, unit = words.at(index), words.at(index + 1)
-    if words.at(index + 2) == "of":
-        return None
-    # "last week" is the calendar's; "the past week" and "in the last week" are seven days.
-    led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
-    if unit != "weekend" and (lead == "past" or (lead == "last" and led)):
-        return _read_rolling(words, (1.0, unit, index + 2))
-    return TimeMatch(*calendar.unit_of(words.now, unit, OFFSETS[lead]), index + 2)
+        if words.at(index + 2) == "of":
+            return None
+        # "last week" is the calendar's; "the past week" and "in the last week" are seven days.
+        led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
+        if word != "weekend" and (lead == "past" or (lead == "last" and led)):
+            return _read_rolling(words, (1.0, word, index + 2))
+        return TimeMatch(*calendar.unit_of(words.now, word, OFFSETS[lead]), index + 2)
+    if word not in calendar.DAYPARTS:
+        return _read_named_relative(words, index)
+    if (lead, word) in {("last", "night"), ("last", "evening")}:
+        return part_of_day(words, TimeMatch(*calendar.day_of(words.now, -1), index + 1))
+    if lead == "this":
+        return part_of_day(words, TimeMatch(*calendar.day_of(words.now), index + 1))
+    return None
 
 
 def _read_rolling(words: QuestionWords, counted: tuple[float, str, int]) -> TimeMatch | None:
@@ -444,24 +434,20 @@ def _read_rolling(words: QuestionWords, counted: tuple[float, str, int]) -> Time
     return TimeMatch(start if unit == "hour" else calendar.day_of(start)[0], end, after)
 
 
-def _read_this_part(words: QuestionWords, index: int) -> TimeMatch | None:
-    lead, part = words.at(index), words.at(index + 1)
-    if (lead, part) in {("last", "night"), ("last", "evening")}:
-        day = calendar.day_of(words.now, -1)
-    elif lead == "this":
-        day = calendar.day_of(words.now)
-    else:
-        return None
-    return part_of_day(words, TimeMatch(*day, index + 1))
-
-
 def _read_named_relative(words: QuestionWords, index: int) -> TimeMatch | None:
     lead, name = words.at(index), words.at(index + 1)
     if lead not in {"last", "past", "this", "next", "previous", "coming"}:
         return None
     ahead = QuestionWords(words.words, words.now, forward=lead in {"next", "coming"})
     if name in calendar.WEEKDAY_OF:
-        return _read_this_weekday(words, ahead, index)
+        match = weekday_at(ahead, index + 1, True)
+        if match is None or words.at(index) != "this":
+            return match
+        # "this Tuesday", asked on a Tuesday, is today; otherwise the past one unless it is planned.
+        today = calendar.day_of(words.now)
+        if today[0].weekday() == calendar.WEEKDAY_OF[words.at(index + 1)]:
+            return part_of_day(words, TimeMatch(*today, index + 2))
+        return weekday_at(words, index + 1, True)
     if name in calendar.SEASONS:
         if words.at(index + 2) in _NOT_SEASON:
             return None
@@ -475,24 +461,6 @@ def _read_named_relative(words: QuestionWords, index: int) -> TimeMatch | None:
     if lead == "this":
         return TimeMatch(*calendar.month_of(words.now.year, month), index + 2)
     return in_year(ahead, month, None, index + 2)
-
-
-def _read_this_weekday(words: QuestionWords, ahead: QuestionWords, index: int) -> TimeMatch | None:
-    match = weekday_at(ahead, index + 1, True)
-    if match is None or words.at(index) != "this":
-        return match
-    # "this Tuesday", asked on a Tuesday, is today; otherwise the past one unless it is planned.
-    today = calendar.day_of(words.now)
-    if today[0].weekday() == calendar.WEEKDAY_OF[words.at(index + 1)]:
-        return part_of_day(words, TimeMatch(*today, index + 2))
-    return weekday_at(words, index + 1, True)
-
-
-def _read_quantity(words: QuestionWords, index: int) -> tuple[float, str, int] | None:
-    """A count and its unit ("3 weeks", "couple of days"): count, unit, index after."""
-    counted = _read_count(words, index)
-    unit = calendar.UNITS.get(words.at(counted[2])) if counted else None
-    return (counted[0], unit, counted[2] + 1) if counted and unit else None
 
 
 def _read_count(words: QuestionWords, index: int) -> tuple[float, float, int] | None:

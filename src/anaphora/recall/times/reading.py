@@ -7,13 +7,13 @@ time gives nothing. `read_times` states the rules that a caller may rely on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from anaphora.core.dates import MONTH_OF
 from anaphora.core.languages.language import ENGLISH, language_of, languages
 from anaphora.errors import InvalidInput
 from anaphora.recall.times import calendar
-from anaphora.recall.times.calendar import Days
 from anaphora.recall.times.patterns import (
     OPEN_END,
     OPEN_ENDS,
@@ -107,7 +107,20 @@ def _read_english(question: str, wall: datetime, now: datetime) -> tuple[TimeSpa
     spans: list[TimeSpan] = []
     index = 0
     while index < len(words.words) and len(spans) < MAX_SPANS:
-        match = _read_at(words, index) if _may_begin(words, index) else None
+        match = None
+        word = words.words[index].lower
+        # Nearly every word ends here, which is what keeps a long text cheap.
+        if word[0].isdigit():
+            longer = len(word) > 3 or not word.isdigit()
+            may_begin = longer or words.at(index + 1) in _AFTER_NUMBER
+        else:
+            may_begin = word in _FIRST or word[0] == "q"
+        if may_begin:
+            # 30 February, or 9999 years ago: words in the form of a time that is none.
+            with suppress(ValueError, OverflowError):
+                relation = _RELATIONS.get(words.at(index))
+                match = relation(words, index) if relation else None
+                match = match or _read_moment(words, index)
         if match is not None and match.start < match.end:
             first, last = words.words[index], words.words[match.next - 1]
             spans.append(
@@ -123,54 +136,32 @@ def _read_english(question: str, wall: datetime, now: datetime) -> tuple[TimeSpa
     return tuple(spans)
 
 
-def _may_begin(words: QuestionWords, index: int) -> bool:
-    # Nearly every word ends here, which is what keeps a long text cheap.
-    word = words.words[index].lower
-    if word[0].isdigit():
-        return len(word) > 3 or not word.isdigit() or words.at(index + 1) in _AFTER_NUMBER
-    return word in _FIRST or word[0] == "q"
-
-
-def _read_at(words: QuestionWords, index: int) -> TimeMatch | None:
-    relation = _RELATIONS.get(words.at(index))
-    try:
-        match = relation(words, index) if relation else None
-        return match or _read_moment(words, index)
-    except (ValueError, OverflowError):
-        # 30 February, or 9999 years ago: words in the form of a time that is none.
-        return None
-
-
 def _read_moment(words: QuestionWords, index: int, stated: bool = False) -> TimeMatch | None:
     """The longest time named at exactly this index. `stated`: a time is expected here."""
     first = words.at(index)
     if not first:
         return None
     if first[0].isdigit():
-        return _read_digits(words, index, stated)
+        if not first.isalnum():
+            return numeric_at(words, index)
+        if first[-1].isalpha() or words.at(index + 1) in _AFTER_NUMBER:
+            return day_month_at(words, index, stated) or ago(words, index)
+        return plain_year_at(words, index, stated) if len(first) == 4 else None
     matcher = BY_WORD.get(first)
     if matcher is not None:
         return matcher(words, index)
-    if first in MONTH_OF:
-        return month_at(words, index, stated)
-    if first in calendar.WEEKDAY_OF:
-        return weekday_at(words, index, stated)
-    if first in calendar.SEASONS:
-        return season_at(words, index, stated)
+    for names, named_at in (
+        (MONTH_OF, month_at),
+        (calendar.WEEKDAY_OF, weekday_at),
+        (calendar.SEASONS, season_at),
+    ):
+        if first in names:
+            return named_at(words, index, stated)
     if first in calendar.NUMBERS or first in calendar.VAGUE:
         return ago(words, index)
     if first in calendar.HOLIDAYS or first == "new":
         return holiday_at(words, index, stated)
     return quarter_at(words, index, stated) if first[0] == "q" else None
-
-
-def _read_digits(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
-    text = words.at(index)
-    if not text.isalnum():
-        return numeric_at(words, index)
-    if text[-1].isalpha() or words.at(index + 1) in _AFTER_NUMBER:
-        return day_month_at(words, index, stated) or ago(words, index)
-    return plain_year_at(words, index, stated) if len(text) == 4 else None
 
 
 def _read_target(words: QuestionWords, index: int) -> TimeMatch | None:
@@ -195,7 +186,15 @@ def _read_between(words: QuestionWords, index: int) -> TimeMatch | None:
     first = _read_target(words, index + 1)
     joints = {"and"} if words.at(index) == "between" else {"to", "until", "till", "through"}
     if first is None and words.at(index + 2) in joints:
-        return _read_from_bare_day(words, index + 1)
+        # The bare day in "between 5 and 8 March".
+        second = _read_target(words, index + 3)
+        if second is None:
+            return None
+        span = TimeMatch(second.start, second.end, index + 1)
+        first = _read_same_month(words, span, index + 1)
+        if first is None or first.start >= second.end:
+            return None
+        return TimeMatch(first.start, second.end, second.next)
     if first is None or words.at(first.next) not in joints:
         return None
     second = _read_target(words, first.next + 1) or _read_same_month(words, first, first.next + 1)
@@ -206,20 +205,6 @@ def _read_between(words: QuestionWords, index: int) -> TimeMatch | None:
         asked_then = QuestionWords(words.words, second.start, forward=False)
         first = _read_target(asked_then, index + 1) or first
     return TimeMatch(first.start, second.end, second.next) if first.start < second.end else None
-
-
-def _read_from_bare_day(words: QuestionWords, index: int) -> TimeMatch | None:
-    """The bare day in "between 5 and 8 March"."""
-    second = _read_target(words, index + 2)
-    if second is None:
-        return None
-    span = TimeMatch(second.start, second.end, index)
-    first = _read_same_month(words, span, index)
-    return (
-        TimeMatch(first.start, second.end, second.next)
-        if first and first.start < second.end
-        else None
-    )
 
 
 def _read_same_month(words: QuestionWords, first: TimeMatch, index: int) -> TimeMatch | None:
@@ -255,24 +240,20 @@ def _read_unit(words: QuestionWords, index: int) -> TimeMatch | None:
     unit, relation = words.at(index), words.at(index + 1)
     if words.at(index - 1) != "the":
         return None
-    if relation == "of" and unit == "week":
-        day = _read_moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
-        if day is None or (day.end - day.start).days > 1:
-            return None
-        return TimeMatch(*calendar.unit_of(day.start, "week", 0), day.next)
     if relation == "before" and words.at(index + 2) == "last" and words.ends(index + 3):
         return TimeMatch(*calendar.unit_of(words.now, unit, -2), index + 3)
-    return _read_beside(words, index) if relation in {"before", "after"} else None
-
-
-def _read_beside(words: QuestionWords, index: int) -> TimeMatch | None:
-    unit = words.at(index)
+    if relation not in {"before", "after"} and (unit, relation) != ("week", "of"):
+        return None
     # Not `_read_target`: "the day before the day before …" must not go deeper with the text.
     match = _read_moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
     if match is None or unit == "weekend":
         return None
-    if words.at(index + 1) == "before":
-        span: Days = (calendar.back(match.start, unit, 1), match.start)
+    if relation == "of":
+        if (match.end - match.start).days > 1:
+            return None
+        span = calendar.unit_of(match.start, "week", 0)
+    elif relation == "before":
+        span = (calendar.back(match.start, unit, 1), match.start)
     else:
         span = (match.end, calendar.back(match.end, unit, -1))
     return TimeMatch(*span, match.next)
