@@ -253,7 +253,7 @@ def test_a_word_with_a_dash_says_how_to_write_it(run: Run, command: str) -> None
     assert done.returncode == 2
     said = " ".join(done.stderr.replace("│", " ").split())
     assert "No such option: -5" in said
-    assert "is written after `--`" in said
+    assert "write a text that begins with a dash after `--`" in said
     assert run("remember", "--", "-5").returncode == 0
 
 
