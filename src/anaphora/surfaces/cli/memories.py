@@ -120,8 +120,6 @@ def remember(
     show_notices(done.notices)
     if done.redacted:
         out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
-    for notice in done.notices:
-        out.print(styled(f"  note: {notice}", "yellow"))
     against = {rival.id for rival in done.conflicts}
     for related in done.related:
         if related not in against:
