@@ -152,11 +152,10 @@ def remembered_text(done: Remembered) -> str:
     lines = [f"{outcome} {done.id}."]
     if done.redacted:
         lines.append(f"Redacted before storing: {', '.join(done.redacted)}.")
-    lines += [f"Note: {notice}." for notice in done.notices]
+    lines += [f"Note for the user: {notice}." for notice in done.notices]
     against = {rival.id for rival in done.conflicts}
     if close := [rival for rival in done.related if rival not in against]:
         lines.append(f"Similar: {_names(close)}.")
-    lines += [f"Tell the user: {notice}." for notice in done.notices]
     if not done.conflicts:
         return "\n".join(lines)
     lines.append(
