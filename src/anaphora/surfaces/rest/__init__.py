@@ -10,7 +10,6 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from socket import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora import __version__
@@ -106,7 +105,7 @@ def serve(
     else:
         options = replace(options, dream_every=None)
     app = create_app(memory, settings=options)
-    handed = None if descriptor is None else HandedConnections(socket(fileno=descriptor))
+    handed = None if descriptor is None else HandedConnections.through(descriptor)
     siblings = Siblings(command, options.own) if first and processes > 1 else None
     limits = ConnectionLimits(options.connections, options.head_seconds, options.body_seconds)
     config = uvicorn.Config(

@@ -216,6 +216,11 @@ class HandedConnections:
     channel: socket.socket
     _coming: set[asyncio.Task[Any]] = field(default_factory=set)
 
+    @classmethod
+    def through(cls, descriptor: int) -> HandedConnections:
+        """The connections from the channel of this descriptor."""
+        return cls(socket.socket(fileno=descriptor))
+
     def hand_on(self, connection: socket.socket, open_here: int) -> bool:
         """A connection that was handed over stays in this process."""
         return False
