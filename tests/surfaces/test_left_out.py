@@ -108,7 +108,8 @@ def test_a_model_is_told_of_another_case(tmp_path: Path) -> None:
             await call(session, "store_memory", content="It is vim.", path="user.editor")
             given = {"content": "It is helix.", "path": "User.Editor"}
             said = text_of(await session.call_tool("store_memory", given))
-            assert "Note: kept under the path 'user.editor'" in said
+            assert said.count("kept under the path 'user.editor'") == 1
+            assert "Note for the user: kept under the path 'user.editor'" in said
             kept = await call(session, "store_memory", content="It is zed.", path="USER.EDITOR")
             assert "'user.editor'" in kept["data"]["notices"][0]
 

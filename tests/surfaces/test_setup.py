@@ -529,7 +529,7 @@ def test_doctor_names_a_command_that_mends(user: ClientFolders, tmp_path: Path) 
     )
     assert mended.returncode == 0, mended.stdout + mended.stderr
     good = run(tmp_path, "doctor")
-    assert "with the sentence it was told" in good.stdout
+    assert "recalled a test sentence" in good.stdout
     assert "BAD" not in "".join(line for line in good.stdout.splitlines() if "claude" in line)
 
 

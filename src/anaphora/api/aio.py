@@ -116,7 +116,7 @@ class AsyncMemory:
 
     async def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """As `Memory.close`."""
-        # Not in the pool, which is shut down here and whose threads may all be busy.
+        # Not in the pool: it is shut down here, and all its threads may be busy.
         closing = asyncio.ensure_future(
             asyncio.to_thread(self._workers.finish, self._memory.close, timeout)
         )

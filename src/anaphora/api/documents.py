@@ -1,4 +1,4 @@
-"""The facade of documents: files whose text is kept and found again."""
+"""The facade of documents: files that are stored as searchable text."""
 
 from __future__ import annotations
 

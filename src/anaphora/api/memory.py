@@ -423,7 +423,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
     @property
     def tokens(self) -> Tokens:
-        """Who may reach this home through its server. They are the home's, not a namespace's."""
+        """The tokens that give access to this home through its server, for all its namespaces."""
         from anaphora.store.tokens import Tokens
 
         home = self._container
@@ -437,7 +437,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
     @property
     def audit(self) -> Audit:
-        """What was done in this namespace, by whom and when, without a word of it."""
+        """The audit trail: actions in this namespace with time and author, without content."""
         from anaphora.ops.audit import Audit
 
         return Audit(self._services())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Not when it is first needed: Python lets nobody import it once the main thread has ended.
+# Imported early: once the main thread has ended, Python refuses to import it.
 import concurrent.futures.thread  # noqa: F401
 import logging
 import threading

@@ -689,7 +689,7 @@ class NamespaceServices:
         soft: bool = False,
         dry_run: bool = False,
     ) -> Forgotten:
-        """Forget memories, a note or a document, whose ids look alike; see `Memory.forget`."""
+        """Forget memories, a note or a document: their ids look alike; see `Memory.forget`."""
         done = self.forget.forget(record_id, filters=filters, soft=soft, dry_run=dry_run)
         if dry_run and (done.count or record_id is None):
             return done

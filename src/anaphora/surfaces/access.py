@@ -76,10 +76,24 @@ def own_secret(home: Path) -> str:
     if stored is not None:
         return stored
     secret = _new()
-    try:
-        return _write_secret(home, secret)
-    except OSError:
-        return secret
+    aside = home / f".{FILE}.{secrets.token_hex(6)}"
+    with suppress(OSError):
+        make_directory(home)
+        try:
+            with open(aside, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                file.write(f"{secret}\n".encode())
+            with suppress(FileExistsError):
+                # Unlike a rename, a link never replaces a file that another server has written.
+                os.link(aside, home / FILE)
+                return secret
+            stored = kept_secret(home)
+            if stored is not None:
+                return stored
+            # Damaged, or readable by other users: no server can have given it out.
+            aside.replace(home / FILE)
+        finally:
+            aside.unlink(missing_ok=True)
+    return secret
 
 
 def kept_secret(home: Path) -> str | None:
@@ -114,25 +128,3 @@ def is_own(secret: str, own: str | None) -> bool:
 
 def _new() -> str:
     return PREFIX + secrets.token_bytes(32).hex()
-
-
-def _write_secret(home: Path, secret: str) -> str:
-    """Store a secret, or return one stored meanwhile. Raises OSError, `StoreError`."""
-    make_directory(home)
-    path = home / FILE
-    aside = home / f".{FILE}.{secrets.token_hex(6)}"
-    try:
-        with open(aside, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(f"{secret}\n".encode())
-        with suppress(FileExistsError):
-            # Unlike a rename, a link never replaces a file that another server has just written.
-            os.link(aside, path)
-            return secret
-        existing = kept_secret(home)
-        if existing is None:
-            # Damaged, or readable by other users: no server can have given it out.
-            aside.replace(path)
-            return secret
-        return existing
-    finally:
-        aside.unlink(missing_ok=True)

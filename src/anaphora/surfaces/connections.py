@@ -13,7 +13,7 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -69,7 +69,15 @@ class OpenConnections:
     silent: OrderedDict[HttpConnection, None] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        self.most = _affordable(self.limits.connections)
+        # As many as leave enough descriptors for everything else.
+        self.most = self.limits.connections
+        with suppress(ImportError, OSError):
+            import resource
+
+            allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            opened = len(os.listdir("/dev/fd"))  # noqa: PTH208 - names alone
+            if allowed != resource.RLIM_INFINITY:
+                self.most = min(self.most, max(_LEAST, allowed - opened - _OTHER_FILES))
 
     def admit(self, new: HttpConnection) -> None:
         """Admit a connection; above the limit, the one silent for longest is dropped."""
@@ -242,17 +250,3 @@ def throttled_logs(clock: Callable[[], float] = monotonic) -> Iterator[None]:
     finally:
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(few)
-
-
-def _affordable(wanted: int) -> int:
-    """The number of connections that leaves enough descriptors for everything else."""
-    try:
-        import resource
-
-        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        opened = len(os.listdir("/dev/fd"))  # noqa: PTH208 - names alone
-    except (ImportError, OSError):
-        return wanted
-    if allowed == resource.RLIM_INFINITY:
-        return wanted
-    return min(wanted, max(_LEAST, allowed - opened - _OTHER_FILES))

@@ -27,7 +27,7 @@ SERVER: Final = "anaphora.server"
 
 _LINE: Final = 500
 _HIDDEN: Final = "…"
-# Libraries whose messages are constant except for their arguments.
+# Libraries with messages that are constant except for their arguments.
 _CONSTANT: Final = ("anaphora", "uvicorn")
 _QUOTE: Final = re.compile(r"""['"<]""")
 
@@ -68,20 +68,21 @@ def _message(record: logging.LogRecord) -> str:
         return f"{record.name} logged at {record.module}:{record.lineno}"
     if not isinstance(record.args, tuple) or not record.args:
         return str(record.msg)
+    # Only arguments that cannot quote user data.
+    public: tuple[type, ...] = (int, float, datetime, type(None))
+    if record.name == SERVER:
+        public = (*public, str)
+    arguments = [
+        describe(argument)
+        if isinstance(argument, BaseException)
+        else (argument if isinstance(argument, public) else _HIDDEN)
+        for argument in record.args
+    ]
     try:
-        return str(record.msg) % tuple(_shown(argument, record.name) for argument in record.args)
+        return str(record.msg) % tuple(arguments)
     except (TypeError, ValueError):
         # A number was expected, but the argument is hidden.
         return str(record.msg)
-
-
-def _shown(argument: object, logger: str) -> object:
-    """An argument of a message if it cannot quote user data, else a placeholder."""
-    if isinstance(argument, BaseException):
-        return describe(argument)
-    if argument is None or isinstance(argument, int | float | datetime):
-        return argument
-    return argument if logger == SERVER and isinstance(argument, str) else _HIDDEN
 
 
 @contextmanager

@@ -73,11 +73,23 @@ def time_of(
     """
     if text is None:
         return None
-    now = local_now() if now is None else now
+    # For callers without a memory: the time zone of this process's user.
+    now = datetime.now(shown_zone()) if now is None else now
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        return _time_in_words(name, text, now, end=end)
+        from anaphora.recall.times.reading import is_open_end, is_open_start, read_times
+
+        spans = read_times(text, now)
+        ends = [span.end for span in spans if not is_open_end(span)]
+        starts = [span.start for span in spans if not is_open_start(span)]
+        moments = ends if end else starts
+        if len(moments) != 1:
+            expected = (
+                'expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z, or "last week"'
+            )
+            raise InvalidInput(name, text, expected) from None
+        return moments[0]
     if moment.tzinfo is None:
         is_whole = _WHOLE.fullmatch(text) if end else None
         days = 0 if is_whole is None else 7 if is_whole["week"] else 1
@@ -109,24 +121,6 @@ def _moment_of(
     if isinstance(given, datetime):
         return given
     return time_of(name, given.isoformat() if isinstance(given, date) else given, now, end=end)
-
-
-def local_now() -> datetime:
-    """The present in the time zone of this process's user, for callers without a memory."""
-    return datetime.now(shown_zone())
-
-
-def _time_in_words(name: str, text: str, now: datetime, *, end: bool) -> datetime:
-    from anaphora.recall.times.reading import is_open_end, is_open_start, read_times
-
-    spans = read_times(text, now)
-    ends = [span.end for span in spans if not is_open_end(span)]
-    starts = [span.start for span in spans if not is_open_start(span)]
-    moments = ends if end else starts
-    if len(moments) != 1:
-        reason = 'expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z, or "last week"'
-        raise InvalidInput(name, text, reason) from None
-    return moments[0]
 
 
 def _scalar(value: Any) -> Any:

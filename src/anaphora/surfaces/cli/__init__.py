@@ -25,7 +25,11 @@ def main() -> None:
     """Entry point of the `anaphora` command."""
     words = sys.argv[1:]
     try:
-        _write_utf8()
+        for stream in (sys.stdout, sys.stderr):
+            # Windows' default encoding for pipes and files lacks most letters. A test or an
+            # embedding program may have replaced the stream.
+            if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         # A client blocks on its hook, so nothing else is imported for it.
         if not run_at_once(words):
             _run(words)
@@ -60,14 +64,6 @@ def _run(words: Sequence[str]) -> None:
 
         show_error(error)
         sys.exit(exit_code(error))
-
-
-def _write_utf8() -> None:
-    """Write UTF-8 to pipes and files: Windows' default encoding lacks most letters."""
-    for stream in (sys.stdout, sys.stderr):
-        # A test or an embedding program may have replaced the stream.
-        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def run_at_once(words: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""`anaphora audit`: what was done, by whom and when, without a word of it."""
+"""`anaphora audit`: the actions in a namespace with time and author, without their content."""
 
 from __future__ import annotations
 

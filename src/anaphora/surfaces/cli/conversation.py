@@ -10,7 +10,6 @@ from typing import Annotated, cast
 import typer
 from rich.text import Text
 
-from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
 from anaphora.core.shown_times import shown_minute
@@ -93,14 +92,24 @@ def watch(
     Runs until it is interrupted. Only files that changed are read; a session that was quiet for
     --idle minutes counts as ended, which queues what a session's end brings.
     """
+    where: Where = context.obj
+    settings = load_settings(where.home, where.conversations)
+    clients = client_folders()
     with open_memory(context, warm=not once, begins=True) as memory:
-        following = _watch(context.obj, memory, folders, idle)
+        following = TranscriptWatch(
+            folders or [clients.claude / "projects", clients.codex / "sessions"],
+            memory.import_,
+            clock=lambda: datetime.now(UTC),
+            stamps=settings.home / "index" / f"watched-{folder_name(where.namespace)}.json",
+            idle=timedelta(minutes=idle),
+        )
         try:
             while True:
                 looked = following.look()
                 for conversation_id in looked.ended:
                     memory.end_session(conversation_id)
-                _show_watched(looked, as_json, always=once)
+                if once or looked.files or looked.ended:
+                    present(looked, _show_watched, as_json=as_json)
                 if once:
                     return
                 time.sleep(interval)
@@ -108,26 +117,7 @@ def watch(
             return
 
 
-def _watch(
-    where: Where, memory: Memory, folders: list[Path] | None, idle: float
-) -> TranscriptWatch:
-    settings = load_settings(where.home, where.conversations)
-    clients = client_folders()
-    return TranscriptWatch(
-        folders or [clients.claude / "projects", clients.codex / "sessions"],
-        memory.import_,
-        clock=lambda: datetime.now(UTC),
-        stamps=settings.home / "index" / f"watched-{folder_name(where.namespace)}.json",
-        idle=timedelta(minutes=idle),
-    )
-
-
-def _show_watched(looked: WatchReport, as_json: bool, *, always: bool) -> None:
-    if not (always or looked.files or looked.ended):
-        return
-    if as_json:
-        emit(looked)
-        return
+def _show_watched(looked: WatchReport) -> None:
     out = console()
     out.print(
         f"{counted(looked.added, 'turn')} from {counted(looked.files, 'transcript')}"
@@ -173,8 +163,14 @@ def import_(
                     chosen, format=form, again=again, embed=False, progress=progress
                 )
         except UnknownFormat as error:
-            if not _show_unknown(error):
+            from anaphora.ingest.importers import RECOGNISED
+
+            reason, formats, _ = error.reason.partition(RECOGNISED)
+            if not formats:
                 raise
+            reason = reason.rstrip(".\n")
+            show_error(UnknownFormat(error.what, None, f"{reason} (given {error.value})"))
+            console(stderr=True).print(Text(RECOGNISED))
             raise typer.Exit(EXIT_INPUT) from None
         present(report, _show_import, as_json=as_json)
         if embed:
@@ -188,22 +184,20 @@ def import_(
         raise typer.Exit(EXIT_PARTLY)
 
 
-def _show_unknown(error: UnknownFormat) -> bool:
-    """Show the error with the list of known formats below it; False if it has no such list."""
-    from anaphora.ingest.importers import RECOGNISED
-
-    reason, formats, _ = error.reason.partition(RECOGNISED)
-    if not formats:
-        return False
-    reason = reason.rstrip(".\n")
-    show_error(UnknownFormat(error.what, None, f"{reason} (given {error.value})"))
-    console(stderr=True).print(Text(RECOGNISED))
-    return True
-
-
 def _show_import(report: ImportReport) -> None:
     out = console()
-    _show_memories(report)
+    if _has_memories(report):
+        out.print(
+            f"{counted(report.memories_added, 'memory', 'memories')} added, "
+            f"{report.memories_known} known already"
+            + (f", {report.memories_changed} changed" if report.memories_changed else "")
+            + (f", {report.memories_ended} ended" if report.memories_ended else "")
+            + (
+                f", {report.memories_forgotten} forgotten here and left out"
+                if report.memories_forgotten
+                else ""
+            )
+        )
     if report.notes_added or report.notes_known:
         out.print(
             f"{counted(report.notes_added, 'note')} added, {report.notes_known} known already"
@@ -266,21 +260,6 @@ def _has_memories(report: ImportReport) -> bool:
             report.memories_forgotten,
         )
     )
-
-
-def _show_memories(report: ImportReport) -> None:
-    if _has_memories(report):
-        console().print(
-            f"{counted(report.memories_added, 'memory', 'memories')} added, "
-            f"{report.memories_known} known already"
-            + (f", {report.memories_changed} changed" if report.memories_changed else "")
-            + (f", {report.memories_ended} ended" if report.memories_ended else "")
-            + (
-                f", {report.memories_forgotten} forgotten here and left out"
-                if report.memories_forgotten
-                else ""
-            )
-        )
 
 
 @app.command("list")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -47,45 +47,38 @@ def doctor(
             home = memory.home
             checks = memory.doctor(repair=repair, progress=progress)
         command = _Command(context.obj, home, repaired=repair)
-        findings = [*(command.finding(check) for check in checks), *_clients(command.program)]
+        findings = [command.finding(check) for check in checks]
+        folders = client_folders()
+        for client in clients_set_up(folders):
+            trials = try_client(client, folders, command.program)
+            failed = next((trial for trial in trials if trial.problem), None)
+            if failed is None:
+                detail = "; ".join(
+                    f"the {trial.what} answered in {trial.seconds:.1f} s and recalled a test "
+                    "sentence"
+                    for trial in trials
+                )
+                findings.append(Finding(client, True, detail))
+            else:
+                detail = f"{failed.what}, {failed.step}: {failed.problem}"
+                findings.append(Finding(client, False, detail, failed.remedy))
     first = next((finding for finding in findings if not finding.ok), None)
     if as_json:
         emit({"ok": first is None, "checks": findings, "first": first})
     else:
-        _show(findings, first)
+        out = console()
+        for finding in findings:
+            line = Text("  ok  ", "green") if finding.ok else Text(" BAD  ", "bold red")
+            detail = one_line(finding.detail, None)
+            out.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
+            if not finding.ok:
+                out.print(styled(f"      to repair it: {finding.remedy}", "yellow"))
+        end = f"Nothing is wrong: {len(findings)} checks passed."
+        if first is not None:
+            end = f"first failure: {first.name}; run: {first.remedy}"
+        out.print(styled(end, "bold"))
     if first is not None:
         raise typer.Exit(1)
-
-
-def _show(findings: Sequence[Finding], first: Finding | None) -> None:
-    out = console()
-    for finding in findings:
-        line = Text("  ok  ", "green") if finding.ok else Text(" BAD  ", "bold red")
-        detail = one_line(finding.detail, None)
-        out.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
-        if not finding.ok:
-            out.print(styled(f"      to repair it: {finding.remedy}", "yellow"))
-    if first is not None:
-        out.print(styled(f"first failure: {first.name}; run: {first.remedy}", "bold"))
-    else:
-        out.print(styled(f"Nothing is wrong: {len(findings)} checks passed.", "bold"))
-
-
-def _clients(program: Sequence[str]) -> Iterator[Finding]:
-    """Test each coding agent that is set up by running its own commands."""
-    folders = client_folders()
-    for client in clients_set_up(folders):
-        trials = try_client(client, folders, program)
-        failed = next((trial for trial in trials if trial.problem), None)
-        if failed is None:
-            answered = [
-                f"the {trial.what} answered in {trial.seconds:.1f} s and recalled a test sentence"
-                for trial in trials
-            ]
-            yield Finding(client, True, "; ".join(answered))
-        else:
-            detail = f"{failed.what}, {failed.step}: {failed.problem}"
-            yield Finding(client, False, detail, failed.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +140,7 @@ def _allow_writing(command: _Command, detail: str) -> str:
 
 def _unseal(command: _Command, detail: str) -> str:
     if "not one of our files" in detail:
-        path = detail.partition(" is not one")[0]
-        return command_line(["mv", path, str(Path.home())])
+        return command_line(["mv", detail.partition(" is not one")[0], str(Path.home())])
     return command.of_home("key", "import", "YOUR.key")
 
 

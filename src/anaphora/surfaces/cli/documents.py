@@ -21,6 +21,7 @@ from anaphora.surfaces.cli.output import (
     emit,
     present,
     show_error,
+    show_surviving,
     show_text,
     styled,
 )
@@ -203,11 +204,7 @@ def forget(
     if not now:
         back = f"`anaphora undo-forget {short_id(document.id)}` brings it back"
         out.print(styled(f"  erased after a day; {back}", "dim"))
-    for location in done.surviving:
-        at = "" if location.index is None else f" #{location.index}"
-        out.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
-    if done.more:
-        out.print(Text(f"  … and in {done.more:,} more", "yellow"))
+    show_surviving(done)
 
 
 def _resolve(memory: Memory, name: str) -> tuple[Document, str]:
@@ -220,8 +217,7 @@ def _resolve(memory: Memory, name: str) -> tuple[Document, str]:
     try:
         return memory.document(full), section if section.isdecimal() else ""
     except NotFound:
-        path = Path(name).expanduser()
-        return memory.document(path.resolve().as_posix()), ""
+        return memory.document(Path(name).expanduser().resolve().as_posix()), ""
 
 
 def _show_added(done: AddedDocument) -> None:

@@ -31,67 +31,54 @@ def show_search(answer: Recall[SearchHit], *, full: bool, why: bool, as_json: bo
     out = console()
     for rank, hit in enumerate(answer.hits, 1):
         show_hit(out, f"{rank}  ", hit, full=full, why=why)
-    if not answer.hits:
-        _show_silence(answer)
+    if not answer.hits and not answer.nearest:
+        out.print("No results.")
+    elif not answer.hits:
+        sure = "" if answer.confidence is None else f" ({answer.confidence:.0%})"
+        out.print(Text(f"No confident match{sure}. Closest:"))
+        for hit in answer.nearest[:_NEAREST]:
+            show_hit(out, "   ", hit, full=False, why=False)
+        out.print(Text("--min-confidence 0 shows all of them", style="dim"))
     show_notes(answer)
 
 
 def show_hit(out: Console, mark: str, hit: SearchHit, *, full: bool, why: bool) -> None:
     """Show one hit: its kind, time, speaker, short id, and the words that matched."""
-    head = Text(mark, style="dim").append(_label(hit), style="bold")
+    label, hit_id = _label(hit)
+    head = Text(mark, style="dim").append(label, style="bold")
     when = shown_minute(hit.ts)
-    head.append(f"{when and '  '}{when}  {_id(hit)}", style="dim").append(
-        f"  {hit.score:.2f}", style="green"
-    )
+    head.append(f"{when and '  '}{when}  {hit_id}", style="dim")
+    head.append(f"  {hit.score:.2f}", style="green")
     if not hit.current:
         head.append("  older", style="yellow")
     out.print(head)
     if full or not hit.snippet:
         show_text(out, hit.text or hit.title)
     else:
-        out.print(_highlighted(hit))
+        # The snippet in a line, the words that matched set off.
+        text, at = Text("   "), 0
+        for start, end in hit.matches:
+            text.append(visible(hit.snippet[at:start]))
+            text.append(visible(hit.snippet[start:end]), style="bold yellow")
+            at = end
+        out.print(text.append(visible(hit.snippet[at:])))
     for line in hit.versions:
         out.print(styled(f"   {version_words(line)}", "dim"))
     if why:
         show_factors(out, hit.factors, hit.answers)
 
 
-def _label(hit: SearchHit) -> str:
+def _label(hit: SearchHit) -> tuple[str, str]:
+    """The kind and title of a hit, and its short id."""
+    label, hit_id = f"{hit.kind} {one_line(hit.title)}", short_id(hit.id)
     if hit.kind == "turn":
-        return one_line(hit.speaker)
-    if hit.kind == "file":
-        return f"file {one_line(hit.project)}".strip()
-    kind = {"tool_call": "tool call"}.get(hit.kind, hit.kind)
-    return f"{kind} {one_line(hit.title)}".strip()
-
-
-def _id(hit: SearchHit) -> str:
+        label = one_line(hit.speaker)
+    elif hit.kind == "tool_call":
+        label = f"tool call {one_line(hit.title)}"
+    elif hit.kind == "file":
+        label, hit_id = f"file {one_line(hit.project)}", hit.id
+    elif hit.kind == "document":
+        hit_id = short_place(hit.id)
     if hit.kind in {"turn", "tool_call"} and hit.index is not None:
-        return one_line(short_turn(hit.conversation_id, hit.index), None)
-    if hit.kind == "document":
-        return one_line(short_place(hit.id), None)
-    return one_line(hit.id if hit.kind == "file" else short_id(hit.id), None)
-
-
-def _highlighted(hit: SearchHit) -> Text:
-    """The snippet in a line, the words that matched set off."""
-    line, at = Text("   "), 0
-    for start, end in hit.matches:
-        line.append(visible(hit.snippet[at:start])).append(
-            visible(hit.snippet[start:end]), style="bold yellow"
-        )
-        at = end
-    return line.append(visible(hit.snippet[at:]))
-
-
-def _show_silence(answer: Recall[SearchHit]) -> None:
-    """Say that there is no result, and show the closest hits."""
-    out = console()
-    if not answer.nearest:
-        out.print("No results.")
-        return
-    sure = "" if answer.confidence is None else f" ({answer.confidence:.0%})"
-    out.print(Text(f"No confident match{sure}. Closest:"))
-    for hit in answer.nearest[:_NEAREST]:
-        show_hit(out, "   ", hit, full=False, why=False)
-    out.print(Text("--min-confidence 0 shows all of them", style="dim"))
+        hit_id = short_turn(hit.conversation_id, hit.index)
+    return label.strip(), one_line(hit_id, None)

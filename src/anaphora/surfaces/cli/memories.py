@@ -19,6 +19,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.documents import show_document, show_whole
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
+    confirmed,
     console,
     emit,
     present,
@@ -27,6 +28,7 @@ from anaphora.surfaces.cli.output import (
     show_nothing,
     show_notices,
     show_reason,
+    show_surviving,
     show_text,
     show_versions,
     styled,
@@ -35,7 +37,7 @@ from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, open_memory
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, time_of
-from anaphora.values.conversations import READ_AWAITED, Recall, RecallMode
+from anaphora.values.conversations import READ_AWAITED, RecallMode
 from anaphora.values.memories import (
     Contradiction,
     MemoryHit,
@@ -92,8 +94,15 @@ def remember(
 ) -> None:
     """Remember a fact. A repeated fact is reinforced; a new value of a path replaces the old."""
     with open_memory(context, warm=True, begins=True) as memory:
+        if text == "-":
+            # Long texts do not fit in an argument.
+            try:
+                text = sys.stdin.buffer.read().decode()
+            except UnicodeDecodeError as error:
+                reason = f"byte {error.start + 1} is not UTF-8"
+                raise InvalidInput("text", "-", reason) from error
         done = memory.remember(
-            _read_text(text),
+            text,
             type=cast(MemoryType, type_),
             path=path,
             payload=_object("payload", payload),
@@ -111,8 +120,6 @@ def remember(
     show_notices(done.notices)
     if done.redacted:
         out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
-    for notice in done.notices:
-        out.print(styled(f"  note: {notice}", "yellow"))
     against = {rival.id for rival in done.conflicts}
     for related in done.related:
         if related not in against:
@@ -127,16 +134,6 @@ def remember(
         pair = f"anaphora settle {short_id(done.id)} {short_id(rival.id)}"
         out.print(styled(f"  if it is replaced: {pair} --as replaces", "dim"))
         out.print(styled(f"  if both are true:  {pair} --as both_hold", "dim"))
-
-
-def _read_text(text: str) -> str:
-    """The text of an argument, or of standard input: long texts do not fit in an argument."""
-    if text != "-":
-        return text
-    try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise InvalidInput("text", "-", f"byte {error.start + 1} is not UTF-8") from error
 
 
 @app.command()
@@ -172,10 +169,9 @@ def recall(
             read=READ_AWAITED,
             timeout=timeout,
         )
-    present(answer, lambda answer: _show_memories(answer, why=why), as_json=as_json)
-
-
-def _show_memories(answer: Recall[MemoryHit], *, why: bool) -> None:
+    if as_json:
+        emit(answer)
+        return
     out = console()
     if not answer.hits:
         show_nothing(answer, out)
@@ -241,16 +237,13 @@ def get(
         with suppress(NotFound):
             show_whole(memory, memory.document(full), full.partition("#")[2], as_json=as_json)
             return
-        if "#" in full:
-            _show_turn(memory, full, as_json=as_json)
+        conversation_id, mark, number = full.rpartition("#")
+        if not mark:
+            present(memory.get(full), _show_details, as_json=as_json)
             return
-        record = memory.get(full)
-    present(record, _show_details, as_json=as_json)
-
-
-def _show_turn(memory: Memory, full: str, *, as_json: bool) -> None:
-    conversation_id, _, number = full.rpartition("#")
-    thread = must_exist(memory.conversations.get(conversation_id), "conversation", conversation_id)
+        thread = must_exist(
+            memory.conversations.get(conversation_id), "conversation", conversation_id
+        )
     index = int(number) if number.isdecimal() else len(thread.turns)
     turn = must_exist(thread.turns[index] if index < len(thread.turns) else None, "turn", full)
     if as_json:
@@ -452,9 +445,8 @@ def forget(
         if dry_run:
             present(would, f"would forget {would.count}; nothing was changed", as_json=as_json)
             return
-        if would.count and not (
-            yes or as_json or _confirmed(would.count, "Erase" if now else "Forget")
-        ):
+        question = f"{'Erase' if now else 'Forget'} {counted(would.count, 'memory', 'memories')}?"
+        if would.count and not (yes or as_json or confirmed(question)):
             raise typer.Exit(1)
         done = memory.forget(full, filters=chosen, soft=soft, undoable=not (now or soft))
     if as_json:
@@ -467,11 +459,7 @@ def forget(
         out.print(
             styled(f"  erased after a day; `anaphora undo-forget {ids}` brings it back", "dim")
         )
-    for location in done.surviving:
-        at = "" if location.index is None else f" #{location.index}"
-        out.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
-    if done.more:
-        out.print(Text(f"  … and in {done.more:,} more", "yellow"))
+    show_surviving(done)
 
 
 def undo_forget(
@@ -500,19 +488,12 @@ def redact_memories(
     with open_memory(context) as memory:
         ids = memory.redact_memories(dry_run=True)
         if ids and not dry_run:
-            if not (yes or as_json or _confirmed(len(ids), "Redact")):
+            question = f"Redact {counted(len(ids), 'memory', 'memories')}?"
+            if not (yes or as_json or confirmed(question)):
                 raise typer.Exit(1)
             ids = memory.redact_memories()
     done = "would be redacted" if dry_run else "redacted"
     present({"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {done}", as_json=as_json)
-
-
-def _confirmed(count: int, verb: str) -> bool:
-    try:
-        return typer.confirm(f"{verb} {counted(count, 'memory', 'memories')}?")
-    except typer.Abort:
-        # There is no terminal to ask on.
-        return False
 
 
 def _filters(

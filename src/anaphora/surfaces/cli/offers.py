@@ -6,7 +6,7 @@ Only the beginnings of files in the download folder are read. Nothing is importe
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -61,8 +61,29 @@ class Offer:
 def find_offers(folders: ClientFolders | None = None) -> list[Offer]:
     """Importable files in this user's usual folders: agents' transcripts first, downloads last."""
     home_folders = client_folders() if folders is None else folders
+    offers: list[Offer] = []
     with long_work("Looking for exports", kept=READ):
-        return [*_local_offers(home_folders), *_downloads(home_folders)]
+        for client in CLIENTS:
+            waiting = waiting_transcripts(client, home_folders)
+            if waiting is not None:
+                count = counted(waiting.count, "transcript")
+                offers.append(Offer(Path(waiting.folder), f"{count} of {client}"))
+        for relative, kind in _PROGRAMS:
+            path = home_folders.user / relative
+            if path.exists():
+                offers.append(Offer(path, kind))
+        from anaphora.ingest.importers import detect
+
+        downloads: list[Path] = []
+        with suppress(OSError):
+            files = _download_folder(home_folders).iterdir()
+            downloads = [path for path in files if path.suffix.lower() in _ENDINGS]
+        for _, path in _newest_first(downloads)[:_MOST_FILES]:
+            with suppress(AnaphoraError, OSError):
+                form = detect(path)
+                if form not in _UNCERTAIN:
+                    offers.append(Offer(path, _NAMES.get(form, form.replace("_", " "))))
+    return offers
 
 
 def find_backups(folders: ClientFolders | None = None) -> list[Offer]:
@@ -89,51 +110,19 @@ def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
     if not sys.stdin.isatty():
         reason = f"there is no terminal to ask on: run `anaphora {verb}` with one of these paths"
         raise InvalidInput("path", None, reason)
+    question, usual = "Restore which? A number, or none", "1"
     if verb == "import":
-        answer = typer.prompt("Import which? Numbers such as 1 3, all, or none", "all", err=True)
-    else:
-        answer = typer.prompt("Restore which? A number, or none", "1", err=True)
-    return [offer.path for offer in _pick_offers(str(answer), offers)]
-
-
-def _pick_offers(answer: str, offers: Sequence[Offer]) -> list[Offer]:
+        question, usual = "Import which? Numbers such as 1 3, all, or none", "all"
+    answer = str(typer.prompt(question, usual, err=True))
     words = answer.replace(",", " ").lower().split()
     if words in (["all"], ["a"]):
-        return list(offers)
+        return [offer.path for offer in offers]
     if words in (["none"], ["n"], ["no"], []):
         raise typer.Exit(0)
     numbers = [int(word) if word.isdecimal() else 0 for word in words]
     if not all(1 <= number <= len(offers) for number in numbers):
         raise InvalidInput("number", answer, f"expected numbers from 1 to {len(offers)}, or all")
-    return [offers[number - 1] for number in dict.fromkeys(numbers)]
-
-
-def _local_offers(at: ClientFolders) -> Iterator[Offer]:
-    """Transcripts of coding agents and stores of other memory programs."""
-    for client in CLIENTS:
-        waiting = waiting_transcripts(client, at)
-        if waiting is not None:
-            count = counted(waiting.count, "transcript")
-            yield Offer(Path(waiting.folder), f"{count} of {client}")
-    for relative, kind in _PROGRAMS:
-        path = at.user / relative
-        if path.exists():
-            yield Offer(path, kind)
-
-
-def _downloads(at: ClientFolders) -> Iterator[Offer]:
-    from anaphora.ingest.importers import detect
-
-    paths: list[Path] = []
-    with suppress(OSError):
-        paths = [p for p in _download_folder(at).iterdir() if p.suffix.lower() in _ENDINGS]
-    for _, path in _newest_first(paths)[:_MOST_FILES]:
-        try:
-            form = detect(path)
-        except (AnaphoraError, OSError):
-            continue
-        if form not in _UNCERTAIN:
-            yield Offer(path, _NAMES.get(form, form.replace("_", " ")))
+    return [offers[number - 1].path for number in dict.fromkeys(numbers)]
 
 
 def _newest_first(paths: Iterable[Path]) -> list[tuple[float, Path]]:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -22,7 +23,7 @@ from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
 from anaphora.surfaces.next_steps import further_step
 from anaphora.surfaces.wire import dumps
 from anaphora.values.conversations import Degraded, Recall, TurnHit
-from anaphora.values.memories import MemoryHit
+from anaphora.values.memories import Forgotten, MemoryHit
 
 # 0 done · 1 a check failed or another error · 70 an unexpected one (unexpected.py) · then:
 EXIT_INPUT = 2  # the arguments or the input are invalid
@@ -65,13 +66,31 @@ def emit(value: Any) -> None:
 def present(
     value: ValueT, show: str | Text | Table | Callable[[ValueT], object], *, as_json: bool
 ) -> None:
-    """Print `value` as JSON, or as a line, a table, or whatever `show` prints for it."""
+    """Print `value` as JSON, or as a line, a table, or as `show` prints it."""
     if as_json:
         emit(value)
     elif callable(show):
         show(value)
     else:
         console().print(styled(show) if isinstance(show, str) else show)
+
+
+def confirmed(question: str) -> bool:
+    """Whether the user agrees; False without a terminal to ask on."""
+    try:
+        return typer.confirm(question)
+    except typer.Abort:
+        return False
+
+
+def show_surviving(done: Forgotten) -> None:
+    """Print what still contains a forgotten text."""
+    out = console()
+    for location in done.surviving:
+        at = "" if location.index is None else f" #{location.index}"
+        out.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
+    if done.more:
+        out.print(Text(f"  … and in {done.more:,} more", "yellow"))
 
 
 def exit_code(error: AnaphoraError) -> int:
@@ -101,7 +120,7 @@ def styled(text: str, style: str = "") -> Text:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A plain table; columns whose name ends in "#" contain numbers and are right-aligned."""
+    """A plain table; columns named with a final "#" contain numbers and are right-aligned."""
     grid = Table(
         title=title or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )

@@ -10,13 +10,13 @@ import typer
 
 from anaphora.core.config import client_folders
 from anaphora.surfaces.cli.options import Json
-from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, console, emit, styled
+from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, confirmed, console, emit, styled
 from anaphora.surfaces.cli.sync import begin_syncing
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
 from anaphora.surfaces.setup.files import FileChange, plan, plan_undo
 from anaphora.surfaces.setup.program import command_line, program_words
-from anaphora.surfaces.setup.transcripts import WaitingTranscripts, waiting_transcripts
+from anaphora.surfaces.setup.transcripts import waiting_transcripts
 from anaphora.surfaces.setup.trying import Trial, refuse_dead_server, try_client
 from anaphora.surfaces.wire import counted
 
@@ -53,7 +53,7 @@ def setup(
     refused = [change for change in changes if change.refused]
     if not as_json:
         _show_changes(todo, refused)
-    applied = bool(todo) and not dry_run and (yes or as_json or _confirmed("Make these changes?"))
+    applied = bool(todo) and not dry_run and (yes or as_json or confirmed("Make these changes?"))
     if applied:
         for change in todo:
             change.make()
@@ -76,7 +76,14 @@ def setup(
         )
     else:
         _show_done(client, made=applied, undo=undo, partly=bool(refused), trials=trials)
-        _offer_waiting(waiting, command, ask=not yes)
+        if waiting is not None:
+            words = [*command, "import", waiting.folder]
+            count = counted(waiting.count, "earlier transcript")
+            offer = f"{count} in {waiting.folder}; to import: {command_line(words)}"
+            console().print(styled(offer))
+            if not yes and confirmed("Import them now?"):
+                # A separate process: it shows its own progress and can be interrupted.
+                subprocess.run(words, check=False)  # noqa: S603 - the words of this program
     if sync is not None and not undo and not dry_run:
         begin_syncing(context, sync)
     _exit_unless_done(changes, todo, trials, unmade=not applied and not dry_run)
@@ -135,18 +142,6 @@ def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: lis
         )
 
 
-def _offer_waiting(waiting: WaitingTranscripts | None, command: list[str], *, ask: bool) -> None:
-    """Say which transcripts exist already, and import them if the user agrees."""
-    if waiting is None:
-        return
-    words = [*command, "import", waiting.folder]
-    count = counted(waiting.count, "earlier transcript")
-    console().print(styled(f"{count} in {waiting.folder}; to import: {command_line(words)}"))
-    if ask and _confirmed("Import them now?"):
-        # A separate process: it shows its own progress and can be interrupted.
-        subprocess.run(words, check=False)  # noqa: S603 - these are the words of this program
-
-
 def _command(where: Where) -> list[str]:
     """The command with which the client starts this same Anaphora, in any environment."""
     start = program_words()
@@ -175,11 +170,3 @@ def _show_changes(changes: list[FileChange], refused: list[FileChange]) -> None:
         out.print(f"{instruction} yourself:")
         for line in change.by_hand.splitlines():
             out.print(styled(line))
-
-
-def _confirmed(question: str) -> bool:
-    try:
-        return typer.confirm(question)
-    except typer.Abort:
-        # There is no terminal to ask on.
-        return False

@@ -55,7 +55,14 @@ def start(
         _single_instance(home) as state,
     ):
         if state is None:
-            _show_running(home, open_page)
+            # Another instance runs already: open its page.
+            port = (home / "index" / f"{_STATE}.port").read_text("utf-8").strip()
+            secret = None if place_of(home) is not None else kept_secret(home)
+            link = f"http://{_HOST}:{port}" + (f"/#token={secret}" if secret else "")
+            out.print(f"Anaphora runs already, in another window, at http://{_HOST}:{port}")
+            if secret and out.is_terminal:
+                out.print(Text(link), soft_wrap=True)
+            out.print(open_page(link))
             return
         # Before serving: the search takes a while, and the page would wait for it.
         offers = 0 if (home / DATABASE).exists() else len(find_offers())
@@ -69,18 +76,6 @@ def start(
 
         run_server(context, _HOST, free_port(_HOST, _PORTS), ServerOptions(), show)
     out.print("Stopped. Everything is stored; `anaphora start` opens it again.")
-
-
-def _show_running(home: Path, open_page: Callable[[str], str]) -> None:
-    """Open the page of the instance that runs already."""
-    out = console()
-    port = (home / "index" / f"{_STATE}.port").read_text("utf-8").strip()
-    secret = None if place_of(home) is not None else kept_secret(home)
-    link = f"http://{_HOST}:{port}" + (f"/#token={secret}" if secret else "")
-    out.print(f"Anaphora runs already, in another window, at http://{_HOST}:{port}")
-    if secret and out.is_terminal:
-        out.print(Text(link), soft_wrap=True)
-    out.print(open_page(link))
 
 
 def _describe(memory: Memory, offers: int) -> Iterator[str]:

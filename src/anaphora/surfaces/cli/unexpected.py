@@ -26,7 +26,21 @@ def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoRe
     if is_hook:
         report(environment(), error, surface="hook", operation="start")
         sys.exit(0)
-    operation = _command_of(words)
+    # The command, by its known names only: other words of the line may be private text.
+    names: list[str] = []
+    with suppress(Exception):
+        if words[:1] == ["resident"]:
+            names = ["resident"]
+        else:
+            import typer
+
+            from anaphora.surfaces.cli.program import program
+
+            command: Any = typer.main.get_command(program(words[0] if words else None))
+            for word in words:
+                command = command.commands[word]
+                names.append(word)
+    operation = " ".join(names)
     incident = report(environment(), error, surface="command line", operation=operation)
     line = (
         f"anaphora: something went wrong{f' in {operation}' if operation else ''} "
@@ -43,20 +57,3 @@ def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoRe
 
 
 _SERVERS: Final = ("mcp", "serve", "resident")
-
-
-def _command_of(words: Sequence[str]) -> str:
-    """The command, by its known names only: other words of the line may be private text."""
-    names: list[str] = []
-    with suppress(Exception):
-        import typer
-
-        from anaphora.surfaces.cli.program import program
-
-        if words[:1] == ["resident"]:
-            return "resident"
-        command: Any = typer.main.get_command(program(words[0] if words else None))
-        for word in words:
-            command = command.commands[word]
-            names.append(word)
-    return " ".join(names)

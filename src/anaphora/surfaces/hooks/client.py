@@ -39,7 +39,12 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
             sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - nothing may fail the client
         report_quietly(environ, error, client, event)
-        silence = _silence(client)
+        # What the client expects to read if there is nothing to say.
+        silence = ""
+        with suppress(Exception):
+            from anaphora.surfaces.hooks.protocols import PROTOCOLS
+
+            silence = PROTOCOLS[client].silence
         if silence:
             sys.stdout.write(silence + "\n")
 
@@ -54,7 +59,7 @@ def request_of(
         payload = {**payload, "prompt": f"{prompt[:half]}\n{prompt[-half:]}"}
     # A relative path is relative to the folder of the hook, not to that of the resident process.
     options = {
-        # Not with `pathlib`, whose import would delay the hook.
+        # Not with `pathlib`: its import would delay the hook.
         name: os.path.abspath(os.path.expanduser(option)) if name != "namespace" else option  # noqa: PTH100, PTH111
         for name, option in place.items()
     }
@@ -97,12 +102,3 @@ def report_quietly(
         from anaphora.surfaces.hooks.protocols import operation_of
 
         report(environ, error, surface="hook", operation=operation_of(client, event), note=note)
-
-
-def _silence(client: str) -> str:
-    """What the client expects to read if there is nothing to say."""
-    with suppress(Exception):
-        from anaphora.surfaces.hooks.protocols import PROTOCOLS
-
-        return PROTOCOLS[client].silence
-    return ""

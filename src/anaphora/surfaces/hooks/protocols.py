@@ -161,7 +161,12 @@ def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent
     directory = _text(payload, "cwd") or root
     transcript = _text(payload, "transcript_path")
     if client == "cursor" and not transcript:
-        transcript = _cursor_transcript(user, directory, session)
+        # Cursor has two layouts for the transcripts of sessions.
+        project = re.sub(r"[^A-Za-z0-9]", "-", directory.lstrip("/\\"))
+        if project and re.fullmatch(r"[A-Za-z0-9._-]+", session):
+            folder = user / ".cursor" / "projects" / project / "agent-transcripts"
+            nested = folder / session / f"{session}.jsonl"
+            transcript = str(nested if nested.is_file() else folder / f"{session}.jsonl")
     return HookEvent(client, kind, name, session, directory, transcript, _text(payload, "prompt"))
 
 
@@ -182,13 +187,3 @@ def answer(event: HookEvent, text: str) -> str:
 def _text(payload: Mapping[str, Any], name: str) -> str:
     content = payload.get(name)
     return content.strip() if isinstance(content, str) else ""
-
-
-def _cursor_transcript(user: Path, directory: str, session: str) -> str:
-    """Where Cursor keeps the transcript of a session, in one of two layouts."""
-    project = re.sub(r"[^A-Za-z0-9]", "-", directory.lstrip("/\\"))
-    if not project or not re.fullmatch(r"[A-Za-z0-9._-]+", session):
-        return ""
-    folder = user / ".cursor" / "projects" / project / "agent-transcripts"
-    nested = folder / session / f"{session}.jsonl"
-    return str(nested if nested.is_file() else folder / f"{session}.jsonl")

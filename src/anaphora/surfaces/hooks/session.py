@@ -111,7 +111,7 @@ class SessionHooks:
         self._background: Background = lambda work: background(partial(copy_context().run, work))
         self._clock = clock
         self._reread = reread
-        # When each transcript may be read again, and the transcripts whose reading is put off.
+        # When each transcript may be read again, and the transcripts that are to be read later.
         self._read_again: dict[str, float] = {}
         self._later = later
         self._waiting: set[str] = set()
@@ -125,41 +125,36 @@ class SessionHooks:
             return PROTOCOLS[client].silence
         origin = CallOrigin("hook", agent=client)
         with called_from(origin), times_shown_in(lambda: self._memory.local_time.tzinfo or UTC):
-            return answer(event, self._text(event))
-
-    def _text(self, event: HookEvent) -> str:
-        if event.kind == "start":
-            self._background(self._remove_old_states)
-            # The last session is part of the block that this one starts with.
-            self._catch_up(event, most=1, largest=LARGEST_AT_ONCE)
-            self._background(lambda: self._catch_up(event))
-            return self._started(event)
-        if event.kind == "prompt":
-            text = self._prompted(event)
-            self._put_off(event, self._reread)
-            return text
-        if event.kind == "after_compaction":
-            return self._restored(event)
-        if event.kind == "before_compaction":
-            self._change(event, compacted=True)
-        self._background(lambda: self._bring_in(event))
-        return ""
+            text = ""
+            if event.kind == "start":
+                text = self._started(event)
+            elif event.kind == "prompt":
+                text = self._prompted(event)
+                self._put_off(event, self._reread)
+            elif event.kind == "after_compaction":
+                text = self._restored(event)
+            else:
+                if event.kind == "before_compaction":
+                    self._change(event, compacted=True)
+                self._background(lambda: self._bring_in(event))
+            return answer(event, text)
 
     # Recalling.
 
     def _started(self, event: HookEvent) -> str:
         """Rules, preferences, decisions, and the last sessions of this project."""
-        from anaphora.recall.context.warm_up import render_standing
-
+        self._background(self._remove_old_states)
+        # The last session is part of the block that this one starts with.
+        self._catch_up(event, most=1, largest=LARGEST_AT_ONCE)
+        self._background(lambda: self._catch_up(event))
         self._change(event, compacted=False, given=[])
         from anaphora.ingest.secrets.masking import mask
+        from anaphora.recall.context.warm_up import render_standing
 
-        warm = mask(
-            self._memory.warm_up(
-                directory=event.directory or None, shape=False, budget=START_TOKENS
-            )
+        warm = self._memory.warm_up(
+            directory=event.directory or None, shape=False, budget=START_TOKENS
         )
-        lines = list(render_standing(warm))
+        lines = list(render_standing(mask(warm)))
         return _enclosed(START_HEADER, _fitting(lines, START_TOKENS, START_HEADER))
 
     def _prompted(self, event: HookEvent) -> str:
@@ -328,7 +323,16 @@ class SessionHooks:
         if transcript is None or not transcript.parent.is_dir() or event.client == "vscode":
             return
         oldest = self._clock() - CATCH_UP.total_seconds()
-        folder, pattern = _siblings(event.client, transcript)
+        folder, pattern, days = transcript.parent, "*.jsonl", transcript.parts[-4:-1]
+        if len(days) == 3 and all(part.isdecimal() for part in days):
+            # Codex has folders by year, month and day.
+            folder, pattern = transcript.parents[3], "[0-9]*/[0-9]*/[0-9]*/*.jsonl"
+        elif event.client == "cursor" and folder.name == transcript.stem:
+            # Cursor may have a folder for each session.
+            folder, pattern = transcript.parents[1], "*/*.jsonl"
+        elif event.client == "gemini":
+            # Older files of Gemini CLI end in .json.
+            pattern = "*.json*"
         recent = []
         for path in folder.glob(pattern):
             with suppress(OSError):
@@ -447,20 +451,6 @@ def answer_alone(request: Mapping[str, Any]) -> str:
                 operation = operation_of(str(request["client"]), event)
                 report(environ, error, surface="hook", operation=operation)
     return out
-
-
-def _siblings(client: str, transcript: Path) -> tuple[Path, str]:
-    """The folder with a client's other transcripts, and their pattern in it.
-
-    Codex has folders by year, month and day; Cursor may have one per session; older files of
-    Gemini CLI end in .json.
-    """
-    days = transcript.parts[-4:-1]
-    if len(days) == 3 and all(part.isdecimal() for part in days):
-        return transcript.parents[3], "[0-9]*/[0-9]*/[0-9]*/*.jsonl"
-    if client == "cursor" and transcript.parent.name == transcript.stem:
-        return transcript.parents[1], "*/*.jsonl"
-    return transcript.parent, "*.json*" if client == "gemini" else "*.jsonl"
 
 
 def _fitting(lines: Sequence[str], most: int, header: str) -> list[str]:

@@ -17,7 +17,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, times_between
-from anaphora.values.conversations import READ_AWAITED, Degraded, NewTurn, Recall, Turn
+from anaphora.values.conversations import READ_AWAITED, Degraded, NewTurn, Recall
 from anaphora.values.deep import Budget
 
 if TYPE_CHECKING:
@@ -232,7 +232,12 @@ def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> An
     ]
     with _saving:
         thread = memory.conversations.get(to)
-        stored = _overlap(thread.turns if thread is not None else (), turns)
+        # How many of these turns are already the last ones of the thread.
+        earlier = thread.turns if thread is not None else ()
+        tail = [(turn.role, turn.text) for turn in earlier[max(0, len(earlier) - len(turns)) :]]
+        added = [(turn.role, turn.text) for turn in turns]
+        sizes = range(min(len(tail), len(added)), 0, -1)
+        stored = next((size for size in sizes if tail[-size:] == added[:size]), 0)
         if turns[stored:]:
             memory.conversations.extend(to, turns[stored:])
     jobs = memory.end_session(to) if ended else 0
@@ -241,14 +246,6 @@ def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> An
     counts = {"conversation_id": to, "kept": len(turns) - stored, "known": stored, "jobs": jobs}
     text = f"{counts['kept']} stored, {stored} already there."
     return Answer(counts, text + (" The session has ended." if ended else ""))
-
-
-def _overlap(stored: Sequence[Turn], turns: Sequence[NewTurn]) -> int:
-    """How many of the first new turns are already the last ones of the thread."""
-    tail = [(turn.role, turn.text) for turn in stored[max(0, len(stored) - len(turns)) :]]
-    added = [(turn.role, turn.text) for turn in turns]
-    sizes = range(min(len(tail), len(added)), 0, -1)
-    return next((size for size in sizes if tail[-size:] == added[:size]), 0)
 
 
 def search(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -281,34 +278,28 @@ def fetch(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """The full text for an id of `search`."""
     kind, _, of = arguments["id"].partition(":")
     if kind == "memory" and of:
-        record = memory.get(of)
-        more = plain(record)
+        more = plain(memory.get(of))
         text = more.pop("text")
     elif kind == "turn" and "#" in of:
         conversation_id, _, index = of.rpartition("#")
         thread = memory.conversations.get(conversation_id)
         if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
             raise NotFound("turn", of)
-        turn = mask(thread.turns[int(index)])
-        more = plain(turn)
+        more = plain(mask(thread.turns[int(index)]))
         text = more.pop("text")
     elif kind == "document" and of:
-        text, more = _document(memory, of)
+        document, (_, mark, number) = memory.document(of), of.partition("#")
+        sections = memory.document_sections(document.id)
+        more = plain(document)
+        if mark:
+            sections = tuple(section for section in sections if str(section.number) == number)
+            if not sections:
+                raise NotFound("section", of)
+            more["place"] = sections[0].place
+        text = "\n\n".join(section.text for section in sections)
     else:
         raise InvalidInput("id", arguments["id"], "expected an id that `search` gave")
     return _as_json({**_search_result(kind, of, text), "text": text, "metadata": more})
-
-
-def _document(memory: Memory, of: str) -> tuple[str, dict[str, Any]]:
-    """The text and properties of a document, or of one of its sections."""
-    document, (_, mark, number) = memory.document(of), of.partition("#")
-    sections = memory.document_sections(document.id)
-    if mark:
-        sections = tuple(section for section in sections if str(section.number) == number)
-        if not sections:
-            raise NotFound("section", of)
-        return sections[0].text, {**plain(document), "place": sections[0].place}
-    return "\n\n".join(section.text for section in sections), plain(document)
 
 
 def _as_json(data: dict[str, Any]) -> Answer:

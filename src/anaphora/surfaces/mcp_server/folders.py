@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,41 +71,32 @@ class Folders:
         That waits at most `PATIENCE` seconds and continues in the background. It is no error if a
         client has no folders, or folders without a project.
         """
-        if indexing and opened.named:
-            return self._index_folders(memory, opened.folders)
-        projects = _projects_around(memory, opened.folders)
-        notices = [
-            Degraded("indexing", f"{folder} {_NOT_NAMED}{shlex.quote(str(folder))}")
-            for folder in (() if projects or not indexing else opened.folders)
-        ]
-        return CallContext(
-            projects[0] if len(opened.folders) == 1 and projects else None, tuple(notices)
-        )
-
-    def _index_folders(self, memory: Memory, folders: Sequence[Path]) -> CallContext:
+        notices: list[Degraded] = []
+        to_index = opened.folders if indexing and opened.named else ()
         end = monotonic() + PATIENCE
-        begun = {folder: self._start_indexing(memory, folder) for folder in folders}
+        begun = {folder: self._start_indexing(memory, folder) for folder in to_index}
         started = [job for job, new in begun.values() if job is not None and new]
         # A small project has its vectors by then, too.
         wait([job.done for job in started], timeout=PATIENCE)
-        notices: list[Degraded] = []
         for folder, (job, _) in begun.items():
             if job is not None and not job.worded.wait(max(0.0, end - monotonic())):
                 notices.append(Degraded("indexing", f"{folder} {_GOES_ON}"))
-            elif why := self._take_failure(folder):
-                notices.append(Degraded("indexing", why))
-        projects = _projects_around(memory, folders)
+                continue
+            with self._lock:
+                latest = self._jobs.get(folder)
+                if latest is not None and latest.done.done() and (why := latest.done.result()):
+                    # Reported once: the next call tries it again.
+                    notices.append(Degraded("indexing", why))
+                    del self._jobs[folder]
+        projects = _projects_around(memory, opened.folders)
+        if indexing and not opened.named and not projects:
+            notices = [
+                Degraded("indexing", f"{folder} {_NOT_NAMED}{shlex.quote(str(folder))}")
+                for folder in opened.folders
+            ]
         # With several folders open, no single one is what the call is about.
-        return CallContext(projects[0] if len(folders) == 1 and projects else None, tuple(notices))
-
-    def _take_failure(self, folder: Path) -> str | None:
-        """Why a folder could not be indexed, reported once: the next call tries it again."""
-        with self._lock:
-            job = self._jobs.get(folder)
-            why = job.done.result() if job is not None and job.done.done() else None
-            if why:
-                del self._jobs[folder]
-            return why
+        project = projects[0] if len(opened.folders) == 1 and projects else None
+        return CallContext(project, tuple(notices))
 
     def _start_indexing(self, memory: Memory, folder: Path) -> tuple[_Job | None, bool]:
         """The indexing of a folder and whether it is new; None for an already known project."""

@@ -188,7 +188,16 @@ class TokenGate:
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.oauth is not None and self.oauth.has(scope["path"]):
-            refusal = self._refuse_misdirected(Headers(scope=scope))
+            assert self._public is not None
+            headers, refusal = Headers(scope=scope), None
+            name = headers.get("host", "").lower()
+            away = headers.get("sec-fetch-mode") != "navigate" and (
+                headers.get("sec-fetch-site") in {"cross-site", "same-site"}
+            )
+            if self._here and name != self._public.netloc and not _is_loopback_name(name):
+                refusal = _refusal(421, "this host name is not allowed")
+            elif away or not self._same_site(headers):
+                refusal = _refusal(403, "other sites may not call this server")
             await (refusal or self.oauth.app)(scope, receive, send)
         else:
             refusal = await self._refuse(scope)
@@ -209,25 +218,21 @@ class TokenGate:
             return _refusal(400, "expected either Content-Length or Transfer-Encoding")
         if not self._same_site(headers):
             return _refusal(403, "other sites may not call this server")
-        secret = headers.get("authorization")
-        token = None if secret is None else await self._check_token(secret, headers)
-        if token is None and (self._required or secret is not None):
+        token: Token | None = None
+        authorization = headers.get("authorization")
+        secret = None if authorization is None else bearer(authorization)
+        if secret is not None:
+            # The user's own token is valid on loopback addresses only, not through a proxy.
+            host = headers.get("host", "").lower()
+            direct = self._public is None or _is_loopback_name(host)
+            is_users = direct and is_own(secret, self._own)
+            token = OWN if is_users else await self._checking.do(self._look_up, secret)
+        if token is None and (self._required or authorization is not None):
             challenge = 'Bearer realm="anaphora"' if self.oauth is None else self.oauth.challenge
-            if secret is not None:
+            if authorization is not None:
                 challenge += ', error="invalid_token"'
             return _refusal(401, _WANTED, challenge)
         scope[CALLER] = token
-        return None
-
-    def _refuse_misdirected(self, headers: Headers) -> Response | None:
-        """The refusal of a request by another host name or from another site's page, or None."""
-        assert self._public is not None
-        name = headers.get("host", "").lower()
-        if self._here and name != self._public.netloc and not _is_loopback_name(name):
-            return _refusal(421, "this host name is not allowed")
-        away = headers.get("sec-fetch-site") in {"cross-site", "same-site"}
-        if not self._same_site(headers) or (away and headers.get("sec-fetch-mode") != "navigate"):
-            return _refusal(403, "other sites may not call this server")
         return None
 
     def _same_site(self, headers: Headers) -> bool:
@@ -239,16 +244,6 @@ class TokenGate:
             return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
         except ValueError:
             return False
-
-    async def _check_token(self, authorization: str, headers: Headers) -> Token | None:
-        secret = bearer(authorization)
-        if secret is None:
-            return None
-        # The user's own token is valid on loopback addresses only, not through a proxy.
-        direct = self._public is None or _is_loopback_name(headers.get("host", "").lower())
-        if direct and is_own(secret, self._own):
-            return OWN
-        return await self._checking.do(self._look_up, secret)
 
     def _look_up(self, secret: str) -> Token | None:
         memory = self._session.memory()

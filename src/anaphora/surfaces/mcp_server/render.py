@@ -152,11 +152,10 @@ def remembered_text(done: Remembered) -> str:
     lines = [f"{outcome} {done.id}."]
     if done.redacted:
         lines.append(f"Redacted before storing: {', '.join(done.redacted)}.")
-    lines += [f"Note: {notice}." for notice in done.notices]
+    lines += [f"Note for the user: {notice}." for notice in done.notices]
     against = {rival.id for rival in done.conflicts}
     if close := [rival for rival in done.related if rival not in against]:
         lines.append(f"Similar: {_names(close)}.")
-    lines += [f"Tell the user: {notice}." for notice in done.notices]
     if not done.conflicts:
         return "\n".join(lines)
     lines.append(
@@ -223,19 +222,17 @@ def deep_text(answer: DeepAnswer) -> str:
         lines.append(headed(f"{source.kind} {one_line(source.id)}{when}"))
         lines.append(quoted(source.text, _MOST_OF_A_SOURCE))
     lines += note if answer.answer else []
-    return _compose(_verdict(answer), lines, answer.degraded)
-
-
-def _verdict(answer: DeepAnswer) -> str:
-    if not answer.answer and not answer.sources:
-        return "Nothing was found."
-    if not answer.answer:
-        return f"No answer, but the best evidence: {counted(len(answer.sources), 'place')}."
-    # Only existence was checked: whether the sources support the answer is for the reader.
-    cited = "all cited sources exist" if answer.supported else "it cites no source that exists"
-    remarks = [f"{cited}; whether they support it was not checked" if answer.supported else cited]
-    remarks += [] if answer.complete else [f"incomplete (limit: {answer.limit})"]
-    return f"Answer ({'; '.join(remarks)})."
+    head = "Nothing was found."
+    if answer.answer:
+        remarks = ["it cites no source that exists"]
+        if answer.supported:
+            # Only existence was checked: whether the sources support the answer is for the reader.
+            remarks = ["all cited sources exist; whether they support it was not checked"]
+        remarks += [] if answer.complete else [f"incomplete (limit: {answer.limit})"]
+        head = f"Answer ({'; '.join(remarks)})."
+    elif answer.sources:
+        head = f"No answer, but the best evidence: {counted(len(answer.sources), 'place')}."
+    return _compose(head, lines, answer.degraded)
 
 
 def _compose(head: str, marked: Sequence[str], degraded: Iterable[Degraded] = ()) -> str:

@@ -40,7 +40,6 @@ from anaphora.surfaces.mcp_server.tools import TOOLS, ToolSpec, checked
 from anaphora.surfaces.wire import dumps, plain
 
 if TYPE_CHECKING:
-    from anaphora.api.memory import Memory
     from anaphora.values.deep import DeepStep
 
 ROOTS_PATIENCE: Final = 0.5
@@ -121,7 +120,25 @@ class ToolServer:
 
     async def list_tools(self, caller: McpCaller, params: object) -> types.ListToolsResult:
         """List the tools, without touching anything."""
-        return types.ListToolsResult(tools=[_tool(spec) for spec in self._tools.values()])
+        # Every model reads the listing in every session, so the result schemas are left out: they
+        # follow from the results themselves and are in the reference.
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=spec.name,
+                    title=spec.title,
+                    description=spec.description,
+                    input_schema=spec.input_schema,
+                    annotations=types.ToolAnnotations(
+                        read_only_hint=spec.read_only or None,
+                        destructive_hint=None if spec.read_only or spec.destructive else False,
+                        idempotent_hint=None if spec.read_only or not spec.idempotent else True,
+                        open_world_hint=False,
+                    ),
+                )
+                for spec in self._tools.values()
+            ]
+        )
 
     async def call_tool(
         self, caller: McpCaller, params: types.CallToolRequestParams
@@ -177,7 +194,13 @@ class ToolServer:
         try:
             arguments = checked(spec, raw_arguments)
             memory = self._session.memory()
-            call_context = self._call_context(memory, spec, arguments, folders, on_step)
+            call_context = CallContext(on_step=on_step, background=self._session.run_later)
+            if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
+                indexing = spec.name in _INDEXING
+                call_context = replace(
+                    self._folders.call_context(memory, folders, indexing=indexing),
+                    directory=str(folders.folders[0]),
+                )
             try:
                 with times_shown_in(lambda: memory.local_time.tzinfo or UTC):
                     answer = CALLS[spec.name](memory, arguments, call_context)
@@ -199,19 +222,6 @@ class ToolServer:
             return types.CallToolResult(content=[text], is_error=True)
         except BaseException as error:  # noqa: BLE001 - in this thread nothing else would answer
             return failed_call(spec.name, error)
-
-    def _call_context(
-        self,
-        memory: Memory,
-        spec: ToolSpec,
-        arguments: dict[str, Any],
-        folders: OpenFolders,
-        on_step: Callable[[DeepStep], None] | None,
-    ) -> CallContext:
-        if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
-            context = self._folders.call_context(memory, folders, indexing=spec.name in _INDEXING)
-            return replace(context, directory=str(folders.folders[0]))
-        return CallContext(on_step=on_step, background=self._session.run_later)
 
     def _structured(self, answer: Answer) -> dict[str, Any]:
         if answer.bare:
@@ -342,23 +352,6 @@ def _reporting(method: str, handler: Handler) -> Handler:
             raise failed_request(method, error) from error
 
     return handle
-
-
-def _tool(spec: ToolSpec) -> types.Tool:
-    return types.Tool(
-        name=spec.name,
-        title=spec.title,
-        description=spec.description,
-        # Every model reads the listing in every session, so the result schemas are left out: they
-        # follow from the results themselves and are in the reference.
-        input_schema=spec.input_schema,
-        annotations=types.ToolAnnotations(
-            read_only_hint=spec.read_only or None,
-            destructive_hint=None if spec.read_only or spec.destructive else False,
-            idempotent_hint=None if spec.read_only or not spec.idempotent else True,
-            open_world_hint=False,
-        ),
-    )
 
 
 def _error_line(error: AnaphoraError) -> str:

@@ -97,8 +97,7 @@ class ServerSession:
         Then the caller must end the process without waiting for threads.
         """
         self._ended.set()
-        running = {*self.quick.running, *self.long.running}
-        unfinished = wait(running, timeout=GRACE).not_done
+        unfinished = wait({*self.quick.running, *self.long.running}, timeout=GRACE).not_done
         closing = threading.Thread(target=self._close, name="anaphora-closing", daemon=True)
         closing.start()
         closing.join(CLOSING)

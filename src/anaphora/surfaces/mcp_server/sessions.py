@@ -20,7 +20,7 @@ MOST_OPENING: Final = 50
 """Maximum number of requests of one caller that may be opening a session at once."""
 
 _HEADER: Final = b"mcp-session-id"
-_ENDING: Final = frozenset((_HEADER, b"host", b"authorization", b"mcp-protocol-version"))
+_PASSED_ON: Final = frozenset((b"host", b"authorization", b"mcp-protocol-version"))
 
 _log = logging.getLogger("anaphora")
 
@@ -100,6 +100,15 @@ class FairSessions:
             self._sessions.move_to_end(name)
 
     async def _end_surplus(self, scope: Scope) -> None:
+        """End sessions above the limit, each the way its own client would."""
+        headers = [(key, content) for key, content in scope["headers"] if key in _PASSED_ON]
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_: Message) -> None:
+            return None
+
         while len(self._sessions) > self._most:
             counts = Counter(session.caller for session in self._sessions.values())
             (most,) = counts.most_common(1)[0][:1]
@@ -111,21 +120,8 @@ class FairSessions:
             )
             del self._sessions[name]
             _log.info("MCP: more than %d sessions: the oldest silent one has ended", self._most)
-            await self._end(name, scope)
-
-    async def _end(self, name: bytes, scope: Scope) -> None:
-        """End a session the way its own client would."""
-        headers = [(key, content) for key, content in scope["headers"] if key in _ENDING]
-        headers = [(key, content) for key, content in headers if key != _HEADER]
-        request = {**scope, "method": "DELETE", "headers": [*headers, (_HEADER, name)]}
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def send(_: Message) -> None:
-            return None
-
-        await self._app(request, receive, send)
+            request = {**scope, "method": "DELETE", "headers": [*headers, (_HEADER, name)]}
+            await self._app(request, receive, send)
 
 
 def _header(headers: list[tuple[bytes, bytes]]) -> bytes | None:

@@ -107,37 +107,31 @@ class StdioServer:
 
     async def _handle_safely(self, line: bytes) -> None:
         """Handle a message; a failure before its sender is known affects no other message."""
-        try:
-            await self._take(line)
-        except (asyncio.CancelledError, *STOPS):
-            raise
-        except BaseException as error:  # noqa: BLE001 - the client must have an answer
-            fault = _fault(failed_request("message", error))
-            await self._send(types.JSONRPCError(jsonrpc="2.0", id=None, error=fault))
-
-    async def _take(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
             message = types.jsonrpc_message_adapter.validate_json(
                 line.decode("utf-8", "replace"), by_name=False
             )
+            if isinstance(message, types.JSONRPCRequest):
+                await self._start_request(message)
+            elif isinstance(message, types.JSONRPCNotification):
+                if message.method == "notifications/cancelled":
+                    cancelled = (message.params or {}).get("requestId")
+                    if isinstance(cancelled, str | int) and cancelled in self._running:
+                        self._running.pop(cancelled).cancel()
+                self._begin()
+            else:
+                self._take_answer(message)
         except ValidationError:
-            fault = types.ErrorData(
-                code=types.PARSE_ERROR, message="expected a message of JSON-RPC"
-            )
+            problem = "expected a message of JSON-RPC"
+            fault = types.ErrorData(code=types.PARSE_ERROR, message=problem)
             await self._send(types.JSONRPCError(jsonrpc="2.0", id=None, error=fault))
-            return
-        if isinstance(message, types.JSONRPCRequest):
-            await self._start_request(message)
-        elif isinstance(message, types.JSONRPCNotification):
-            if message.method == "notifications/cancelled":
-                cancelled = (message.params or {}).get("requestId")
-                if isinstance(cancelled, str | int) and cancelled in self._running:
-                    self._running.pop(cancelled).cancel()
-            self._begin()
-        else:
-            self._take_answer(message)
+        except (asyncio.CancelledError, *STOPS):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the client must have an answer
+            fault = _fault(failed_request("message", error))
+            await self._send(types.JSONRPCError(jsonrpc="2.0", id=None, error=fault))
 
     async def _start_request(self, request: types.JSONRPCRequest) -> None:
         if self._stateless is None:
@@ -146,14 +140,16 @@ class StdioServer:
             # Later messages depend on the handshake, so it is not answered in a task.
             await self._answer(request)
             return
+
+        def forget(done: asyncio.Task[None]) -> None:
+            # Its id may have been used again meanwhile.
+            if self._running.get(request.id) is done:
+                del self._running[request.id]
+
         task = asyncio.create_task(self._answer(request))
         self._running[request.id] = task
-        task.add_done_callback(lambda done: self._forget(request.id, done))
+        task.add_done_callback(forget)
         self._begin()
-
-    def _forget(self, request_id: types.RequestId, task: asyncio.Task[None]) -> None:
-        if self._running.get(request_id) is task:
-            del self._running[request_id]
 
     def _take_answer(self, message: types.JSONRPCResponse | types.JSONRPCError) -> None:
         pending = self._asked.pop(message.id, None) if isinstance(message.id, int) else None
@@ -167,31 +163,24 @@ class StdioServer:
     async def _answer(self, request: types.JSONRPCRequest) -> None:
         """Answer a request with its result or an error; a cancelled one gets no answer."""
         try:
-            line = _line(await self._response(request))
+            result = await self._handle(request.method, request.params)
+            line = _line(types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result))
+        except Refused as error:
+            line = _line(types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_fault(error)))
         except (asyncio.CancelledError, *STOPS):
             raise
         except BaseException as error:  # noqa: BLE001 - the client must get an answer
-            line = _line(self._failure(request, error))
+            params = request.params or {}
+            if request.method == "tools/call":
+                called = failed_call(str(params.get("name")), error)
+                spoken = self._version_of(request.method, params)
+                result = self._serialise(request.method, spoken, called)
+                line = _line(types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result))
+            else:
+                method = request.method if request.method in self._handlers else "request"
+                fault = _fault(failed_request(method, error))
+                line = _line(types.JSONRPCError(jsonrpc="2.0", id=request.id, error=fault))
         await self._write_line(line)
-
-    async def _response(self, request: types.JSONRPCRequest) -> BaseModel:
-        try:
-            answer = await self._handle(request.method, request.params)
-        except Refused as error:
-            return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=_fault(error))
-        return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=answer)
-
-    def _failure(self, request: types.JSONRPCRequest, error: BaseException) -> BaseModel:
-        """The answer to a request whose handling failed unexpectedly."""
-        params = request.params or {}
-        if request.method == "tools/call":
-            called = failed_call(str(params.get("name")), error)
-            spoken = self._version_of(request.method, params)
-            answer = self._serialise(request.method, spoken, called)
-            return types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=answer)
-        method = request.method if request.method in self._handlers else "request"
-        fault = _fault(failed_request(method, error))
-        return types.JSONRPCError(jsonrpc="2.0", id=request.id, error=fault)
 
     async def _handle(self, method: str, params: _Params) -> dict[str, Any]:
         spoken = self._version_of(method, params)
@@ -203,7 +192,20 @@ class StdioServer:
             raise Refused(types.INVALID_PARAMS, "invalid parameters") from None
         answer: BaseModel
         if method == "initialize":
-            answer = self._initialize(request.params)
+            client: types.InitializeRequestParams = request.params
+            supported = client.protocol_version in version.HANDSHAKE_PROTOCOL_VERSIONS
+            self._version = (
+                client.protocol_version if supported else version.LATEST_HANDSHAKE_VERSION
+            )
+            self._capabilities = client.capabilities
+            self.agent = client.client_info.name
+            answer = types.InitializeResult(
+                protocol_version=self._version,
+                capabilities=_CAPABILITIES,
+                server_info=ABOUT,
+                instructions=INSTRUCTIONS,
+                _meta=self._meta,
+            )
         elif method == "server/discover":
             answer = types.DiscoverResult(
                 supported_versions=list(version.MODERN_PROTOCOL_VERSIONS),
@@ -250,19 +252,6 @@ class StdioServer:
             versions = {"supported": supported, "requested": requested}
             raise Refused(types.UNSUPPORTED_PROTOCOL_VERSION, "unsupported version", versions)
         return requested
-
-    def _initialize(self, params: types.InitializeRequestParams) -> types.InitializeResult:
-        supported = params.protocol_version in version.HANDSHAKE_PROTOCOL_VERSIONS
-        self._version = params.protocol_version if supported else version.LATEST_HANDSHAKE_VERSION
-        self._capabilities = params.capabilities
-        self.agent = params.client_info.name
-        return types.InitializeResult(
-            protocol_version=self._version,
-            capabilities=_CAPABILITIES,
-            server_info=ABOUT,
-            instructions=INSTRUCTIONS,
-            _meta=self._meta,
-        )
 
     def _serialise(self, method: str, spoken: str, result: BaseModel) -> dict[str, Any]:
         """Serialise a result for that version of the protocol."""

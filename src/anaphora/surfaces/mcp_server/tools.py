@@ -637,7 +637,13 @@ def checked(spec: ToolSpec, given: Mapping[str, Any] | None) -> dict[str, Any]:
             raise InvalidInput(name, None, "is required")
     wrong = min(_validator(spec.name).iter_errors(arguments), key=_place, default=None)
     if wrong is not None:
-        raise InvalidInput(_place(wrong), wrong.instance, _reason(wrong))
+        reason = str(wrong.message)
+        if len(reason) > _MOST:
+            # Without quoting a long value.
+            reason = reason.removeprefix(repr(wrong.instance)).strip()
+            if wrong.validator in {"maxLength", "maxItems"}:
+                reason += f": at most {wrong.validator_value:,}, it has {len(wrong.instance):,}"
+        raise InvalidInput(_place(wrong), wrong.instance, reason[:_MOST])
     defaults = {n: s["default"] for n, s in spec.parameters.items() if "default" in s}
     integers = {n for n, s in spec.parameters.items() if s.get("type") == "integer"}
     for name in integers & arguments.keys():
@@ -662,17 +668,6 @@ def _drop_blank(spec: ToolSpec, name: str, value: Any) -> Any:
 
 def _is_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.strip() in _NOTHING)
-
-
-def _reason(error: ValidationError) -> str:
-    """What is wrong with a value, without quoting a long one."""
-    message = str(error.message)
-    if len(message) <= _MOST:
-        return message
-    reason = message.removeprefix(repr(error.instance)).strip()
-    if error.validator in {"maxLength", "maxItems"}:
-        reason += f": at most {error.validator_value:,}, it has {len(error.instance):,}"
-    return reason[:_MOST]
 
 
 def _place(error: ValidationError) -> str:

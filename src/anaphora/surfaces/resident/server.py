@@ -62,7 +62,6 @@ class ResidentServer:
         self._hooks: dict[str, SessionHooks] = {}
         self._memories: dict[str, Memory] = {}
         self._homes: dict[str, Container] = {}
-        self._tidied = 0.0
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
@@ -74,15 +73,21 @@ class ResidentServer:
         threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
         worker = threading.Thread(target=self._work, daemon=True)
         worker.start()
-        heap = HeapWatch(_free_arenas)
+        heap, tidied = HeapWatch(_free_arenas), 0.0
         while not self._ending.wait(_LOOK):
             now = time.monotonic()
             with self._lock:
                 busy = self._busy > 0
                 silent = not busy and now - self._used > self._idle
             heap.look(now, busy=busy)
-            if not busy and now - self._used > _QUIET:
-                self._tidy_up(now)
+            if not busy and now - self._used > _QUIET and now - tidied >= _QUIET:
+                # Background work, such as a delayed reading, lets the databases' logs grow again
+                # without a request, so this repeats.
+                tidied = now
+                for home in list(self._homes.values()):
+                    # The next call on a faulty database reports the fault.
+                    with self._reporting("tidy"), suppress(AnaphoraError, OSError):
+                        home.cut_logs()
             self._take_up(now)
             if silent and self._later.empty() and not self._put_off:
                 self._ending.set()
@@ -105,38 +110,23 @@ class ResidentServer:
         for work in due:
             self._later.put(work)
 
-    def _tidy_up(self, now: float) -> None:
-        """Truncate the databases' logs while idle. Background work, such as a delayed reading, lets
-        them grow again without a request, so this repeats."""
-        if now - self._tidied < _QUIET:
-            return
-        self._tidied = now
-        for home in list(self._homes.values()):
-            # The next call on a faulty database reports the fault.
-            with self._reporting("tidy"), suppress(AnaphoraError, OSError):
-                home.cut_logs()
-
     def _listen(self, listener: Listener) -> None:
         with self._reporting("accept"):
-            self._accept(listener)
+            from multiprocessing import AuthenticationError
+
+            while not self._ending.is_set():
+                try:
+                    connection = listener.accept()
+                except (OSError, EOFError, AuthenticationError):
+                    # Closed, or the caller disconnected or had no key.
+                    self._ending.wait(0.01)
+                    continue
+                if _is_ours(connection):
+                    threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+                else:
+                    connection.close()
         # A process that accepts no more callers makes room for another one.
         self._ending.set()
-
-    def _accept(self, listener: Listener) -> None:
-        from multiprocessing import AuthenticationError
-
-        while not self._ending.is_set():
-            try:
-                connection = listener.accept()
-            except (OSError, EOFError, AuthenticationError):
-                # Closed, or the caller disconnected or had no key.
-                if self._ending.wait(0.01):
-                    return
-                continue
-            if _is_ours(connection):
-                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
-            else:
-                connection.close()
 
     def _talk(self, connection: Connection) -> None:
         """Answer one caller until it disconnects."""
@@ -144,7 +134,7 @@ class ResidentServer:
             while not self._ending.is_set():
                 request = json.loads(connection.recv_bytes(_MOST))
                 with self._counted():
-                    connection.send_bytes(self._answered(request))
+                    connection.send_bytes(self._answer(request))
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -157,31 +147,31 @@ class ResidentServer:
                 self._busy -= 1
                 self._used = time.monotonic()
 
-    def _answered(self, request: object) -> bytes:
+    def _answer(self, message: object) -> bytes:
         """The answer as JSON; for a failed request, an error message."""
-        call = request if isinstance(request, dict) else {}
+        request: dict[str, Any] = message if isinstance(message, dict) else {}
+        answer: dict[str, Any]
         try:
-            return json.dumps(self._answer(call)).encode()
+            call = request.get("call")
+            if call == "hello":
+                current = request.get("stamp") == self._stamp == resident.program_stamp()
+                if not current:
+                    # The installed program has changed: a new process will run the new version.
+                    self._ending.set()
+                # The socket's name is a short hash, so two environments could share it.
+                same = request.get("caller", self._caller) == self._caller
+                answer = {"ok": current and same, "pid": os.getpid()}
+            elif call == "hook":
+                answer = {"out": self._hook(request)}
+            elif call == "embed":
+                answer = self._embed(request)
+            else:
+                answer = {"failed": f"unknown call {call!r}"}
+            return json.dumps(answer).encode()
         except BaseException as error:  # noqa: BLE001 - the caller must get an answer
             incident = report(self._environ, error, surface="resident", operation="request")
             words = f"something went wrong in the resident process (incident {incident.id})"
             return json.dumps({"failed": words}).encode()
-
-    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        call = request.get("call")
-        if call == "hello":
-            current = request.get("stamp") == self._stamp == resident.program_stamp()
-            if not current:
-                # The installed program has changed: a new process will run the new version.
-                self._ending.set()
-            # The socket's name is a short hash, so two environments could share it.
-            same = request.get("caller", self._caller) == self._caller
-            return {"ok": current and same, "pid": os.getpid()}
-        if call == "hook":
-            return {"out": self._hook(request)}
-        if call == "embed":
-            return self._embed(request)
-        return {"failed": f"unknown call {call!r}"}
 
     # Hooks.
 
@@ -199,8 +189,12 @@ class ResidentServer:
             return PROTOCOLS[client].silence if client in PROTOCOLS else ""
 
     def _hooks_of(self, request: dict[str, Any]) -> SessionHooks:
-        names = ("home", "namespace", "conversations", "environ")
-        key = json.dumps({name: request.get(name) for name in names}, sort_keys=True)
+        def put_off(seconds: float, work: Callable[[], object]) -> None:
+            with self._lock:
+                due = time.monotonic() + seconds
+                self._put_off.append((due, self._reported(request, work)))
+
+        key = _memory_key(request)
         with self._lock:
             if key not in self._hooks:
                 if len(self._memories) >= _HOMES:
@@ -217,7 +211,7 @@ class ResidentServer:
                     user=user,
                     background=lambda work: self._later.put(self._reported(request, work)),
                     clock=time.time,
-                    later=self._after(request),
+                    later=put_off,
                 )
                 # The first prompt follows within seconds; the model is loaded by then.
                 self._later.put(lambda: memory.ready(60))
@@ -225,14 +219,6 @@ class ResidentServer:
                 self._later.put(memory.sync.start)
                 self._later.put(memory.mirror.start)
             return self._hooks[key]
-
-    def _after(self, request: dict[str, Any]) -> Callable[[float, Callable[[], object]], None]:
-        def put_off(seconds: float, work: Callable[[], object]) -> None:
-            with self._lock:
-                due = time.monotonic() + seconds
-                self._put_off.append((due, self._reported(request, work)))
-
-        return put_off
 
     def _reported(
         self, request: dict[str, Any], work: Callable[[], object]
@@ -244,9 +230,7 @@ class ResidentServer:
                 work()
                 # Embed what was imported, in the background.
                 self._hooks_of(request)
-                names = ("home", "namespace", "conversations", "environ")
-                key = json.dumps({name: request.get(name) for name in names}, sort_keys=True)
-                self._memories[key].ready(60)
+                self._memories[_memory_key(request)].ready(60)
             except BaseException as error:  # noqa: BLE001 - later work goes on
                 self._report(request, error)
 
@@ -291,6 +275,12 @@ class ResidentServer:
             return {"vectors": [text_of(rows) for rows in spec.load().embed(list(map(str, texts)))]}
         except (AnaphoraError, RuntimeError, ValueError, MemoryError) as error:
             return {"failed": str(error)}
+
+
+def _memory_key(request: Mapping[str, Any]) -> str:
+    """What determines the memory of a request."""
+    names = ("home", "namespace", "conversations", "environ")
+    return json.dumps({name: request.get(name) for name in names}, sort_keys=True)
 
 
 def _free_arenas() -> None:
@@ -360,7 +350,10 @@ def _single_instance(environ: Mapping[str, str]) -> Iterator[str | None]:
                 break
             except OSError:
                 # An older version takes a moment to end; one of this version stays.
-                if _answers(environ):
+                stays = False
+                with suppress(resident.NoResident), resident.connect(environ) as connection:
+                    stays = resident.is_current(connection, environ)
+                if stays:
                     yield None
                     return
                 time.sleep(0.01)
@@ -370,11 +363,3 @@ def _single_instance(environ: Mapping[str, str]) -> Iterator[str | None]:
         # The previous owner of the lock is gone, so its socket is only a stale name.
         path.unlink(missing_ok=True)
         yield address
-
-
-def _answers(environ: Mapping[str, str]) -> bool:
-    try:
-        with resident.connect(environ) as connection:
-            return resident.is_current(connection, environ)
-    except resident.NoResident:
-        return False

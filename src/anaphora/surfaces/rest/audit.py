@@ -18,7 +18,7 @@ router = LaneRouter("audit")
 
 @router.answers("GET /audit", "The audit trail", list[AuditEntry])
 def entries(memory: Memory, request: Request, query: AuditQuery) -> Any:
-    """What was done, by whom and when, newest first, without any content."""
+    """Actions with their time and author, newest first, without any content."""
     _refuse_others(request)
     return memory.audit.show(
         limit=query.limit,

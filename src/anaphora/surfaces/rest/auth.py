@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -51,7 +52,13 @@ class Authenticator:
     def check_place(self, headers: Headers) -> None:
         """Refuse a request by another host name, or from another site's page."""
         host = headers.get("host", "")
-        if not self._is_ours(host_of(host)):
+        name = host_of(host)
+        is_allowed = name in self._options.names
+        if not is_allowed and self._options.any_address:
+            with suppress(ValueError):
+                ipaddress.ip_address(name.strip("[]"))
+                is_allowed = True
+        if not is_allowed:
             raise Problem(421, "host", "this host name is not allowed (--allow-host)")
         origin = headers.get("origin")
         if origin is not None and not self.is_known_origin(origin, host):
@@ -89,7 +96,14 @@ class Authenticator:
         open_to_all = path == LIVE or is_page(method, path)
         if token is None and self._options.require_token and not open_to_all:
             raise Problem(401, "token", "send Authorization: Bearer <token>", _CHALLENGE)
-        namespace = _read_namespace(headers)
+        namespace = headers.get(NAMESPACE_HEADER)
+        if namespace is not None:
+            try:
+                # Header values are decoded as Latin-1; ours are UTF-8.
+                namespace = check_id(namespace.encode("latin-1").decode("utf-8"))
+            except (UnicodeError, InvalidInput):
+                reason = "the header Anaphora-Namespace has an invalid name"
+                raise Problem(400, "namespace", reason) from None
         if token is not None and namespace is None and not token.opens(_DEFAULT):
             # The token lacks the default namespace: use the first that it has.
             namespace = token.namespaces[0]
@@ -99,17 +113,6 @@ class Authenticator:
         if token is not None and not token.opens(namespace):
             raise Problem(403, "namespace", "this token has no access to that namespace")
         return RestCaller(namespace, token)
-
-    def _is_ours(self, name: str) -> bool:
-        if name in self._options.names:
-            return True
-        if not self._options.any_address:
-            return False
-        try:
-            ipaddress.ip_address(name.strip("[]"))
-        except ValueError:
-            return False
-        return True
 
 
 def host_of(header: str) -> str:
@@ -125,15 +128,3 @@ def is_page(method: str, path: str) -> bool:
     if method not in {"GET", "HEAD"} or path in _DATA_ROUTES or path.startswith(_DATA_FOLDERS):
         return False
     return path == "/" or path.endswith(_PAGE_KINDS)
-
-
-def _read_namespace(headers: Headers) -> str | None:
-    header = headers.get(NAMESPACE_HEADER)
-    if header is None:
-        return None
-    try:
-        # Header values are decoded as Latin-1; ours are UTF-8.
-        return check_id(header.encode("latin-1").decode("utf-8"))
-    except (UnicodeError, InvalidInput):
-        reason = "the header Anaphora-Namespace has an invalid name"
-        raise Problem(400, "namespace", reason) from None

@@ -12,12 +12,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Scope
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
@@ -113,7 +111,15 @@ class Service:
             raise Problem(
                 503, "busy", "too many calls are waiting for this memory", {"Retry-After": "1"}
             )
-        return self.workers[kind].begin(partial(_without_stops, call))
+
+        def run() -> ResultT:
+            try:
+                return call()
+            except STOPS as error:
+                # A worker must not exit.
+                raise RuntimeError("a call tried to end the program") from error
+
+        return self.workers[kind].begin(run)
 
     def running(self) -> int:
         """The number of calls in progress or waiting."""
@@ -129,14 +135,6 @@ class Service:
         if namespace == self.memory.namespace:
             return self.memory
         return self.memory.scoped(namespace)
-
-
-def _without_stops(call: Callable[[], ResultT]) -> ResultT:
-    """Run `call`, turning `SystemExit` and the like into an error: a worker must not exit."""
-    try:
-        return call()
-    except STOPS as error:
-        raise RuntimeError("a call tried to end the program") from error
 
 
 def service_of(request: Request) -> Service:
@@ -178,7 +176,25 @@ async def answer(
             payload = call(service.view(namespace))
             return payload, dumps(payload if verbatim else mask(payload), indent=None)
 
-    payload, body = await _await_unless_gone(request, service.begin(kind, work))
+    async def wait_for_disconnect() -> None:
+        # The body was read before.
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    # Cancelled if the client disconnects before it starts.
+    working = service.begin(kind, work)
+    disconnected = asyncio.ensure_future(wait_for_disconnect())
+    disconnected.add_done_callback(lambda _: working.cancel())
+    try:
+        payload, body = await working
+    except asyncio.CancelledError:
+        if not disconnected.done():
+            raise
+        # Raises if an unread body was too large.
+        disconnected.result()
+        raise ClientDisconnect from None
+    finally:
+        disconnected.cancel()
     code = status if isinstance(status, int) else status(payload)
     return Response(body, code, media_type="application/json")
 
@@ -208,28 +224,6 @@ def kind_of(request: Request) -> Kind:
     return "large" if request.method == "POST" and is_large else "question"
 
 
-async def _await_unless_gone(request: Request, work: asyncio.Future[ResultT]) -> ResultT:
-    """The result of the work. It is cancelled if the client disconnects before it starts."""
-    disconnected = asyncio.ensure_future(_disconnected(request))
-    disconnected.add_done_callback(lambda _: work.cancel())
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if not disconnected.done():
-            raise
-        # Raises if an unread body was too large.
-        disconnected.result()
-        raise ClientDisconnect from None
-    finally:
-        disconnected.cancel()
-
-
-async def _disconnected(request: Request) -> None:
-    """Return when the client has disconnected. The body was read before."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
 def streamed(request: Request, call: Callable[[Callable[[Any], None]], Any]) -> StreamingResponse:
     """Server-sent events of `call(on_step)`: each `step`, and `answer` or `problem` at the end.
 
@@ -242,8 +236,7 @@ def streamed(request: Request, call: Callable[[Callable[[Any], None]], Any]) -> 
 async def _events(
     request: Request, call: Callable[[Callable[[Any], None]], Any]
 ) -> AsyncIterator[str]:
-    service, scope = service_of(request), request.scope
-    verbatim = reads_verbatim(request)
+    service, verbatim = service_of(request), reads_verbatim(request)
     loop, waiting = asyncio.get_running_loop(), asyncio.Queue[str]()
 
     def tell(name: str, content: Any) -> None:
@@ -266,19 +259,16 @@ async def _events(
             if text == _END:
                 break
             yield text
-        yield _last_event(running, scope, verbatim=verbatim)
+        try:
+            payload = running.result()
+            masked = payload if verbatim else mask(payload)
+            text = f"event: answer\ndata: {dumps(masked, indent=None)}\n\n"
+        except (asyncio.CancelledError, *STOPS):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the stream ends with a problem document
+            body = problem_of_any(error, request.scope).body
+            text = f"event: problem\ndata: {bytes(body).decode()}\n\n"
+        yield text
     finally:
         # Cancelling the future does not end a call in progress.
         running.cancel()
-
-
-def _last_event(running: asyncio.Future[Any], scope: Scope, *, verbatim: bool) -> str:
-    try:
-        payload = running.result()
-        masked = payload if verbatim else mask(payload)
-        return f"event: answer\ndata: {dumps(masked, indent=None)}\n\n"
-    except (asyncio.CancelledError, *STOPS):
-        raise
-    except BaseException as error:  # noqa: BLE001 - the stream ends with a problem document
-        body = problem_of_any(error, scope).body
-    return f"event: problem\ndata: {bytes(body).decode()}\n\n"

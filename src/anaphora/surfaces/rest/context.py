@@ -9,8 +9,7 @@ from fastapi import Request
 
 from anaphora.api.memory import Memory
 from anaphora.surfaces.access import may
-from anaphora.surfaces.rest.calls import RestCaller, caller_of, service_of
-from anaphora.surfaces.rest.options import ServerOptions
+from anaphora.surfaces.rest.calls import caller_of, service_of
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
@@ -53,7 +52,25 @@ def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
 
     The user who runs the server may name any, with the token that it made at its start.
     """
-    root = _folder(body.root, caller_of(request), service_of(request).options)
+    # An indexed folder can be recalled: a caller must not get at the server's whole disk, such as
+    # other namespaces' threads or files that only the server's user can read.
+    token = caller_of(request).token
+    if not may(token, "index"):
+        raise Problem(
+            403, "project", "this token may not index (anaphora token create --may-index)"
+        )
+    try:
+        root = Path(body.root).expanduser()
+        if not root.is_absolute():
+            raise ValueError
+        root = root.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise Problem(422, "invalid_input", "root: expected an absolute path of a folder") from None
+    allowed = service_of(request).options.projects
+    if not may(token, "any_folder") and not any(
+        root.is_relative_to(folder.expanduser().resolve()) for folder in allowed
+    ):
+        raise Problem(403, "project", "only folders under --projects may be indexed")
     return memory.index_project(root, name=body.name, embed=False)
 
 
@@ -105,28 +122,3 @@ def observe(memory: Memory, body: NewObservation) -> Any:
 def write_diary(memory: Memory, body: NewDiaryEntry) -> Any:
     """What was done in a session, for the next one."""
     return memory.write_diary(**body.given())
-
-
-def _folder(root: str, caller: RestCaller, options: ServerOptions) -> Path:
-    """The folder, if this caller may index it.
-
-    An indexed folder can be recalled: a caller must not get at the server's whole disk, such as
-    other namespaces' threads or files that only the server's user can read.
-    """
-    if not may(caller.token, "index"):
-        raise Problem(
-            403, "project", "this token may not index (anaphora token create --may-index)"
-        )
-    try:
-        path = Path(root).expanduser()
-        if not path.is_absolute():
-            raise ValueError
-        path = path.resolve()
-    except (OSError, RuntimeError, ValueError):
-        raise Problem(422, "invalid_input", "root: expected an absolute path of a folder") from None
-    if may(caller.token, "any_folder"):
-        return path
-    for allowed in options.projects:
-        if path.is_relative_to(allowed.expanduser().resolve()):
-            return path
-    raise Problem(403, "project", "only folders under --projects may be indexed")

@@ -59,11 +59,19 @@ def recall_conversation(memory: Memory, body: TurnQuestion) -> Any:
 @router.answers("GET /conversations", "List conversations", ConversationPage)
 def list_conversations(memory: Memory, query: PageQuery) -> Any:
     """Newest first. `cursor` of a page gets the next one, even if turns were added meanwhile."""
-    cursor = _read_cursor(query.cursor)
+    cursor = query.cursor
+    if cursor is not None:
+        try:
+            padded = cursor + "=" * (-len(cursor) % 4)
+            moment, last = json.loads(base64.b64decode(padded, b"-_", validate=True))
+            then = datetime.fromisoformat(moment)
+            if then.tzinfo is None or not isinstance(last, str):
+                raise ValueError
+        except (ValueError, TypeError, binascii.Error, RecursionError):
+            raise InvalidInput("cursor", cursor, "expected a cursor from an earlier page") from None
     summaries = sorted(memory.conversations.list(), key=lambda summary: summary.conversation_id)
     summaries.sort(key=lambda summary: summary.updated, reverse=True)
     if cursor is not None:
-        then, last = cursor
         last = named_so(last, (summary.conversation_id for summary in summaries))
         summaries = [
             summary
@@ -174,17 +182,3 @@ async def get_seed_conversation(request: Request, conversation_id: Name) -> Resp
         return content if masked == stored else json.dumps(masked, ensure_ascii=False).encode()
 
     return Response(await service.run("question", record), media_type="application/json")
-
-
-def _read_cursor(cursor: str | None) -> tuple[datetime, str] | None:
-    if cursor is None:
-        return None
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        then, last = json.loads(base64.b64decode(padded, b"-_", validate=True))
-        moment = datetime.fromisoformat(then)
-        if moment.tzinfo is None or not isinstance(last, str):
-            raise ValueError
-    except (ValueError, TypeError, binascii.Error, RecursionError):
-        raise InvalidInput("cursor", cursor, "expected a cursor from an earlier page") from None
-    return moment, last

@@ -62,7 +62,7 @@ def session(memory: Memory, request: Request) -> Any:
 
 @router.answers("GET /access", "Who can read this namespace", AccessShape)
 def access(memory: Memory, request: Request) -> Any:
-    """Each person or program whose token opens it, and whether it may write."""
+    """Each person or program with a token for it, and whether it may write."""
     readers = service_of(request).tokens.readers_of(memory.namespace)
     return {
         "namespace": memory.namespace,
@@ -167,6 +167,15 @@ async def export(request: Request) -> Response:
         raise
     size = file.tell()
     file.seek(0)
+    # As many problems as fit into a header, and only the names of files: where the server stores
+    # them is internal.
+    problems = [
+        replace(problem, path=Path(problem.path).name) for problem in exported.problems[:_TOLD]
+    ]
+    if len(exported.problems) > _TOLD:
+        more = f"{len(exported.problems) - _TOLD} more could not be read"
+        problems.append(ImportProblem("", "", more))
+    summary = replace(exported, problems=tuple(problems))
 
     async def parts() -> AsyncIterator[bytes]:
         with after:
@@ -176,7 +185,8 @@ async def export(request: Request) -> Response:
     headers = {
         "Content-Length": str(size),
         "Content-Disposition": 'attachment; filename="anaphora-export.jsonl"',
-        EXPORTED_HEADER: _export_header(exported),
+        # Headers are limited to ASCII.
+        EXPORTED_HEADER: json.dumps(plain(summary), ensure_ascii=True),
     }
     return StreamingResponse(parts(), media_type=EXPORT_TYPE, headers=headers)
 
@@ -202,17 +212,3 @@ def health(memory: Memory, request: Request) -> Any:
 async def live(request: Request) -> Response:
     """Nothing is checked: any answer means that the process is alive."""
     return Response('{"ok":true}', media_type="application/json")
-
-
-def _export_header(exported: Exported) -> str:
-    """What was exported, for a header, with as many problems as fit into one."""
-    # Only the names of files: where the server stores them is internal.
-    names = (
-        replace(problem, path=Path(problem.path).name) for problem in exported.problems[:_TOLD]
-    )
-    summary = replace(exported, problems=tuple(names))
-    if len(exported.problems) > _TOLD:
-        more = ImportProblem("", "", f"{len(exported.problems) - _TOLD} more could not be read")
-        summary = replace(summary, problems=(*summary.problems, more))
-    # Headers are limited to ASCII.
-    return json.dumps(plain(summary), ensure_ascii=True)

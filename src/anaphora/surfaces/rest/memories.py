@@ -63,7 +63,15 @@ def remember_many(memory: Memory, body: NewMemories) -> Any:
 @router.answers("GET /memories", "List memories", MemoryPage)
 def list_memories(memory: Memory, query: ListQuery) -> Any:
     """The last changed first. `cursor` of a page gets the next one."""
-    return memory.list(_filters(query.filters), query.limit, query.cursor)
+    filters = None
+    if query.filters is not None:
+        try:
+            filters = json.loads(query.filters)
+        except (ValueError, RecursionError):
+            raise FilterError("filters", query.filters, "expected a filter in JSON") from None
+        if not isinstance(filters, dict):
+            raise FilterError("filters", query.filters, "expected a JSON object")
+    return memory.list(filters, query.limit, query.cursor)
 
 
 @router.answers("POST /search", "Search everything", SearchHits, reads=True)
@@ -158,15 +166,3 @@ def update_memory(memory: Memory, memory_id: Name, body: MemoryChanges) -> Any:
 def delete_memory(memory: Memory, memory_id: Name, query: DeleteQuery) -> Any:
     """Deleted for good, or after a day if `undoable`; `soft` only takes it out of recall."""
     return memory.forget(memory_id, soft=query.soft, undoable=query.undoable)
-
-
-def _filters(text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        filters = json.loads(text)
-    except (ValueError, RecursionError):
-        raise FilterError("filters", text, "expected a filter in JSON") from None
-    if not isinstance(filters, dict):
-        raise FilterError("filters", text, "expected a JSON object")
-    return filters

@@ -37,6 +37,33 @@ _METHODS: Final = frozenset({"get", "post", "patch", "delete"})
 _NAMESPACE: Final = r"^[^/\\\x00-\x1f\x7f-\x9f]{1,1024}$"
 
 
+_FIELDS: Final = [
+    name
+    for kind in ("text", "tags", "time", "number")
+    for name, its in KINDS.items()
+    if its == kind
+]
+_CONDITION: Final = {"type": "object", "minProperties": 1}
+_JUNCTION: Final = {"type": "array", "items": _CONDITION, "minItems": 1, "maxItems": 100}
+_FILTER: Final = {
+    "title": "Filter",
+    "description": (
+        "Which memories count. A field has a value (equality) or operators (eq, ne, gt, gte, "
+        "lt, lte, in, contains, startswith, exists); several must all hold. Fields: "
+        f"{', '.join(_FIELDS)}, payload.<name>, lineage (descendant_of, ancestor_of or the id "
+        "of a memory). What cannot be meant is refused, its place named."
+    ),
+    "type": "object",
+    "properties": {"AND": _JUNCTION, "OR": _JUNCTION, "NOT": _CONDITION},
+    "additionalProperties": True,
+    "examples": [
+        json.loads(FILTER_EXAMPLE),
+        {"payload.framework": "vitest", "created_at": {"gte": "2026-01-01T00:00:00Z"}},
+    ],
+}
+"""The filter language in outline: in full it is nested too deeply for most tools."""
+
+
 def document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document of this application, built once."""
     if app.openapi_schema is None:
@@ -52,16 +79,24 @@ def document(app: FastAPI) -> dict[str, Any]:
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
         _add_problems(schemas)
-        _complete_values(schemas)
-        schemas["Filter"] = _filter()
+        for name, schema in schemas.items():
+            kind = _VALUES.get(name)
+            if kind is not None and "properties" in schema:
+                # The fields of frozen values are always present.
+                schema["required"] = list(schema["properties"])
+                schema.setdefault("description", inspect.cleandoc(kind.__doc__ or ""))
+        schemas["Filter"] = _FILTER
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         openapi["security"] = [{}, {"token": []}]
+        bodies = set[str]()
         for path, path_item in openapi["paths"].items():
             for method, operation in path_item.items():
                 if method in _METHODS:
                     _complete_operation(path, operation)
-        for name in _body_schemas(openapi["paths"]):
-            _explain(name, schemas)
+                contents = operation.get("requestBody", {}).get("content", {}).values()
+                bodies |= {content.get("schema", {}).get("$ref", "") for content in contents}
+        for reference in bodies - {""}:
+            _explain(reference.rsplit("/", 1)[1], schemas)
         app.openapi_schema = _with_filters(openapi)
     return app.openapi_schema
 
@@ -83,15 +118,6 @@ def _add_problems(schemas: dict[str, Any]) -> None:
         "oneOf": [{"$ref": _SCHEMAS + shape.__name__} for shape in PROBLEM_SHAPES],
         "discriminator": {"propertyName": "type", "mapping": mapping},
     }
-
-
-def _complete_values(schemas: dict[str, Any]) -> None:
-    """Mark all fields of frozen values as required: they are always present."""
-    for name, schema in schemas.items():
-        kind = _VALUES.get(name)
-        if kind is not None and "properties" in schema:
-            schema["required"] = list(schema["properties"])
-            schema.setdefault("description", inspect.cleandoc(kind.__doc__ or ""))
 
 
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:
@@ -127,17 +153,6 @@ def _complete_operation(path: str, operation: dict[str, Any]) -> None:
             }
 
 
-def _body_schemas(paths: dict[str, Any]) -> set[str]:
-    """The names of the schemas of request bodies."""
-    bodies = (
-        content.get("schema", {}).get("$ref", "")
-        for path_item in paths.values()
-        for operation in path_item.values()
-        for content in operation.get("requestBody", {}).get("content", {}).values()
-    )
-    return {reference.rsplit("/", 1)[1] for reference in bodies if reference}
-
-
 def _explain(name: str, schemas: dict[str, Any]) -> None:
     """Describe the fields of a request schema, and of the schemas within it."""
     for field, schema in schemas[name].get("properties", {}).items():
@@ -168,27 +183,3 @@ def _with_filters(part: Any) -> Any:
         kinds = [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]
         return {"description": part.get("description", ""), "anyOf": kinds}
     return {name: _with_filters(child) for name, child in part.items()}
-
-
-def _filter() -> dict[str, Any]:
-    """The filter language in outline: in full it is nested too deeply for most tools."""
-    kinds = ("text", "tags", "time", "number")
-    names = [name for kind in kinds for name, its in KINDS.items() if its == kind]
-    part = {"type": "object", "minProperties": 1}
-    junction = {"type": "array", "items": part, "minItems": 1, "maxItems": 100}
-    return {
-        "title": "Filter",
-        "description": (
-            "Which memories count. A field has a value (equality) or operators (eq, ne, gt, gte, "
-            "lt, lte, in, contains, startswith, exists); several must all hold. Fields: "
-            f"{', '.join(names)}, payload.<name>, lineage (descendant_of, ancestor_of or the id "
-            "of a memory). What cannot be meant is refused, its place named."
-        ),
-        "type": "object",
-        "properties": {"AND": junction, "OR": junction, "NOT": part},
-        "additionalProperties": True,
-        "examples": [
-            json.loads(FILTER_EXAMPLE),
-            {"payload.framework": "vitest", "created_at": {"gte": "2026-01-01T00:00:00Z"}},
-        ],
-    }

@@ -161,18 +161,15 @@ def problem_of(error: errors.AnaphoraError | Problem) -> Response:
     if isinstance(error, errors.InvalidInput):
         at = [{"at": error.what, "reason": error.reason}]
         return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at, **more)
-    return problem(status, name, _public_detail(error), headers, **more)
-
-
-def _public_detail(error: errors.AnaphoraError) -> str:
-    """What went wrong, without the server's paths."""
+    # What went wrong, without the server's paths.
+    detail = str(error)
     if isinstance(error, errors.StoreError):
-        return f"cannot {error.operation}: {error.reason}"
-    if isinstance(error, errors.EncryptionError):
-        return "this home is sealed, and cannot be opened or trusted now"
-    if isinstance(error, errors.MissingExtra):
-        return error.summary
-    return str(error)
+        detail = f"cannot {error.operation}: {error.reason}"
+    elif isinstance(error, errors.EncryptionError):
+        detail = "this home is sealed, and cannot be opened or trusted now"
+    elif isinstance(error, errors.MissingExtra):
+        detail = error.summary
+    return problem(status, name, detail, headers, **more)
 
 
 def register(app: FastAPI) -> None:
@@ -206,12 +203,19 @@ async def _refused(request: Request, error: Exception) -> Response:
     names = {400: "unreadable", 404: "not_found", 405: "method", 413: "too_large"}
     detail = error.detail
     if status in {404, 405}:
-        # The page is mounted at every path, so the framework answers 404 where 405 is right.
-        methods, detail = _methods_of_path(request), "see /openapi.json"
+        # The page is mounted at every path, so the framework answers 404 where 405 is right. A
+        # path may have several routes; if a literal path and one with a variable both match, the
+        # first declared one counts.
+        path, methods, detail = None, set[str](), "see /openapi.json"
+        for route in request.app.routes:
+            match, _ = route.matches(request.scope)
+            if match is not Match.NONE and path in {None, route.path}:
+                path = route.path
+                methods |= set(getattr(route, "methods", None) or ())
         if methods and request.method not in methods:
             status = 405
         if status == 405:
-            headers["Allow"] = ", ".join(methods or _PAGE_METHODS)
+            headers["Allow"] = ", ".join(sorted(methods) or _PAGE_METHODS)
     return problem(status, names.get(status, "refused"), str(detail), headers)
 
 
@@ -250,17 +254,3 @@ def route_of(scope: Scope) -> str:
     method = scope.get("method", "")
     path = getattr(scope.get("route"), "path", "")
     return f"{method if method in METHODS else 'other'} {path}".strip()
-
-
-def _methods_of_path(request: Request) -> list[str]:
-    """Every method of this path, which may have several routes.
-
-    If a literal path and one with a variable both match, the first declared one counts.
-    """
-    path, methods = None, set[str]()
-    for route in request.app.routes:
-        match, _ = route.matches(request.scope)
-        if match is not Match.NONE and path in {None, route.path}:
-            path = route.path
-            methods |= set(getattr(route, "methods", None) or ())
-    return sorted(methods)

@@ -81,27 +81,23 @@ class LaneRouter(APIRouter):
 def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callable[..., Any]:
     """Adapt the function to the framework: it takes a request and returns a response."""
     hints = get_type_hints(call, include_extras=True)
-    parameters = [
-        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=_annotate(hints[parameter.name]))
-        for parameter in list(signature(call).parameters.values())[1:]
-        if parameter.name != "request"
-    ]
     asks = "request" in hints
+    parameters = [Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
+    for parameter in list(signature(call).parameters.values())[1:]:
+        hint = hints[parameter.name]
+        if isinstance(hint, type) and issubclass(hint, Parameters):
+            # A model of URL parameters.
+            hint = Annotated[hint, Query()]
+        if parameter.name != "request":
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hint))
 
     async def endpoint(request: Request, **given: Any) -> Response:
         more = {"request": request} if asks else {}
         return await answer(request, lambda memory: call(memory, **given, **more), status)
 
-    first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
-    endpoint.__signature__ = Signature([first, *parameters], return_annotation=Response)  # type: ignore[attr-defined]
+    endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__, endpoint.__doc__ = call.__name__, call.__doc__
     return endpoint
-
-
-def _annotate(hint: Any) -> Any:
-    """Mark a model of URL parameters as such; other annotations stay."""
-    is_query = isinstance(hint, type) and issubclass(hint, Parameters)
-    return Annotated[hint, Query()] if is_query else hint
 
 
 async def _no_query(_: Annotated[NoQuery, Query()]) -> None:

@@ -263,7 +263,7 @@ class Session(BaseModel):
 
 
 class AccessShape(BaseModel):
-    """The readers of a namespace through this server, besides the user who runs it.
+    """The readers of a namespace through this server, besides the user of the server process.
 
     `summary` says so in one sentence.
     """

@@ -73,9 +73,10 @@ def _skill(folder: Path) -> SettingsEntry:
 
 
 def _claude_code(folders: ClientFolders, command: Sequence[str]) -> tuple[SettingsEntry, ...]:
-    server = _stdio(command, typed=True)
     return (
-        SettingsEntry(folders.claude_servers, "json", ("mcpServers", NAME), server),
+        SettingsEntry(
+            folders.claude_servers, "json", ("mcpServers", NAME), _stdio(command, typed=True)
+        ),
         *_hooks("claude-code", folders.claude / "settings.json", command),
         _skill(folders.claude),
     )

@@ -57,8 +57,22 @@ class ServerDialogue:
         self._send(request)
         end = time.monotonic() + self._patience
         while True:
-            answer = self._next(method, end)
-            if answer.get("id") != self._number or "method" in answer:
+            try:
+                line = self._answers.get(timeout=max(0.0, end - time.monotonic()))
+            except Empty:
+                reason = f"{method} was not answered in time{self._last_words()}"
+                raise TrialFailed(reason) from None
+            if line is None:
+                self._readers[1].join(1)
+                reason = f"the server ended without answering {method}{self._last_words()}"
+                raise TrialFailed(reason)
+            try:
+                answer = json.loads(line)
+            except ValueError:
+                text = line.decode(errors="replace").strip()[:200]
+                raise TrialFailed(f"it printed what is not of the protocol: {text}") from None
+            is_answer = isinstance(answer, dict) and "method" not in answer
+            if not is_answer or answer.get("id") != self._number:
                 continue
             if "error" in answer:
                 message = answer["error"].get("message", answer["error"])
@@ -106,21 +120,6 @@ class ServerDialogue:
             self._readers[1].join(1)
             reason = self._last_words() or f": {error}"
             raise TrialFailed(f"the server ended{reason}") from error
-
-    def _next(self, method: str, end: float) -> dict[str, Any]:
-        try:
-            line = self._answers.get(timeout=max(0.0, end - time.monotonic()))
-        except Empty:
-            raise TrialFailed(f"{method} was not answered in time{self._last_words()}") from None
-        if line is None:
-            self._readers[1].join(1)
-            raise TrialFailed(f"the server ended without answering {method}{self._last_words()}")
-        try:
-            answer = json.loads(line)
-        except ValueError:
-            text = line.decode(errors="replace").strip()[:200]
-            raise TrialFailed(f"it printed what is not of the protocol: {text}") from None
-        return answer if isinstance(answer, dict) else {}
 
     def _read(self) -> None:
         with suppress(OSError, ValueError):

@@ -177,12 +177,26 @@ def _json_like(
 ) -> bytes:
     """JSON in the style of the original: indentation, final newline, byte order mark.
 
-    If it has comments, only the change is written.
+    If it has comments, the entry is added or removed at its own position, without other changes.
     """
     text = content.decode("utf-8-sig")
     mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
     if not _is_plain(text):
-        edited = _changed(entry, before, after, text)
+        keys, edited = entry.keys, text
+        old, new = _under(before, keys), _under(after, keys)
+        if new is None:
+            # Containers that become empty are removed with it.
+            while len(keys) > 1 and _under(after, keys[:-1]) is None:
+                keys = keys[:-1]
+            edited = jsonc.take(text, keys)
+        elif not isinstance(old, list) or not isinstance(new, list):
+            edited = jsonc.put(text, keys, new)
+        else:
+            own_indexes = [n for n, member in enumerate(old) if _is_mine(entry, member)]
+            for n in reversed(own_indexes):
+                edited = jsonc.take(edited, keys, n)
+            if len(new) > len(old) - len(own_indexes):
+                edited = jsonc.append(edited, keys, entry.value)
         if jsonc.tree(edited).value != after:
             reason = "its format cannot be edited automatically, and it was not changed"
             raise InvalidInput(str(entry.path), None, reason)
@@ -195,25 +209,6 @@ def _json_like(
     if "\r\n" in text:
         edited = edited.replace("\n", "\r\n")
     return mark + edited.encode()
-
-
-def _changed(
-    entry: SettingsEntry, before: Mapping[str, Any], after: Mapping[str, Any], text: str
-) -> str:
-    """The text with the entry added or removed at its own position."""
-    keys = entry.keys
-    old, new = _under(before, keys), _under(after, keys)
-    if new is None:
-        # Containers that become empty are removed with it.
-        while len(keys) > 1 and _under(after, keys[:-1]) is None:
-            keys = keys[:-1]
-        return jsonc.take(text, keys)
-    if not isinstance(old, list) or not isinstance(new, list):
-        return jsonc.put(text, keys, new)
-    own_indexes = [n for n, member in enumerate(old) if _is_mine(entry, member)]
-    for n in reversed(own_indexes):
-        text = jsonc.take(text, keys, n)
-    return jsonc.append(text, keys, entry.value) if len(new) > len(old) - len(own_indexes) else text
 
 
 def _under(inner: Any, keys: Sequence[str]) -> Any:

@@ -38,8 +38,7 @@ class JsonNode:
 
 def tree(text: str) -> JsonNode:
     """Parse a whole text. Raises ValueError if it is no JSON even with these extensions."""
-    reader = _JsoncReader(text)
-    node = reader.value(_skip(text, 0), 0)
+    node = _read_value(text, _skip(text, 0), 0)
     if _skip(text, node.end) != len(text):
         raise ValueError(f"there is more than one value, at character {node.end}")
     return node
@@ -56,8 +55,7 @@ def put(text: str, keys: Sequence[str], value: Any) -> str:
                 nested = {missing: nested}
             return _inserted(text, node, f"{json.dumps(key)}: ", nested, depth + 1)
         if depth == len(keys) - 1:
-            rendered = _shown(text, value, len(keys))
-            return text[: member.start] + rendered + text[member.end :]
+            return text[: member.start] + _shown(text, value, len(keys)) + text[member.end :]
         if not isinstance(member.value, dict):
             raise ValueError(f"{key} is not an object")
         node = member
@@ -106,8 +104,7 @@ def _inserted(text: str, parent: JsonNode, head: str, value: Any, depth: int) ->
     rendered = head + _shown(text, value, depth)
     if not parent.items:
         # Comments in the container stay behind its opening bracket.
-        inside = text[parent.start + 1 : parent.end - 1]
-        head_text = inside.rstrip()
+        head_text = text[parent.start + 1 : parent.end - 1].rstrip()
         body = f"{head_text}{newline}{unit * depth}{rendered}{newline}{unit * (depth - 1)}"
         return text[: parent.start + 1] + body + text[parent.end - 1 :]
     last = parent.items[-1]
@@ -134,49 +131,46 @@ def _skip(text: str, at: int) -> int:
     return at if match is None else match.end()
 
 
-class _JsoncReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
+def _read_value(text: str, at: int, depth: int) -> JsonNode:
+    """Parse the value at `at`."""
+    if depth > _DEEPEST:
+        raise ValueError("it is nested too deeply")
+    opening = text[at : at + 1]
+    if opening in {"{", "["}:
+        return _read_group(text, at, depth, "}" if opening == "{" else "]")
+    match = _STRING.match(text, at) or _WORD.match(text, at)
+    if match is None:
+        raise ValueError(f"expected a value at character {at}")
+    return JsonNode(at, match.end(), json.loads(match[0]), begin=at)
 
-    def value(self, at: int, depth: int) -> JsonNode:
-        """Parse the value at `at`."""
-        if depth > _DEEPEST:
-            raise ValueError("it is nested too deeply")
-        text = self._text
-        opening = text[at : at + 1]
-        if opening in {"{", "["}:
-            return self._group(at, depth, "}" if opening == "{" else "]")
-        match = _STRING.match(text, at) or _WORD.match(text, at)
-        if match is None:
-            raise ValueError(f"expected a value at character {at}")
-        return JsonNode(at, match.end(), json.loads(match[0]), begin=at)
 
-    def _group(self, at: int, depth: int, closing: str) -> JsonNode:
-        text, named = self._text, closing == "}"
-        node = JsonNode(at, begin=at, value={} if named else [])
-        position = _skip(text, at + 1)
-        while text[position : position + 1] != closing:
-            begin, key = position, ""
-            if named:
-                match = _STRING.match(text, position)
-                if match is None:
-                    raise ValueError(f"expected a key at character {position}")
-                key = json.loads(match[0])
-                position = _skip(text, match.end())
-                if text[position : position + 1] != ":":
-                    raise ValueError(f"expected a colon at character {position}")
-                position = _skip(text, position + 1)
-            member = self.value(position, depth + 1)
-            member.key, member.begin = key, begin
-            node.items.append(member)
-            if named:
-                node.value[key] = member.value
-            else:
-                node.value.append(member.value)
-            position = _skip(text, member.end)
-            if text[position : position + 1] == ",":
-                position = _skip(text, position + 1)
-            elif text[position : position + 1] != closing:
-                raise ValueError(f"expected a comma at character {position}")
-        node.end = position + 1
-        return node
+def _read_group(text: str, at: int, depth: int, closing: str) -> JsonNode:
+    """Parse the object or array at `at`."""
+    named = closing == "}"
+    node = JsonNode(at, begin=at, value={} if named else [])
+    position = _skip(text, at + 1)
+    while text[position : position + 1] != closing:
+        begin, key = position, ""
+        if named:
+            match = _STRING.match(text, position)
+            if match is None:
+                raise ValueError(f"expected a key at character {position}")
+            key = json.loads(match[0])
+            position = _skip(text, match.end())
+            if text[position : position + 1] != ":":
+                raise ValueError(f"expected a colon at character {position}")
+            position = _skip(text, position + 1)
+        member = _read_value(text, position, depth + 1)
+        member.key, member.begin = key, begin
+        node.items.append(member)
+        if named:
+            node.value[key] = member.value
+        else:
+            node.value.append(member.value)
+        position = _skip(text, member.end)
+        if text[position : position + 1] == ",":
+            position = _skip(text, position + 1)
+        elif text[position : position + 1] != closing:
+            raise ValueError(f"expected a comma at character {position}")
+    node.end = position + 1
+    return node

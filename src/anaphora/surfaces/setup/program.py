@@ -25,7 +25,16 @@ def program_words(
     interpreter = python or Path(sys.executable)
     name = "anaphora.exe" if windows else "anaphora"
     if is_cached(interpreter):
-        return _through_uvx()
+        uvx = shutil.which("uvx")
+        extras = ["projects"] if find_spec("tree_sitter") is not None else []
+        source = Installation.current().requirement(*extras)
+        if uvx is None:
+            reason = (
+                "it runs from a cache, where a client would not find it for long; "
+                f"run: {command_line(['pipx', 'install', source])}"
+            )
+            raise InvalidInput("setup", sys.executable, reason)
+        return [uvx, "--from", source, "anaphora"]
     # A system-wide Python, as on Windows, keeps scripts in another folder.
     for folder in (interpreter.parent, Path(sysconfig.get_path("scripts"))):
         if (folder / name).exists() and not is_cached(folder):
@@ -44,16 +53,3 @@ def command_line(words: Sequence[str], *, windows: bool = sys.platform == "win32
         return shlex.join(words)
     slashed = (word.replace("\\", "/") for word in words)
     return " ".join(f'"{word}"' if " " in word or not word else word for word in slashed)
-
-
-def _through_uvx() -> list[str]:
-    uvx = shutil.which("uvx")
-    extras = ["projects"] if find_spec("tree_sitter") is not None else []
-    source = Installation.current().requirement(*extras)
-    if uvx is None:
-        reason = (
-            "it runs from a cache, where a client would not find it for long; "
-            f"run: {command_line(['pipx', 'install', source])}"
-        )
-        raise InvalidInput("setup", sys.executable, reason)
-    return [uvx, "--from", source, "anaphora"]

@@ -81,16 +81,29 @@ def requirements_of(package: str) -> list[str]:
 def try_client(client: str, folders: ClientFolders, program: Sequence[str]) -> tuple[Trial, ...]:
     """Test everything configured for a client. Failures become trials with a problem.
 
-    `program` are the words that start this Anaphora, for the commands that repair failures.
+    `program` are the words that start this Anaphora, for the commands that repair failures. The
+    hooks run while the server does, since they must recall the sentence that it stored.
     """
     try:
         setup = written_setup(client, folders)
     except (InvalidInput, StoreError) as error:
         remedy = command_line([*program, "setup", client])
         return (Trial("configuration", 0.0, str(error), "read", remedy),)
+    word = f"Wexham{secrets.token_hex(3)}"
+    variables = {TRIAL_VARIABLE: secrets.token_hex(8)}
+    hooks: list[Trial] = []
+
+    def try_hooks(stored: str) -> None:
+        if setup.hooks and not hooks:
+            hooks.append(_try_hooks(setup, variables, stored))
+
+    server = setup.server
+    servers = [] if server is None else [_try_server(server, variables, word, try_hooks)]
+    # Without a server there is no sentence to recall; the hooks must still answer.
+    try_hooks("")
     return tuple(
         replace(trial, remedy=_remedy(trial, setup, program)) if trial.problem else trial
-        for trial in _try_setup(setup)
+        for trial in (*servers, *hooks)
     )
 
 
@@ -107,25 +120,6 @@ def _remedy(trial: Trial, setup: WrittenSetup, program: Sequence[str]) -> str:
     return command_line([*program, "setup", setup.client, "--yes"])
 
 
-def _try_setup(setup: WrittenSetup) -> tuple[Trial, ...]:
-    """Test the server and the hooks.
-
-    The hooks run while the server does, since they must recall the sentence that it stored.
-    """
-    word = f"Wexham{secrets.token_hex(3)}"
-    trial = {TRIAL_VARIABLE: secrets.token_hex(8)}
-    hooks: list[Trial] = []
-
-    def try_hooks(stored: str) -> None:
-        if setup.hooks and not hooks:
-            hooks.append(_try_hooks(setup, trial, stored))
-
-    servers = [] if setup.server is None else [_try_server(setup.server, trial, word, try_hooks)]
-    # Without a server there is no sentence to recall; the hooks must still answer.
-    try_hooks("")
-    return (*servers, *hooks)
-
-
 def _try_server(
     server: WrittenServer, trial: Mapping[str, str], word: str, meanwhile: Callable[[str], None]
 ) -> Trial:
@@ -136,8 +130,24 @@ def _try_server(
     dialogue: ServerDialogue | None = None
     try:
         dialogue = ServerDialogue(server.words, environ, server.folder, PATIENCE)
-        for step, take in _STEPS.items():  # noqa: B007 - the step that failed is reported
-            take(dialogue, word, TRIAL_PREFIX + trial[TRIAL_VARIABLE])
+        step = "initialize"
+        client = {"name": _SESSION, "version": __version__}
+        versions = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+        answer = dialogue.ask("initialize", versions)
+        if (answer.get("_meta") or {}).get(TRIAL_META) != TRIAL_PREFIX + trial[TRIAL_VARIABLE]:
+            about = answer.get("serverInfo") or {}
+            name = f"{about.get('name', 'unknown')} {about.get('version', '')}".strip()
+            raise TrialFailed(_OTHER_VERSION.format(name))
+        dialogue.notify("notifications/initialized")
+        step = "tools/list"
+        tools = {tool.get("name") for tool in dialogue.ask("tools/list", {}).get("tools", ())}
+        if missing := {_STORE, _RECALL} - tools:
+            raise TrialFailed(f"the server does not list {' and '.join(sorted(missing))}")
+        step = "store"
+        dialogue.call(_STORE, {"content": _SENTENCE.format(word)})
+        step = "recall"
+        if word not in json.dumps(dialogue.call(_RECALL, {"query": _QUESTION})):
+            raise TrialFailed("the sentence that was just stored was not recalled")
     except TrialFailed as error:
         problem = str(error)
     seconds = time.monotonic() - began
@@ -154,46 +164,6 @@ def _try_server(
 
 def _trial(what: str, seconds: float, step: str, problem: str) -> Trial:
     return Trial(what, seconds, problem, step if problem else "")
-
-
-def _shake_hands(dialogue: ServerDialogue, word: str, namespace: str) -> None:
-    answer = dialogue.ask(
-        "initialize",
-        {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": _SESSION, "version": __version__},
-        },
-    )
-    if (answer.get("_meta") or {}).get(TRIAL_META) != namespace:
-        about = answer.get("serverInfo") or {}
-        name = f"{about.get('name', 'unknown')} {about.get('version', '')}".strip()
-        raise TrialFailed(_OTHER_VERSION.format(name))
-    dialogue.notify("notifications/initialized")
-
-
-def _list_tools(dialogue: ServerDialogue, word: str, namespace: str) -> None:
-    listed = {tool.get("name") for tool in dialogue.ask("tools/list", {}).get("tools", ())}
-    if missing := {_STORE, _RECALL} - listed:
-        raise TrialFailed(f"the server does not list {' and '.join(sorted(missing))}")
-
-
-def _store(dialogue: ServerDialogue, word: str, namespace: str) -> None:
-    dialogue.call(_STORE, {"content": _SENTENCE.format(word)})
-
-
-def _recall(dialogue: ServerDialogue, word: str, namespace: str) -> None:
-    answer = dialogue.call(_RECALL, {"query": _QUESTION})
-    if word not in json.dumps(answer):
-        raise TrialFailed("the sentence that was just stored was not recalled")
-
-
-_STEPS: Final[Mapping[str, Callable[[ServerDialogue, str, str], None]]] = {
-    "initialize": _shake_hands,
-    "tools/list": _list_tools,
-    "store": _store,
-    "recall": _recall,
-}
 
 
 def _try_hooks(setup: WrittenSetup, trial: Mapping[str, str], word: str) -> Trial:

@@ -34,11 +34,6 @@ class WrittenSetup:
     server: WrittenServer | None
     hooks: Mapping[str, str]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it contains nothing of Anaphora."""
-        return self.server is None and not self.hooks
-
 
 def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
     """Read a client's configuration back.
@@ -51,7 +46,15 @@ def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
         if not entry.keys:
             # The skill is a text and starts nothing.
             continue
-        content = _value_under(entry)
+        content: Any = None
+        try:
+            content = read_document(entry.form, entry.path, entry.path.read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as error:
+            raise translate(error, "read", entry.path) from error
+        for key in entry.keys:
+            content = content.get(key) if isinstance(content, Mapping) else None
         if entry.member_of is not None:
             line = _hook_line(entry, content)
             if line is not None:
@@ -62,13 +65,14 @@ def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
 
 
 def clients_set_up(folders: ClientFolders) -> tuple[str, ...]:
-    """The clients whose files mention Anaphora, including unreadable files."""
+    """The clients with Anaphora in their files, including unreadable files."""
     return tuple(client for client in CLIENTS if _is_set_up(client, folders))
 
 
 def _is_set_up(client: str, folders: ClientFolders) -> bool:
     try:
-        return not written_setup(client, folders).is_empty
+        setup = written_setup(client, folders)
+        return setup.server is not None or bool(setup.hooks)
     except (InvalidInput, StoreError):
         # A damaged file that does not mention Anaphora is ignored.
         for path in {entry.path for entry in entries(client, folders, _ANY_COMMAND)}:
@@ -76,19 +80,6 @@ def _is_set_up(client: str, folders: ClientFolders) -> bool:
                 if b"anaphora" in path.read_bytes():
                     return True
         return False
-
-
-def _value_under(entry: SettingsEntry) -> Any:
-    try:
-        content = entry.path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise translate(error, "read", entry.path) from error
-    document: Any = read_document(entry.form, entry.path, content)
-    for key in entry.keys:
-        document = document.get(key) if isinstance(document, Mapping) else None
-    return document
 
 
 def _hook_line(entry: SettingsEntry, members: Any) -> str | None:

@@ -31,7 +31,7 @@ class PublicAddress:
 
     @property
     def resource_metadata(self) -> str:
-        """Where the server publishes who issues tokens for it (RFC 9728)."""
+        """The URL of the metadata that names the issuer of tokens for this server (RFC 9728)."""
         return f"{self.origin}/.well-known/oauth-protected-resource{PATH}"
 
     def is_resource(self, url: str) -> bool:

@@ -29,7 +29,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl, ValidationError
 
 from anaphora.core.display import one_line
-from anaphora.store.grants import LIFETIMES, Grant, Issued, SecretKind
+from anaphora.store.grants import LIFETIMES, Grant, SecretKind
 from anaphora.surfaces.mcp_server.oauth.address import SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.oauth.consent import AccessRequest, Consents, shown_code
 
@@ -78,9 +78,27 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             return None
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
-        """Register a client whose redirect addresses are acceptable."""
-        for uri in client_info.redirect_uris or ():
-            _refuse_redirect(str(uri))
+        """Register a client if its redirect addresses are acceptable.
+
+        Allowed are its own (RFC 8252): https, http to the same machine, and private schemes, with
+        a dot or known.
+        """
+        for uri in map(str, client_info.redirect_uris or ()):
+            parts: Any = urlsplit(uri)
+            good = parts.fragment == "" and parts.username is None and len(uri) <= _LONGEST
+            if parts.scheme == "http":
+                host = parts.hostname or ""
+                try:
+                    good = good and ip_address(host).is_loopback
+                except ValueError:
+                    good = good and host == "localhost"
+            elif parts.scheme == "https":
+                good = good and bool(parts.hostname)
+            else:
+                good = good and ("." in parts.scheme or parts.scheme in _KNOWN_SCHEMES)
+            if not good:
+                reason = f"{one_line(uri, 200)}: expected https, or http to this machine"
+                raise RegistrationError("invalid_redirect_uri", reason)
         if len(client_info.redirect_uris or ()) > _MOST_URIS:
             raise RegistrationError("invalid_redirect_uri", f"at most {_MOST_URIS} are kept")
         # The answer states what was registered instead of what was requested (RFC 7591, 3.2.1).
@@ -90,9 +108,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         metadata = client_info.model_dump(mode="json", exclude_none=True)
         if len(str(metadata)) > _LONGEST_CLIENT:
             raise RegistrationError("invalid_client_metadata", "it is too long to be kept")
-        register = self._tokens
         await self._workers.do(
-            lambda: register().grants.register(str(client_info.client_id), metadata)
+            lambda: self._tokens().grants.register(str(client_info.client_id), metadata)
         )
 
     async def authorize(
@@ -264,10 +281,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         return await self._workers.do(found)
 
     async def _redeem(self, kind: SecretKind, secret: str, scopes: tuple[str, ...]) -> OAuthToken:
-        def redeemed() -> Issued | None:
-            return self._tokens().grants.redeem(kind, secret, scopes)
-
-        issued = await self._workers.do(redeemed)
+        issued = await self._workers.do(lambda: self._tokens().grants.redeem(kind, secret, scopes))
         if issued is None:
             raise TokenError("invalid_grant", _ENDED)
         return OAuthToken(
@@ -285,28 +299,3 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     def _tokens(self) -> Tokens:
         return self._memory().tokens
-
-
-def _refuse_redirect(uri: str) -> None:
-    """Refuse a redirect address that is not the client's own (RFC 8252).
-
-    Allowed are https, http to the same machine, and private schemes: with a dot, or known.
-    """
-    parts: Any = urlsplit(uri)
-    good = parts.fragment == "" and parts.username is None and len(uri) <= _LONGEST
-    if parts.scheme == "http":
-        good = good and _is_loopback(parts.hostname or "")
-    elif parts.scheme == "https":
-        good = good and bool(parts.hostname)
-    else:
-        good = good and ("." in parts.scheme or parts.scheme in _KNOWN_SCHEMES)
-    if not good:
-        reason = f"{one_line(uri, 200)}: expected https, or http to this machine"
-        raise RegistrationError("invalid_redirect_uri", reason)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
