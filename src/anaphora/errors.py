@@ -168,7 +168,7 @@ class InvalidId(InvalidInput):
 
 
 class InvalidTurn(InvalidInput):
-    """A turn whose role, time or text cannot be stored."""
+    """A turn that cannot be stored because of its role, time or text."""
 
 
 class FilterError(InvalidInput):
@@ -184,7 +184,7 @@ class UnknownFormat(InvalidInput):
 
 
 class UnreadableDocument(InvalidInput):
-    """A document whose text cannot be had: too large, encrypted, damaged, or of another format.
+    """A document that cannot be read: too large, encrypted, damaged, or of another format.
 
     `value` is the file's name, the end of a long one.
     """
@@ -283,7 +283,7 @@ class EmbeddingError(AnaphoraError):
 
 
 class ModelIntegrityError(EmbeddingError):
-    """A model file whose SHA-256 is not the one that was shipped."""
+    """A model file with another SHA-256 than the one that was shipped."""
 
     def __init__(self, path: Path | str, expected: str, found: str) -> None:
         self.path = str(path)
@@ -353,7 +353,7 @@ class NoKeyringError(EncryptionError):
 
 
 class MissingKey(EncryptionError):
-    """A sealed home whose key is not where it was kept. Nothing was opened, no key was made."""
+    """An encrypted home whose key is missing. Nothing was opened, no key was created."""
 
 
 class WrongKey(EncryptionError):

@@ -98,7 +98,7 @@ class RemoteMemory(Memory):
         http_client: HttpClient | None = None,
         sleep: Callable[[float], None] | None = None,
     ) -> RemoteMemory:
-        """The memory of the server at `url` (`anaphora serve`), for whom `token` opens it.
+        """The memory of the server at `url` (`anaphora serve`), opened with `token`.
 
         Nothing is asked yet. `timeout` seconds are given to a call, `long_timeout` to one that may
         take long (deep recall, dreams, imports, exports, indexing). A call that failed is made up

@@ -97,10 +97,10 @@ class SessionWriter:
     def note_place(self, conversation_ids: Iterable[str], place: SessionPlace) -> None:
         """Note where sessions took place; what is known and not told again stays."""
         ids = list(conversation_ids)
-        places = self._sidecar.places() if ids else {}
+        known_sessions = self._sidecar.places() if ids else {}
         noted = replace(place, repository=place.repository or repository_of(place.directory))
         for conversation_id in ids:
-            old = places.get(conversation_id, SessionPlace())
+            old = known_sessions.get(conversation_id, SessionPlace())
             new = SessionPlace(
                 noted.client or old.client,
                 old.directory or noted.directory,

@@ -212,7 +212,7 @@ class Sync:
         return tuple(conflict for conflict in read if conflict is not None)
 
     def export_key(self) -> str:
-        """The key of the project, for another device. Whoever has it can read everything."""
+        """The key of the project, for another device. It gives access to everything."""
         return _PREFIX + base64.urlsafe_b64encode(json.dumps(self._invitation()).encode()).decode(
             "ascii"
         )
@@ -381,7 +381,7 @@ class Sync:
 
 
 class Pairing:
-    """A code that lets one device join, as long as somebody waits for it."""
+    """A code that lets one device join while `wait` runs."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ MIRROR_EVERY: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class MirrorConflict:
-    """A page that was changed in the home and in its file: `kept` says whose words hold now.
+    """A page that was changed in the home and in its file: `kept` says which text is current.
 
     The others are in the history of the memory.
     """

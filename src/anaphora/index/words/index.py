@@ -89,17 +89,18 @@ class WordIndex:
         parts that are joined. Waiting documents are not among them. Raises one of
         WORD_INDEX_ERRORS.
         """
-        worn = self._worn_parts() if self.stale else []
-        there: list[SegmentPart] = []
+        worn_parts = self._worn_parts() if self.stale else []
+        current_parts: list[SegmentPart] = []
         # What was not written in parts goes as a whole.
-        if worn or not self.stale:
-            there = [one for one in self.folder.parts_of(self.manifest) if one not in worn]
-        fresh = self.waiting + self._counting - sum(part.count for part in there)
-        parts = self.folder.staying(there, max(0, fresh))
-        again = self._row_of >= 0
+        if worn_parts or not self.stale:
+            disk_parts = self.folder.parts_of(self.manifest)
+            current_parts = [part for part in disk_parts if part not in worn_parts]
+        fresh = self.waiting + self._counting - sum(part.count for part in current_parts)
+        parts = self.folder.staying(current_parts, max(0, fresh))
+        rewritten = self._row_of >= 0
         if parts:
-            again[1:] &= ~_mask_parts(parts, len(again) - 1)
-        keys = [self.manifest.ids[number - 1] for number in np.flatnonzero(again).tolist()]
+            rewritten[1:] &= ~_mask_parts(parts, len(rewritten) - 1)
+        keys = [self.manifest.ids[number - 1] for number in np.flatnonzero(rewritten).tolist()]
         return replace(self.manifest, parts=parts) if parts else WordManifest(), keys
 
     def find_missing(self, rows: Rows) -> Rows:
