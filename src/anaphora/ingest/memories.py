@@ -42,7 +42,6 @@ from anaphora.values.memories import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.embed.base import Vectors
     from anaphora.embed.service import EmbedderService
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.rows import RecordLink
@@ -104,7 +103,12 @@ class MemoryWriter:
         self._clock = clock
         self._ids = ids
         self._backlog: Backlog[TextToEmbed] = Backlog(
-            embedder, lambda text: text.record_id, lambda text: text.text, self._link_embedded
+            embedder,
+            lambda text: text.record_id,
+            lambda text: text.text,
+            lambda embedded: self._link(
+                [EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded]
+            ),
         )
         self._failure: AnaphoraError | None = None
 
@@ -369,11 +373,6 @@ class MemoryWriter:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
         embedded = self._backlog.embed(owners)
         return [EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded]
-
-    def _link_embedded(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
-        return self._link(
-            [EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded]
-        )
 
     def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
         ids = [

@@ -121,7 +121,21 @@ class DocumentWriter:
         `embed` False leaves its vectors to later. Raises `UnreadableDocument`, `MissingExtra`,
         `InvalidInput` naming the field, `StoreError`.
         """
-        new = _check_new(new)
+        name = new.name.strip()
+        if not name:
+            raise InvalidInput("name", new.name, "must not be blank")
+        if len(name) > _LONGEST_NAME:
+            raise InvalidInput("name", name, f"expected at most {_LONGEST_NAME:,} characters")
+        if new.date is not None:
+            checked_moment("date", new.date)
+        for tag in new.tags:
+            if not tag.strip():
+                raise InvalidInput("tags", tag, "expected non-empty strings")
+        title = one_line(new.title)
+        if new.title is not None and title is None:
+            raise InvalidInput("title", new.title, "must not be blank")
+        tags = tuple(dict.fromkeys(redact(tag).text for tag in new.tags))
+        new = replace(new, name=name, title=title, tags=tags)
         content = hashlib.sha256(new.data).hexdigest()
         records = self._documents.versions.with_same_key(same_document(content))
         existing = next(
@@ -297,21 +311,3 @@ class DocumentWriter:
             for section in work.sections_of(back):
                 work.sections.reveal(section)
         return back
-
-
-def _check_new(new: NewDocument) -> NewDocument:
-    name = new.name.strip()
-    if not name:
-        raise InvalidInput("name", new.name, "must not be blank")
-    if len(name) > _LONGEST_NAME:
-        raise InvalidInput("name", name, f"expected at most {_LONGEST_NAME:,} characters")
-    if new.date is not None:
-        checked_moment("date", new.date)
-    for tag in new.tags:
-        if not tag.strip():
-            raise InvalidInput("tags", tag, "expected non-empty strings")
-    title = one_line(new.title)
-    if new.title is not None and title is None:
-        raise InvalidInput("title", new.title, "must not be blank")
-    tags = tuple(dict.fromkeys(redact(tag).text for tag in new.tags))
-    return replace(new, name=name, title=title, tags=tags)

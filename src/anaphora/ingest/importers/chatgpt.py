@@ -43,10 +43,6 @@ _CANVAS: Final = "canmore."
 _ASKED_BACK: Final = "research_kickoff_tool.clarify_with_text"
 
 
-def _is_conversation(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
-
-
 def _read_conversation(
     file: ImportFile, value: dict[str, object], place: str
 ) -> Iterator[ImportItem]:
@@ -219,7 +215,7 @@ def _read_words(content: Mapping[str, object]) -> tuple[list[str], int]:
 
 FORMAT = conversation_format(
     "chatgpt",
-    _is_conversation,
+    lambda value: isinstance(value, dict) and isinstance(value.get("mapping"), dict),
     "not a conversation: it has no mapping of messages",
     _read_conversation,
 )

@@ -36,10 +36,6 @@ _LEFT_OUT_BLOCKS = by_word(
 _FOR_THE_USER: Final = "/outputs/"
 
 
-def _is_conversation(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("chat_messages"), list)
-
-
 def _read_conversation(
     file: ImportFile, value: dict[str, object], place: str
 ) -> Iterator[ImportItem]:
@@ -154,5 +150,8 @@ def _read_work(written: ConversationTexts, block: Mapping[str, Any]) -> str:
 
 
 FORMAT = conversation_format(
-    "claude_ai", _is_conversation, "not a conversation: it has no chat_messages", _read_conversation
+    "claude_ai",
+    lambda value: isinstance(value, dict) and isinstance(value.get("chat_messages"), list),
+    "not a conversation: it has no chat_messages",
+    _read_conversation,
 )

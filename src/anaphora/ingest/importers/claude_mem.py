@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
-from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
+from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed
 from anaphora.ingest.importers.drafts import Draft
 from anaphora.ingest.importers.facts import (
     json_list,
@@ -40,13 +40,6 @@ _PARTS: Final = (
     ("Next steps", "next_steps"),
     ("Notes", "notes"),
 )
-
-
-def _detect(sample: Sample) -> bool:
-    return sample.has_table("observations", "project", "type", "created_at_epoch") or (
-        sample.has_table("memories", "session_id", "document_id", "created_at_epoch")
-        and "overviews" in sample.tables
-    )
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -185,4 +178,14 @@ def _read_prompts(file: ImportFile) -> Iterator[ImportItem]:
         yield from draft.results()
 
 
-FORMAT = Format(_NAME, _detect, _read)
+FORMAT = Format(
+    _NAME,
+    lambda sample: (
+        sample.has_table("observations", "project", "type", "created_at_epoch")
+        or (
+            sample.has_table("memories", "session_id", "document_id", "created_at_epoch")
+            and "overviews" in sample.tables
+        )
+    ),
+    _read,
+)

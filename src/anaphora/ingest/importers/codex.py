@@ -185,7 +185,16 @@ class _Rollout:
             return
         blocks = self._read_blocks(item.get("content"))
         before = [text for text in blocks if role != "user" or not _CONTEXT_BEFORE.match(text)]
-        spoken = self._keep_typed(blocks) if role == "user" else blocks
+        spoken: list[str] = []
+        for text in blocks:
+            typed = text
+            if role == "user":
+                # A text that is a single element is dropped: unlike an event, an item may be a
+                # block that a program inserted.
+                typed = typed_in_codex(text)
+                typed = "" if is_one_element(typed) else typed
+                self.draft.left_out[LeftOut.INSTRUCTIONS] += len(typed) < len(text.strip())
+            spoken.append(typed)
         self._say(role, _join_blocks(spoken), record, place, "item", before=_join_blocks(before))
 
     def _read_blocks(self, content: object) -> list[str]:
@@ -195,18 +204,6 @@ class _Rollout:
         if not isinstance(content, list):
             raise Malformed(f"the message's content is a {type(content).__name__}, not blocks")
         return list(blocks_of(self.draft, content, texts=_TEXTS))
-
-    def _keep_typed(self, blocks: list[str]) -> list[str]:
-        """The typed part of each block. A text that is a single element is dropped: unlike an
-        event, an item may be a block that a program inserted."""
-        typed: list[str] = []
-        for text in blocks:
-            typed_text = typed_in_codex(text)
-            if is_one_element(typed_text):
-                typed_text = ""
-            self.draft.left_out[LeftOut.INSTRUCTIONS] += len(typed_text) < len(text.strip())
-            typed.append(typed_text)
-        return typed
 
     def _read_event(
         self, event: Mapping[str, object], record: Mapping[str, object], place: str

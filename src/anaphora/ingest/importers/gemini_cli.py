@@ -17,7 +17,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
     objects_in,
 )
@@ -30,10 +29,6 @@ _ENDED = {"success": False, "error": True, "cancelled": True}
 
 def _is_head(value: Mapping[str, object]) -> bool:
     return "sessionId" in value and "projectHash" in value
-
-
-def _detect(sample: Sample) -> bool:
-    return any(map(_is_head, sample.objects()))
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -139,4 +134,4 @@ def _add_message(draft: Draft, value: Mapping[str, Any], place: str, parent: str
     return key or parent
 
 
-FORMAT = Format("gemini_cli", _detect, _read)
+FORMAT = Format("gemini_cli", lambda sample: any(map(_is_head, sample.objects())), _read)

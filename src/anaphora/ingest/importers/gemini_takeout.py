@@ -19,7 +19,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
     objects_in,
 )
@@ -71,12 +70,6 @@ def _is_html(head: bytes) -> bool:
     start = head[:_HTML_HEAD].lower()
     # The style sheet before the first entry is longer than what is looked at.
     return b"<html" in start and (b"my activity" in start or CELL.encode() in start)
-
-
-def _detect(sample: Sample) -> bool:
-    if _is_html(sample.head):
-        return True
-    return any(_is_activity(element) or _is_conversation(element) for element in sample.values)
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -288,4 +281,11 @@ def _add_turn(draft: Draft, value: object, place: str) -> None:
         raise Malformed("neither a user_turn nor a system_turn")
 
 
-FORMAT = Format(_NAME, _detect, _read)
+FORMAT = Format(
+    _NAME,
+    lambda sample: (
+        _is_html(sample.head)
+        or any(_is_activity(element) or _is_conversation(element) for element in sample.values)
+    ),
+    _read,
+)

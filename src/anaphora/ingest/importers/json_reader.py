@@ -225,38 +225,32 @@ def _read_elements(file: ImportFile, accept: Accept) -> Iterator[JsonRecord | Im
     with file.open() as raw:
         text = _Text(raw)
         try:
-            yield from _read_values(file, _Buffer(text, file.bounds), accept)
+            buffer = _Buffer(text, file.bounds)
+            if buffer.peek() == "\ufeff":
+                buffer.position += 1
+            first = buffer.peek()
+            complete = bool(first)
+            if not first:
+                yield file.problem("line 1, column 1", "the file is empty")
+            elif first == "[":
+                buffer.position += 1
+                complete = yield from _read_array(file, buffer, accept)
+            else:
+                start = buffer.where(buffer.position)
+                decoded = buffer.decode()
+                if isinstance(decoded, _Damage):
+                    yield file.problem(buffer.where(decoded.position), decoded.in_words())
+                    complete = decoded.beyond
+                    if complete:
+                        buffer.skip()
+                else:
+                    yield JsonRecord(decoded[0], start)
+            if complete and buffer.peek():
+                end = buffer.where(buffer.position)
+                yield file.problem(end, "unexpected text after the JSON value")
         except UnicodeError as error:
             yield file.problem("", f"not valid {text.encoding}: {error}")
         yield from text.misread_problem(file)
-
-
-def _read_values(
-    file: ImportFile, buffer: _Buffer, accept: Accept
-) -> Iterator[JsonRecord | ImportProblem]:
-    if buffer.peek() == "\ufeff":
-        buffer.position += 1
-    first = buffer.peek()
-    if not first:
-        yield file.problem("line 1, column 1", "the file is empty")
-        return
-    if first == "[":
-        buffer.position += 1
-        complete = yield from _read_array(file, buffer, accept)
-        if not complete:
-            return
-    else:
-        start = buffer.where(buffer.position)
-        decoded = buffer.decode()
-        if isinstance(decoded, _Damage):
-            yield file.problem(buffer.where(decoded.position), decoded.in_words())
-            if not decoded.beyond:
-                return
-            buffer.skip()
-        else:
-            yield JsonRecord(decoded[0], start)
-    if buffer.peek():
-        yield file.problem(buffer.where(buffer.position), "unexpected text after the JSON value")
 
 
 def _read_array(
@@ -474,7 +468,14 @@ class _Buffer:
     def skip(self) -> None:
         """Move behind the value here, or to the end of the file, without holding it."""
         depth = 0
-        while self._move_to_mark():
+        while True:
+            # What next opens, ends or parts something outside of strings.
+            mark = _MARK.search(self.text, self.position)
+            self.position = mark.start() if mark else len(self.text)
+            if mark is None:
+                if not self._read_more():
+                    return
+                continue
             character = self.text[self.position]
             if not depth and character in ",]}":
                 return
@@ -525,14 +526,6 @@ class _Buffer:
         self._ended = not read
         self.text += read
         return bool(read)
-
-    def _move_to_mark(self) -> bool:
-        """Move to what next opens, ends or parts something outside of strings."""
-        while True:
-            mark = _MARK.search(self.text, self.position)
-            self.position = mark.start() if mark else len(self.text)
-            if mark or not self._read_more():
-                return mark is not None
 
     def _move_behind_string(self) -> bool:
         """Move behind the end of the string within which the position lies."""

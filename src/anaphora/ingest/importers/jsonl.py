@@ -17,7 +17,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
     text_at,
 )
@@ -46,11 +45,6 @@ _LEFT_OUT_BLOCKS = by_word(
     }
 )
 _TOOLS = words("tool function tool_result observation")
-
-
-def _detect(sample: Sample) -> bool:
-    """Whether any of the first values is a message or has a list of messages."""
-    return any(map(_is_known, sample.values))
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -187,4 +181,4 @@ def _read_text(draft: Draft, value: Mapping[str, object]) -> str:
     return ("\n\n" if plain and not edges else "").join(runs)
 
 
-FORMAT = Format("jsonl", _detect, _read)
+FORMAT = Format("jsonl", lambda sample: any(map(_is_known, sample.values)), _read)

@@ -16,7 +16,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut
@@ -62,10 +61,6 @@ def _is_known(value: object) -> bool:
     passages = value.get("passages") if isinstance(value, dict) else None
     has_passages = isinstance(passages, list) and any(map(_is_passage, passages[:20]))
     return has_passages or _is_agents(value) or _is_agent(value) or _is_passage(value)
-
-
-def _detect(sample: Sample) -> bool:
-    return any(map(_is_known, sample.values))
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -208,4 +203,4 @@ def _unwrap_user_text(text: str) -> str | None:
     return message if isinstance(message, str) else text
 
 
-FORMAT = Format(_NAME, _detect, _read)
+FORMAT = Format(_NAME, lambda sample: any(map(_is_known, sample.values)), _read)

@@ -15,7 +15,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
 )
 from anaphora.ingest.importers.facts import key_of, payload_of, tags_of, text_or, words_at
@@ -44,10 +43,6 @@ def _is_graph(value: object) -> bool:
 
 def _is_known(value: object) -> bool:
     return _is_entity(value) or _is_relation(value) or _is_graph(value)
-
-
-def _detect(sample: Sample) -> bool:
-    return any(map(_is_known, sample.values))
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -108,4 +103,4 @@ def _read_element(file: ImportFile, value: object, place: str) -> Iterator[Impor
         yield file.problem(place, str(error))
 
 
-FORMAT = Format(_NAME, _detect, _read)
+FORMAT = Format(_NAME, lambda sample: any(map(_is_known, sample.values)), _read)

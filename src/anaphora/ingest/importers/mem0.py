@@ -19,7 +19,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
 )
 from anaphora.ingest.importers.drafts import Draft, LeftOut
@@ -57,12 +56,6 @@ def _is_memory(value: object) -> bool:
 def _is_answer(value: object) -> bool:
     results = value.get("results") if isinstance(value, dict) else None
     return isinstance(results, list) and any(map(_is_memory, results[:50]))
-
-
-def _detect(sample: Sample) -> bool:
-    if sample.shape == "database":
-        return sample.has_table("history", "memory_id", "new_memory", "event")
-    return any(_is_memory(element) or _is_answer(element) for element in sample.values)
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -204,4 +197,12 @@ def _read_messages(file: ImportFile) -> Iterator[ImportItem]:
         yield from draft.results()
 
 
-FORMAT = Format(_NAME, _detect, _read)
+FORMAT = Format(
+    _NAME,
+    lambda sample: (
+        sample.has_table("history", "memory_id", "new_memory", "event")
+        if sample.shape == "database"
+        else any(_is_memory(element) or _is_answer(element) for element in sample.values)
+    ),
+    _read,
+)

@@ -29,10 +29,6 @@ _LEFT_OUT = by_word(
 )
 
 
-def _has_list(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("conversations"), list)
-
-
 def _is_conversation(value: object) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("conversations"), list):
         return False
@@ -64,7 +60,7 @@ def _add_message(draft: Draft, value: object, _place: str) -> None:
 
 FORMAT = conversation_format(
     "sharegpt",
-    _has_list,
+    lambda value: isinstance(value, dict) and isinstance(value.get("conversations"), list),
     "not a conversation: it has no list of conversations",
     _read_conversation,
     detect=lambda sample: any(map(_is_conversation, sample.values)),

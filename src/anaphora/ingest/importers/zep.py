@@ -16,7 +16,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    Sample,
     as_object,
 )
 from anaphora.ingest.importers.drafts import Draft
@@ -71,10 +70,6 @@ def _is_known(value: object, levels: int = _MOST_LEVELS) -> bool:
         return True
     names = (*_FACTS, *_LISTS, *_HOLDERS)
     return levels > 0 and any(_is_known(value.get(name), levels - 1) for name in names)
-
-
-def _detect(sample: Sample) -> bool:
-    return any(_is_known(element) for element in sample.values)
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -180,4 +175,4 @@ def _add_message(draft: Draft, value: object, place: str) -> None:
     )
 
 
-FORMAT = Format(_NAME, _detect, _read)
+FORMAT = Format(_NAME, lambda sample: any(map(_is_known, sample.values)), _read)

@@ -178,7 +178,20 @@ class ProjectIndexer:
             sync.write_changes(todo, no_progress)
             counts = sync.counts
             moved = sync.reshaped or any(counts[kind] for kind in ("added", "removed", "renamed"))
-            behind = self._sync_few(sync, moved=moved)
+            behind = sync.project.stale
+            if moved or sync.touched:
+                # What the changed files say goes in at once. What others say of files that came or
+                # went takes a look at all of them: in a large project that is left for later.
+                known = self._load_known(sync.project.id)
+                # A run that did not end left more behind it than this one has touched.
+                behind = moved or sync.project.stale
+                if behind and (sync.renames or len(known.files) <= _WHOLE_AT_ONCE):
+                    self._sync_graph(sync, no_progress)
+                    behind = False
+                else:
+                    rows, only = list(known.files.values()), frozenset(sync.touched)
+                    gone = sync.gone_texts
+                    sync_files(self._services, known.row, rows, only, gone, complete=not behind)
             if moved or walked:
                 self._finish(sync, None, started)
             return RefreshReport(
@@ -314,25 +327,6 @@ class ProjectIndexer:
         tell("graph", 0, 1)
         sync_graph(self._services, project, sync.renames, frozenset(sync.known))
         tell("graph", 1, 1)
-
-    def _sync_few(self, sync: FileSync, *, moved: bool) -> bool:
-        """The same after a few changes, while a question waits; whether some of it is still due.
-
-        What the changed files say goes in at once. What others say of files that came or went
-        takes a look at all of them: in a large project that is left for later.
-        """
-        if not (moved or sync.touched):
-            return sync.project.stale
-        cached = self._load_known(sync.project.id)
-        # A run that did not end left more behind it than this one has touched.
-        spreads = moved or sync.project.stale
-        if spreads and (sync.renames or len(cached.files) <= _WHOLE_AT_ONCE):
-            self._sync_graph(sync, no_progress)
-            return False
-        files = list(cached.files.values())
-        only = frozenset(sync.touched)
-        sync_files(self._services, cached.row, files, only, sync.gone_texts, complete=not spreads)
-        return spreads
 
     def _finish(self, sync: FileSync, history: GitHistory | None, started: int) -> None:
         """Record how far the sync came, if that is new."""

@@ -114,7 +114,9 @@ class ProjectUpkeep:
     def remove(self, project: str) -> int:
         """Forget a project; see `Memory.remove_project`."""
         removed = self.projects.remove(self.projects.find(project).id)
-        self._purge()
+        # The words of deleted rows leave every file of the home, too.
+        self.projects.truth.scrub()
+        self.sections.purge()
         return removed
 
     def forget_note(
@@ -182,8 +184,3 @@ class ProjectUpkeep:
         except (EmbeddingError, StoreError):
             # The next question meets the same trouble, and its answer says so.
             return
-
-    def _purge(self) -> None:
-        """Remove the words of deleted rows from every file of the home, too."""
-        self.projects.truth.scrub()
-        self.sections.purge()

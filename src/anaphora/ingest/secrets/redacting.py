@@ -206,8 +206,7 @@ def _scan(text: str) -> Iterator[_Span]:
     for match in _URL_PASSWORD.finditer(text):
         if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
             yield (*match.span(1), "basic-auth")
-    yield from _find_cards(text)
-    yield from _find_social_security(text)
+    yield from _find_numbers(text)
     yield from assigned_secrets(text, lowered)
     if dense.text:
         yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
@@ -304,10 +303,9 @@ _IN_A_ROW = re.compile(
 _EIGHT_DIGITS = re.compile(r"\d{4}[ -]?\d{4}", re.ASCII)
 
 
-def _find_cards(text: str) -> Iterator[_Span]:
-    if _EIGHT_DIGITS.search(text) is None:
-        return
-    for match in _CARD.finditer(text):
+def _find_numbers(text: str) -> Iterator[_Span]:
+    """The numbers of payment cards, then those of US social security."""
+    for match in _CARD.finditer(text) if _EIGHT_DIGITS.search(text) else ():
         digits = re.sub(r"[ -]", "", match.group())
         # An issuer's prefix, its length and the Luhn sum (ISO/IEC 7812-1) agree.
         doubled = (int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(digits)))
@@ -324,6 +322,12 @@ def _find_cards(text: str) -> Iterator[_Span]:
             is_plain = _IN_A_ROW.search(before)
         if not is_plain or _CARD_WORD.search(before) or _CARD_WORD.search(behind):
             yield (*match.span(), "card-number")
+    # No area 000, 666 or 9xx, no group 00, no serial 0000.
+    for match in _SSN.finditer(text) if _SIX_DIGITS.search(text) else ():
+        before = text[max(0, match.start() - 60) : match.start()]
+        # With spaces they look like any three numbers: then the words must stand before them.
+        if match.group(1) == "-" or _SSN_WORD.search(before):
+            yield (*match.span(), "us-ssn")
 
 
 def _is_issued(digits: str) -> bool:
@@ -346,16 +350,3 @@ _SSN = re.compile(
 )
 _SIX_DIGITS = re.compile(r"\d\d[ -]\d{4}", re.ASCII)
 _SSN_WORD = re.compile(r"\bSSN|social security|\bsoc(?:\.|ial) sec", re.IGNORECASE)
-
-
-def _find_social_security(text: str) -> Iterator[_Span]:
-    """US social security numbers: no area 000, 666 or 9xx, no group 00, no serial 0000.
-
-    With spaces they look like any three numbers: then the words must stand before them.
-    """
-    if _SIX_DIGITS.search(text) is None:
-        return
-    for match in _SSN.finditer(text):
-        before = text[max(0, match.start() - 60) : match.start()]
-        if match.group(1) == "-" or _SSN_WORD.search(before):
-            yield (*match.span(), "us-ssn")

@@ -77,15 +77,10 @@ def read(found: FoundFile) -> FileText | Skipped:
 
 def text_of(data: bytes) -> str | None:
     """The text that bytes are, with lines that end in line feeds; None if they are none."""
-    words = _decode(data)
-    return None if words is None else words.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _decode(data: bytes) -> str | None:
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return _decode_as(data, encoding)
-    if b"\0" in data:
+    marked = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "")
+    if marked:
+        words = _decode_as(data, marked)
+    elif b"\0" in data:
         # The likely UTF-16 encoding without a mark: half of the bytes are NUL, on one side.
         sample = data[:_SAMPLE]
         half = len(sample) // 2
@@ -97,15 +92,16 @@ def _decode(data: bytes) -> str | None:
         else:
             encoding = ""
         words = _decode_as(data, encoding) if encoding else None
-        return None if words is None or "\0" in words else words
-    controls = len(data) - len(data.translate(None, _CONTROL))
-    if controls > _MOST_CONTROL * len(data):
-        return None
-    # What is no UTF-8 is in the encoding that it declares, else in Western Windows' or Latin-1.
-    declared = _DECLARED.search(b"\n".join(data[:1_000].split(b"\n", 2)[:2]))
-    names = [declared[1].decode("ascii").lower()] if declared else []
-    tried = (_decode_as(data, name) for name in ("utf-8", *names, "cp1252", "latin-1"))
-    return next((words for words in tried if words is not None), None)
+        words = None if words is None or "\0" in words else words
+    elif len(data) - len(data.translate(None, _CONTROL)) > _MOST_CONTROL * len(data):
+        words = None
+    else:
+        # What is no UTF-8 is in the encoding that it declares, else in Western Windows' or Latin-1.
+        declared = _DECLARED.search(b"\n".join(data[:1_000].split(b"\n", 2)[:2]))
+        names = [declared[1].decode("ascii").lower()] if declared else []
+        tried = (_decode_as(data, name) for name in ("utf-8", *names, "cp1252", "latin-1"))
+        words = next((text for text in tried if text is not None), None)
+    return None if words is None else words.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _decode_as(data: bytes, encoding: str) -> str | None:

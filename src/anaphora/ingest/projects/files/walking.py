@@ -12,6 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -301,7 +302,16 @@ def _read_rules_above(root: Path) -> tuple[_Rules, ...]:
     if top is None:
         return ()
     outside = [folder for folder in reversed(root.parents) if folder.is_relative_to(top)]
-    files = [(_find_git_folder(top) / "info" / "exclude", top)]
+    git = top / ".git"
+    if not git.is_dir():
+        # The folder with git's own files: of a worktree it is elsewhere, and `.git` says where.
+        with suppress(OSError, ValueError):
+            written = git.read_text(encoding="utf-8", errors="replace")
+            folder = top / written.partition("gitdir:")[2].strip()
+            common = folder / "commondir"
+            has_common = common.is_file()
+            git = folder / common.read_text(encoding="utf-8").strip() if has_common else folder
+    files = [(git / "info" / "exclude", top)]
     files += [(folder / ".gitignore", folder) for folder in outside]
     rule_sets = [
         _read_rules(file, "", "".join(part + "/" for part in root.relative_to(folder).parts))
@@ -309,20 +319,6 @@ def _read_rules_above(root: Path) -> tuple[_Rules, ...]:
     ]
     rules = tuple(rule_set for rule_set in rule_sets if rule_set is not None)
     return () if outside and _is_ignored("", rules) else rules
-
-
-def _find_git_folder(top: Path) -> Path:
-    """The folder with git's own files: of a worktree it is elsewhere, and `.git` says where."""
-    git = top / ".git"
-    if git.is_dir():
-        return git
-    try:
-        written = git.read_text(encoding="utf-8", errors="replace")
-        folder = top / written.partition("gitdir:")[2].strip()
-        common = folder / "commondir"
-        return folder / common.read_text(encoding="utf-8").strip() if common.is_file() else folder
-    except (OSError, ValueError):
-        return git
 
 
 def _read_rules(file: Path, base: str, above: str = "") -> _Rules | None:

@@ -12,6 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from anaphora.ingest.projects.sections.base import (
@@ -132,14 +133,10 @@ def _find_json_keys(lines: Sequence[str]) -> Iterator[_Key]:
             elif token[0] in "]}":
                 depth -= 1
             elif token[0][0] == '"' and depth == 1 and line[at:].lstrip().startswith(":"):
-                yield _Key(number, _unquote_json(token[0]))
-
-
-def _unquote_json(quoted: str) -> str:
-    try:
-        return str(json.loads(quoted))
-    except ValueError:
-        return quoted.strip('"')
+                name = token[0].strip('"')
+                with suppress(ValueError):
+                    name = str(json.loads(token[0]))
+                yield _Key(number, name)
 
 
 def _match_tables(

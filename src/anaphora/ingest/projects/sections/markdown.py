@@ -35,12 +35,60 @@ class _Heading:
 
 def markdown_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
     """The sections of a Markdown file; `name` is the title of what is before any heading."""
-    return _make_starts(lines, list(_find_markdown_headings(lines)), name)
+    headings: list[_Heading] = []
+    start = _skip_front_matter(lines)
+    paragraph: int | None = None
+    """The first line of the paragraph that goes on, which an underline makes a heading."""
+    blocks = _scan_blocks(lines[start - 1 :])
+    for number, (is_within, _, _) in enumerate(blocks, start=start):
+        if is_within:
+            paragraph = None
+            continue
+        line = lines[number - 1]
+        atx = _ATX.match(line)
+        if atx is not None:
+            paragraph = None
+            # Without the closing marks. No pattern: it would look for them from each position, in
+            # quadratic time.
+            text = line[atx.end() :]
+            title = text.removesuffix("\r").strip(" \t")
+            unclosed = title.rstrip("#")
+            closed = unclosed != title and unclosed.endswith((" ", "\t"))
+            title = unclosed.rstrip(" \t") if closed else title
+            headings.append(_Heading(number, len(atx[1]), _strip_marks(title), number + 1))
+            continue
+        underline = _UNDERLINE.match(line)
+        if underline is not None and paragraph is not None:
+            title = " ".join(part.strip() for part in lines[paragraph - 1 : number - 1])
+            level = 1 if underline[1][0] == "=" else 2
+            headings.append(_Heading(paragraph, level, _strip_marks(title), number + 1))
+            paragraph = None
+            continue
+        if not line.strip() or _RULE.match(line):
+            paragraph = None
+        elif paragraph is not None and paragraph > 0:
+            paragraph = paragraph if not _NOT_PARAGRAPH.match(line) or line[:1] in " \t" else None
+        else:
+            paragraph = None if _NOT_PARAGRAPH.match(line) else number
+    return _make_starts(lines, headings, name)
 
 
 def rst_starts(lines: Sequence[str], name: str) -> list[SectionStart]:
     """The sections of a reStructuredText file. Levels are in the order in which styles appear."""
-    return _make_starts(lines, list(_find_rst_headings(lines)), name)
+    headings: list[_Heading] = []
+    styles: list[tuple[str, bool]] = []
+    number = 1
+    while number < len(lines):
+        heading = _read_rst_heading(lines, number)
+        if heading is None:
+            number += 1
+            continue
+        style, title, body = heading
+        if style not in styles:
+            styles.append(style)
+        headings.append(_Heading(number, styles.index(style) + 1, title, body))
+        number = body
+    return _make_starts(lines, headings, name)
 
 
 def _make_starts(lines: Sequence[str], headings: list[_Heading], name: str) -> list[SectionStart]:
@@ -81,43 +129,6 @@ def _strip_marks(title: str) -> str:
     return plain.strip(" \t*_\r") or title.strip()
 
 
-def _find_markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
-    start = _skip_front_matter(lines)
-    paragraph: int | None = None
-    """The first line of the paragraph that goes on, which an underline makes a heading."""
-    blocks = _scan_blocks(lines[start - 1 :])
-    for number, (is_within, _, _) in enumerate(blocks, start=start):
-        if is_within:
-            paragraph = None
-            continue
-        line = lines[number - 1]
-        atx = _ATX.match(line)
-        if atx is not None:
-            paragraph = None
-            # Without the closing marks. No pattern: it would look for them from each position, in
-            # quadratic time.
-            text = line[atx.end() :]
-            title = text.removesuffix("\r").strip(" \t")
-            unclosed = title.rstrip("#")
-            closed = unclosed != title and unclosed.endswith((" ", "\t"))
-            title = unclosed.rstrip(" \t") if closed else title
-            yield _Heading(number, len(atx[1]), _strip_marks(title), number + 1)
-            continue
-        underline = _UNDERLINE.match(line)
-        if underline is not None and paragraph is not None:
-            title = " ".join(part.strip() for part in lines[paragraph - 1 : number - 1])
-            level = 1 if underline[1][0] == "=" else 2
-            yield _Heading(paragraph, level, _strip_marks(title), number + 1)
-            paragraph = None
-            continue
-        if not line.strip() or _RULE.match(line):
-            paragraph = None
-        elif paragraph is not None and paragraph > 0:
-            paragraph = paragraph if not _NOT_PARAGRAPH.match(line) or line[:1] in " \t" else None
-        else:
-            paragraph = None if _NOT_PARAGRAPH.match(line) else number
-
-
 def _scan_blocks(lines: Sequence[str]) -> Iterator[tuple[bool, str, bool]]:
     """Whether each line is of a code fence or an HTML comment; the fence that is open behind it,
     and whether a comment is."""
@@ -125,7 +136,10 @@ def _scan_blocks(lines: Sequence[str]) -> Iterator[tuple[bool, str, bool]]:
     for line in lines:
         is_within = True
         if fence:
-            fence = "" if _closes(line, fence) else fence
+            stripped = line.strip()
+            indentation = len(line) - len(line.lstrip(" "))
+            if indentation <= 3 and len(stripped) >= len(fence) and not stripped.strip(fence[0]):
+                fence = ""
         elif comment:
             comment = "-->" not in line
         elif (opened := _FENCE.match(line)) and not (opened[1][0] == "`" and "`" in opened[2]):
@@ -143,12 +157,6 @@ def end_of_open_block(lines: Sequence[str]) -> str:
     return f"\n{fence}" if fence else "\n-->" if comment else ""
 
 
-def _closes(line: str, fence: str) -> bool:
-    stripped = line.strip()
-    indentation = len(line) - len(line.lstrip(" "))
-    return indentation <= 3 and len(stripped) >= len(fence) and not stripped.strip(fence[0])
-
-
 def _skip_front_matter(lines: Sequence[str]) -> int:
     """The line after `---` … `---` (or `+++`) at the top of the file, else 1."""
     mark = lines[0].rstrip()
@@ -157,21 +165,6 @@ def _skip_front_matter(lines: Sequence[str]) -> int:
             if line.rstrip() in {mark, "..." if mark == "---" else mark}:
                 return number + 1
     return 1
-
-
-def _find_rst_headings(lines: Sequence[str]) -> Iterator[_Heading]:
-    styles: list[tuple[str, bool]] = []
-    number = 1
-    while number < len(lines):
-        heading = _read_rst_heading(lines, number)
-        if heading is None:
-            number += 1
-            continue
-        style, title, body = heading
-        if style not in styles:
-            styles.append(style)
-        yield _Heading(number, styles.index(style) + 1, title, body)
-        number = body
 
 
 def _read_rst_heading(
