@@ -290,6 +290,15 @@ def test_gemini_activity_is_a_conversation_a_day(tmp_path: Path) -> None:
     assert (kiln.title, kiln.left_out) == ("Kiln schedule", {"thinking": 1})
 
 
+def test_a_time_zone_that_is_not_known_says_what_to_do(tmp_path: Path) -> None:
+    """Its abbreviation is named, and the format that has times without one."""
+    page = tmp_path / "MyActivity.html"
+    text = source("MyActivity.html", tmp_path).read_text("utf-8")
+    page.write_text(text.replace("AM PST", "AM QQT"), "utf-8")
+    reasons = [item.reason for item in read(page) if isinstance(item, ImportProblem)]
+    assert any("the time zone 'QQT' is not known: ask Takeout for JSON" in why for why in reasons)
+
+
 @pytest.mark.promise("import.formats")
 def test_chats_of_editors(tmp_path: Path) -> None:
     """Copilot's sessions, logs of changes to them, and the chats in databases of editors."""

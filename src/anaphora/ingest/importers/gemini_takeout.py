@@ -246,6 +246,8 @@ def _parse_date(match: re.Match[str]) -> datetime:
             int(part["year"]), _MONTHS.index(name) + 1, int(part["day"]), hour,
             int(part["minute"]), int(part["second"]), tzinfo=_parse_zone(part.get("zone", "UTC")),
         )  # fmt: skip
+    except Malformed:
+        raise
     except ValueError as error:
         raise Malformed(f"cannot parse the time: {match[0][:40]!r}") from error
 
