@@ -183,8 +183,8 @@ def _waiting(contestant: str, name: str, form: str = ".1f") -> Value:
     return Value("compare", lambda content: content["waiting"][contestant][name], form)
 
 
-def _short(value: Value) -> Value:
-    return Value(value.result, value.read, ".2f")
+def _percent(value: Value) -> Value:
+    return Value(value.result, lambda data: value.read(data) * 100, ".0f")
 
 
 _MACRO = "recall@10, each category the same"
@@ -388,20 +388,21 @@ CLAIMS: Final = (
         lost=total("memory_faults", "acknowledged writes lost"),
     ),
     claim(
-        "LanceDB's hybrid search finds {lance} of the evidence in conversations, Chroma, mem0 and"
-        " LangGraph's stores find {chroma}, and Anaphora finds {ours}",
-        lance=_short(_compared("conversations", _LANCE, "recall@10")),
-        chroma=_short(_compared("conversations", "Chroma", "recall@10")),
-        ours=_short(_compared("conversations", _OURS, "recall@10")),
+        "LanceDB's hybrid search finds {lance} % of the evidence in conversations, Chroma, mem0 and"
+        " LangGraph's stores find {chroma} %, and Anaphora finds {ours} %",
+        lance=_percent(_compared("conversations", _LANCE, "recall@10")),
+        chroma=_percent(_compared("conversations", "Chroma", "recall@10")),
+        ours=_percent(_compared("conversations", _OURS, "recall@10")),
     ),
     claim(
-        "On lasting memories without speakers, Anaphora is level with LanceDB ({lance} and {ours})",
-        lance=_short(_compared("memories", _LANCE, "recall@10")),
-        ours=_short(_compared("memories", _OURS, "recall@10")),
+        "On lasting memories without speakers, Anaphora is level with LanceDB: Anaphora finds"
+        " {ours} %, and LanceDB {lance} %",
+        lance=_percent(_compared("memories", _LANCE, "recall@10")),
+        ours=_percent(_compared("memories", _OURS, "recall@10")),
     ),
     Claim(
-        "(recall@10 {lance} and {fused}; Anaphora {ours}), and better on BEAM's chats"
-        " ({lance_beam} and {fused_beam}; {ours_beam})",
+        "(recall@10: {lance} and {fused}, compared with Anaphora's {ours}), and better on BEAM's"
+        " chats ({lance_beam} and {fused_beam}, compared with {ours_beam})",
         {
             f"{name}{ending}": _compared("memories", contestant, "recall@10", group)
             for name, contestant in (
@@ -413,7 +414,7 @@ CLAIMS: Final = (
         },
     ),
     claim(
-        "({ours} of the files that a commit touched among ten; LanceDB {lance})",
+        "(recall@10: {ours} of the files that a commit touched; LanceDB: {lance})",
         ours=_compared("projects", _OURS, "recall@10", "history, all"),
         lance=_compared("projects", _LANCE, "recall@10", "history, all"),
     ),
