@@ -183,8 +183,8 @@ def _waiting(contestant: str, name: str, form: str = ".1f") -> Value:
     return Value("compare", lambda content: content["waiting"][contestant][name], form)
 
 
-def _short(value: Value) -> Value:
-    return Value(value.result, value.read, ".2f")
+def _percent(value: Value) -> Value:
+    return Value(value.result, lambda data: value.read(data) * 100, ".0f")
 
 
 _MACRO = "recall@10, each category the same"
@@ -388,20 +388,21 @@ CLAIMS: Final = (
         lost=total("memory_faults", "acknowledged writes lost"),
     ),
     claim(
-        "LanceDB's hybrid search finds {lance} of the evidence in conversations, Chroma, mem0 and"
-        " LangGraph's stores find {chroma}, and Anaphora finds {ours}",
-        lance=_short(_compared("conversations", _LANCE, "recall@10")),
-        chroma=_short(_compared("conversations", "Chroma", "recall@10")),
-        ours=_short(_compared("conversations", _OURS, "recall@10")),
+        "LanceDB's hybrid search finds {lance} % of the evidence in conversations, Chroma, mem0 and"
+        " LangGraph's stores find {chroma} %, and Anaphora finds {ours} %",
+        lance=_percent(_compared("conversations", _LANCE, "recall@10")),
+        chroma=_percent(_compared("conversations", "Chroma", "recall@10")),
+        ours=_percent(_compared("conversations", _OURS, "recall@10")),
     ),
     claim(
-        "On lasting memories without speakers, Anaphora is level with LanceDB ({lance} and {ours})",
-        lance=_short(_compared("memories", _LANCE, "recall@10")),
-        ours=_short(_compared("memories", _OURS, "recall@10")),
+        "On lasting memories without speakers, Anaphora is level with LanceDB: Anaphora finds"
+        " {ours} %, and LanceDB {lance} %",
+        lance=_percent(_compared("memories", _LANCE, "recall@10")),
+        ours=_percent(_compared("memories", _OURS, "recall@10")),
     ),
     Claim(
-        "(recall@10 {lance} and {fused}; Anaphora {ours}), and better on BEAM's chats"
-        " ({lance_beam} and {fused_beam}; {ours_beam})",
+        "(recall@10: {lance} and {fused}, compared with Anaphora's {ours}), and better on BEAM's"
+        " chats ({lance_beam} and {fused_beam}, compared with {ours_beam})",
         {
             f"{name}{ending}": _compared("memories", contestant, "recall@10", group)
             for name, contestant in (
@@ -413,21 +414,22 @@ CLAIMS: Final = (
         },
     ),
     claim(
-        "({ours} of the files that a commit touched among ten; LanceDB {lance})",
+        "(recall@10: {ours} of the files that a commit touched; LanceDB: {lance})",
         ours=_compared("projects", _OURS, "recall@10", "history, all"),
         lance=_compared("projects", _LANCE, "recall@10", "history, all"),
     ),
     claim(
-        "In bulk adds with known vectors, LanceDB stores {lance} texts per second, Anaphora {ours}"
-        " (it compares each text with all others and links similar ones) and Chroma {chroma}.",
+        "When texts are added in bulk with known vectors, LanceDB stores {lance} texts per second,"
+        " Anaphora {ours} (because it compares each text with all others and links similar ones)"
+        " and Chroma {chroma}.",
         lance=_cost(_LANCE, _BULK, ",.0f"),
         ours=_cost(_OURS, _BULK, ",.0f"),
         chroma=_cost("Chroma", _BULK, ",.0f"),
     ),
     claim(
-        "takes {lance} ms in LanceDB, {ours} in Anaphora and {chroma} in Chroma, and removing one"
-        " takes {lance_gone}, {ours_gone} and {chroma_gone}. Closing afterwards takes {closing} s"
-        " in Anaphora",
+        "takes {lance} ms in LanceDB, {ours} ms in Anaphora and {chroma} ms in Chroma; removing one"
+        " takes {lance_gone}, {ours_gone} and {chroma_gone} ms, respectively. Closing the home"
+        " afterwards takes {closing} s in Anaphora",
         lance=_cost(_LANCE, _ADD),
         ours=_cost(_OURS, _ADD),
         chroma=_cost("Chroma", _ADD),
@@ -437,10 +439,11 @@ CLAIMS: Final = (
         closing=_cost(_OURS, "closed after that, s"),
     ),
     Claim(
-        "A query over 7,035 turns, without its embedding, takes {chroma} ms in Chroma, {ours} in"
-        " Anaphora and {lance} in LanceDB. Sixteen threads in one process get {chroma_many},"
-        " {ours_many} and {lance_many} answers per second. Resident memory is {ours_size} MB for"
-        " Anaphora, {chroma_size} for Chroma and {lance_size} for LanceDB.",
+        "A query over 7,035 turns, without its embedding, takes {chroma} ms in Chroma, {ours} ms in"
+        " Anaphora and {lance} ms in LanceDB. With sixteen threads in one process, they answer"
+        " {chroma_many}, {ours_many} and {lance_many} queries per second, respectively. Resident"
+        " memory is {ours_size} MB for Anaphora, {chroma_size} MB for Chroma and {lance_size} MB"
+        " for LanceDB.",
         {
             f"{name}{ending}": _cost(contestant, what, form)
             for name, contestant in (("chroma", "Chroma"), ("ours", _OURS), ("lance", _LANCE))
@@ -460,9 +463,9 @@ CLAIMS: Final = (
     ),
     claim(
         "a conversation of 1,511 turns can be searched after {ours} s (with vectors after"
-        " {ours_vectors}; Chroma needs {chroma}, LanceDB {lance}), and the 214 files of flask after"
-        " {files} s (with vectors after {files_vectors}; Chroma needs {chroma_files}, LanceDB"
-        " {lance_files})",
+        " {ours_vectors} s; Chroma needs {chroma} s, and LanceDB {lance} s), and the 214 files of"
+        " flask after {files} s (with vectors after {files_vectors} s; Chroma needs"
+        " {chroma_files} s, and LanceDB {lance_files} s)",
         ours=_waiting(_OURS, f"{_TURNS}: {_FIRST}"),
         ours_vectors=_waiting(_OURS, f"{_TURNS}: {_VECTORS}"),
         chroma=_waiting("Chroma", f"{_TURNS}: {_FIRST}"),
