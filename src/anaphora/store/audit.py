@@ -203,7 +203,22 @@ class AuditTrail(NamespaceReader):
         before = NO_LIMIT if before is None else before
         while rows := self._found(AUDIT_ENTRY, _BACKWARDS, before=before, limit=STEP):
             for number, body, _ in rows:
-                yield _read_entry(number, body)
+                try:
+                    fields = json.loads(body)
+                    at = moment(int(fields.pop("at")))
+                    ids = tuple(fields.pop("ids", ()))
+                    entry = AuditEntry(number=number, at=at, ids=ids, **fields)
+                except (
+                    ValueError,
+                    TypeError,
+                    LookupError,
+                    AttributeError,
+                    ArithmeticError,
+                    RecursionError,
+                ) as error:
+                    reason = f"entry {number} of the audit trail"
+                    raise StoreError("read", reason, str(error)) from error
+                yield entry
             before = rows[-1][0]
 
     def verify(self, tip: str | None = None) -> AuditReport:
@@ -407,19 +422,3 @@ def _content(
     return json.dumps(
         {name: field for name, field in fields.items() if field}, separators=(",", ":")
     )
-
-
-def _read_entry(number: int, body: str) -> AuditEntry:
-    try:
-        fields = json.loads(body)
-        at = moment(int(fields.pop("at")))
-        return AuditEntry(number=number, at=at, ids=tuple(fields.pop("ids", ())), **fields)
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
-        raise StoreError("read", f"entry {number} of the audit trail", str(error)) from error

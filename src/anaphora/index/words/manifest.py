@@ -27,7 +27,6 @@ from anaphora.index.words.parts import (
     check_parts,
     copy_list,
     drop_parts,
-    dump_parts,
     free_number,
     link_part,
     list_parts,
@@ -265,7 +264,17 @@ class SegmentFolder:
                 manifest = self._compose(path, seen, upto, documents, stop)
             if stop():
                 raise CutShort
-            self._write_manifest(manifest)
+            stored: dict[str, Any] = {
+                "form": _FORM + self._key_tag,
+                "meta": astuple(manifest.meta),
+                "upto": manifest.upto,
+                "ids": manifest.ids,
+                "digests": manifest.digests,
+            }
+            if manifest.parts:
+                stored["parts"] = [astuple(part) for part in manifest.parts]
+            self._fresh.write_text(json.dumps(stored), encoding="utf-8")
+            self._fresh.replace(self._manifest)
             if manifest.parts and previous:
                 # Drop what another process has dropped from the last generation meanwhile.
                 listed = select_listed(self.path / previous, seen.parts)
@@ -387,19 +396,6 @@ class SegmentFolder:
     def remove_all(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.path, ignore_errors=True)
-
-    def _write_manifest(self, manifest: WordManifest) -> None:
-        stored: dict[str, Any] = {
-            "form": _FORM + self._key_tag,
-            "meta": astuple(manifest.meta),
-            "upto": manifest.upto,
-            "ids": manifest.ids,
-            "digests": manifest.digests,
-        }
-        if manifest.parts:
-            stored["parts"] = dump_parts(manifest.parts)
-        self._fresh.write_text(json.dumps(stored), encoding="utf-8")
-        self._fresh.replace(self._manifest)
 
 
 def remove_all_but(folder: Path, names: Collection[str]) -> None:

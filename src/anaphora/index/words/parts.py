@@ -70,17 +70,12 @@ class PartSizes:
 
 
 def load_parts(stored: Iterable[Sequence[Any]]) -> tuple[SegmentPart, ...]:
-    """Parts from the form of `dump_parts`. Raises TypeError or ValueError for anything else."""
+    """Parts from the form in a manifest. Raises TypeError or ValueError for anything else."""
     parts = []
     for first, count, tokens, segments, files, signed in stored:
         sized_segments = tuple((str(name), int(documents)) for name, documents in segments)
         parts.append(SegmentPart(first, count, tuple(tokens), sized_segments, tuple(files), signed))
     return tuple(parts)
-
-
-def dump_parts(parts: Iterable[SegmentPart]) -> list[tuple[Any, ...]]:
-    """Parts as a manifest stores them."""
-    return [astuple(part) for part in parts]
 
 
 def free_number(parts: Iterable[SegmentPart], count: int) -> int:

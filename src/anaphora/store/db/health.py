@@ -42,7 +42,18 @@ def check_truth(truth: Database) -> TruthHealth:
 
     A database that cannot be read is a problem in the answer, not an error.
     """
-    return _of_file(truth) if truth.path is not None else _of_server(truth)
+    if truth.path is not None:
+        return _of_file(truth)
+    try:
+        version = str(truth.rows("SHOW server_version", {})[0][0])
+        risky = tuple(
+            f"the server has {name} = off: what is acknowledged can be lost when it fails"
+            for name in _DURABLE
+            if truth.rows(f"SHOW {name}", {})[0][0] == "off"
+        )
+        return TruthHealth(truth.location, "postgresql", version, _revision(truth), problems=risky)
+    except StoreError as error:
+        return TruthHealth(truth.location, "postgresql", "", None, problems=(str(error),))
 
 
 def _of_file(truth: Database) -> TruthHealth:
@@ -67,19 +78,6 @@ def _of_file(truth: Database) -> TruthHealth:
         size,
         tuple(problem for problem in problems if problem != "ok"),
     )
-
-
-def _of_server(truth: Database) -> TruthHealth:
-    try:
-        version = str(truth.rows("SHOW server_version", {})[0][0])
-        risky = tuple(
-            f"the server has {name} = off: what is acknowledged can be lost when it fails"
-            for name in _DURABLE
-            if truth.rows(f"SHOW {name}", {})[0][0] == "off"
-        )
-        return TruthHealth(truth.location, "postgresql", version, _revision(truth), problems=risky)
-    except StoreError as error:
-        return TruthHealth(truth.location, "postgresql", "", None, problems=(str(error),))
 
 
 def _revision(truth: Database) -> str:
