@@ -14,6 +14,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -265,7 +266,10 @@ class AuditTrail(NamespaceReader):
                 return chain
             chain.number, chain.link = number, link
             chain.seen = chain.seen or (number, link) == tip
-            chain.on = _is_on_after(body, before=chain.on)
+            with suppress(ValueError, AttributeError, RecursionError):
+                action = json.loads(body).get("action")
+                if action in {"switched_on", "switched_off"}:
+                    chain.on = action == "switched_on"
         return chain
 
     def _compare(self, head: TrailHead, chain: _Chain, tip: tuple[int, str] | None) -> AuditReport:
@@ -385,15 +389,6 @@ def _read_key(stored: str) -> bytes:
         return bytes.fromhex(stored)
     except ValueError as error:
         raise StoreError("read", "the audit trail", f"its key is damaged; {_ANEW}") from error
-
-
-def _is_on_after(body: str, *, before: bool) -> bool:
-    """Whether the trail is on after an entry."""
-    try:
-        action = json.loads(body).get("action")
-    except (ValueError, AttributeError, RecursionError):
-        return before
-    return action == "switched_on" if action in {"switched_on", "switched_off"} else before
 
 
 def _link(key: bytes, before: str, number: int, body: str) -> str:

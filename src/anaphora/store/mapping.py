@@ -46,11 +46,7 @@ class RowMapping(Generic[ValueT]):
         packed_fields = {name for names in self._packed.values() for name in names}
         own_fields: tuple[Field[Any], ...] = fields(cast("Any", made))
         self._empty = {
-            own_field.name: own_field.default_factory()
-            if own_field.default_factory is not MISSING
-            else None
-            if own_field.default is MISSING
-            else own_field.default
+            own_field.name: _default(own_field)
             for own_field in own_fields
             if own_field.name in packed_fields
         }
@@ -117,6 +113,12 @@ class RowMapping(Generic[ValueT]):
             }
             row[column] = as_json(packed_values) if packed_values else None
         return row | {column: how(value) for column, how in self._written.items()} | more
+
+
+def _default(field: Field[Any]) -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return None if field.default is MISSING else field.default
 
 
 def _plain(value: Any) -> Any:

@@ -170,7 +170,12 @@ class IndexCore:
         for _ in range(_ROUNDS):
             self._absorb_outside()
             opening = self.openings
-            self._look_at_notes()
+            version = self.source.notes_version()
+            if version != self._notes_seen:
+                # Threads with speakers that may have changed: each is checked once.
+                if self.state.checkpoints:
+                    self._noted |= self.source.noted_since(self._notes_seen)
+                self._notes_seen = version
             changes, writable = self._changes(conversation_id)
             if changes or writable:
                 added = sum(len(change.records) for change in changes) or added
@@ -191,15 +196,6 @@ class IndexCore:
     def made_anew(self) -> bool:
         """Whether it was opened since all threads were synced: any of them may be missing."""
         return self._whole_at != self.openings
-
-    def _look_at_notes(self) -> None:
-        """Collect the threads with speakers that may have changed; each is checked once."""
-        version = self.source.notes_version()
-        if version == self._notes_seen:
-            return
-        if self.state.checkpoints:
-            self._noted |= self.source.noted_since(self._notes_seen)
-        self._notes_seen = version
 
     def _absorb_outside(self) -> None:
         ledger = self.open_ledger()

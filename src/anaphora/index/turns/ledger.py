@@ -282,7 +282,7 @@ class TurnIndexFile:
             if lowest := [row for row in lowest_rows if row is not None]:
                 execute = self._db.execute
                 execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
-                # LanceDB keeps deleted vectors in its files and its graph: the ANN index is made anew.
+                # LanceDB keeps deleted vectors in files and graph: the ANN index is made anew.
                 execute(
                     "DELETE FROM ann WHERE EXISTS (SELECT 1 FROM vectors"
                     " WHERE vectors.id <= ann.target AND vectors.embedder = ann.embedder"

@@ -390,11 +390,9 @@ class SqlThreadSource(ThreadSource):
             start = 0
         stored = self._store.stored(conversation_id, start)
         if stored is None:
-            return (
-                None
-                if checkpoint is None
-                else IndexChange(conversation_id, checkpoint, 0, (), None)
-            )
+            if checkpoint is None:
+                return None
+            return IndexChange(conversation_id, checkpoint, 0, (), None)
         last = len(known_digests) - 1 - stored.start
         if stored.start and not (
             checkpoint is not None

@@ -264,17 +264,7 @@ class SegmentFolder:
                 manifest = self._compose(path, seen, upto, documents, stop)
             if stop():
                 raise CutShort
-            stored: dict[str, Any] = {
-                "form": _FORM + self._key_tag,
-                "meta": astuple(manifest.meta),
-                "upto": manifest.upto,
-                "ids": manifest.ids,
-                "digests": manifest.digests,
-            }
-            if manifest.parts:
-                stored["parts"] = [astuple(part) for part in manifest.parts]
-            self._fresh.write_text(json.dumps(stored), encoding="utf-8")
-            self._fresh.replace(self._manifest)
+            self._write_manifest(manifest)
             if manifest.parts and previous:
                 # Drop what another process has dropped from the last generation meanwhile.
                 listed = select_listed(self.path / previous, seen.parts)
@@ -294,6 +284,19 @@ class SegmentFolder:
         # Other generations can contain forgotten words.
         remove_all_but(self.path, {generation})
         return manifest
+
+    def _write_manifest(self, manifest: WordManifest) -> None:
+        stored: dict[str, Any] = {
+            "form": _FORM + self._key_tag,
+            "meta": astuple(manifest.meta),
+            "upto": manifest.upto,
+            "ids": manifest.ids,
+            "digests": manifest.digests,
+        }
+        if manifest.parts:
+            stored["parts"] = [astuple(part) for part in manifest.parts]
+        self._fresh.write_text(json.dumps(stored), encoding="utf-8")
+        self._fresh.replace(self._manifest)
 
     def _extend(
         self,

@@ -88,16 +88,6 @@ def free_number(parts: Iterable[SegmentPart], count: int) -> int:
     return first
 
 
-def describe_part(folder: Path, first: int, meta: SegmentMeta) -> SegmentPart:
-    """The files in the folder of a writer, as one part. Raises OSError or ValueError."""
-    segments = _count_documents(_read_list(folder))
-    files = sorted(path.name for path in folder.iterdir() if _segment_of(path.name) in segments)
-    signed = signature_of(folder, files)
-    return SegmentPart(
-        first, meta.count, meta.tokens, tuple(segments.items()), tuple(files), signed
-    )
-
-
 def write_part(
     folder: Path, fields: Sequence[str], first: int, documents: Iterable[NumberedTexts]
 ) -> SegmentPart:
@@ -106,7 +96,17 @@ def write_part(
     Raises one of WORD_INDEX_ERRORS.
     """
     scratch = folder / uuid.uuid4().hex
-    part = describe_part(scratch, first, write_segment(scratch, SegmentMeta(), fields, documents))
+    meta = write_segment(scratch, SegmentMeta(), fields, documents)
+    segments = _count_documents(_read_list(scratch))
+    files = sorted(path.name for path in scratch.iterdir() if _segment_of(path.name) in segments)
+    part = SegmentPart(
+        first,
+        meta.count,
+        meta.tokens,
+        tuple(segments.items()),
+        tuple(files),
+        signature_of(scratch, files),
+    )
     for name in (*part.files, _META):
         (scratch / name).replace(folder / name)
     # The remaining files contain no words, so failing to delete them does no harm.

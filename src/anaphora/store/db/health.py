@@ -43,7 +43,27 @@ def check_truth(truth: Database) -> TruthHealth:
     A database that cannot be read is a problem in the answer, not an error.
     """
     if truth.path is not None:
-        return _of_file(truth)
+        revision, journal, problems, size = None, None, [], None
+        try:
+            if sqlite.exists(truth.path):
+                size = truth.path.stat().st_size
+                journal = str(truth.rows("PRAGMA journal_mode", {})[0][0])
+                revision = _revision(truth)
+                problems = [row[0] for row in truth.rows("PRAGMA integrity_check", {})]
+                for table, row_id, parent, _ in truth.rows("PRAGMA foreign_key_check", {}):
+                    problems.append(f"row {row_id} of {table} has lost its {parent}")
+        except StoreError as error:
+            problems.append(str(error))
+        return TruthHealth(
+            truth.location,
+            "sqlite",
+            f"{'.'.join(map(str, sqlite.library_version()))} of {driver.NAME}",
+            revision,
+            journal,
+            sqlite.wal_is_safe(sqlite.library_version()),
+            size,
+            tuple(problem for problem in problems if problem != "ok"),
+        )
     try:
         version = str(truth.rows("SHOW server_version", {})[0][0])
         risky = tuple(
@@ -54,30 +74,6 @@ def check_truth(truth: Database) -> TruthHealth:
         return TruthHealth(truth.location, "postgresql", version, _revision(truth), problems=risky)
     except StoreError as error:
         return TruthHealth(truth.location, "postgresql", "", None, problems=(str(error),))
-
-
-def _of_file(truth: Database) -> TruthHealth:
-    revision, journal, problems, size = None, None, [], None
-    try:
-        if truth.path is not None and sqlite.exists(truth.path):
-            size = truth.path.stat().st_size
-            journal = str(truth.rows("PRAGMA journal_mode", {})[0][0])
-            revision = _revision(truth)
-            problems = [row[0] for row in truth.rows("PRAGMA integrity_check", {})]
-            for table, row_id, parent, _ in truth.rows("PRAGMA foreign_key_check", {}):
-                problems.append(f"row {row_id} of {table} has lost its {parent}")
-    except StoreError as error:
-        problems.append(str(error))
-    return TruthHealth(
-        truth.location,
-        "sqlite",
-        f"{'.'.join(map(str, sqlite.library_version()))} of {driver.NAME}",
-        revision,
-        journal,
-        sqlite.wal_is_safe(sqlite.library_version()),
-        size,
-        tuple(problem for problem in problems if problem != "ok"),
-    )
 
 
 def _revision(truth: Database) -> str:
