@@ -94,6 +94,7 @@ class Meeting:
             self._send(_PRESENT, 2, {"sealed": base64.b64encode(sealed).decode("ascii")})
             self._await_message(_JOINING, 2, patience)
         finally:
+            # All messages are emptied, if the remote can be reached.
             with suppress(SyncError):
                 for side, head in self._remote.heads(self._project).items():
                     for number in range(1, head + 1):

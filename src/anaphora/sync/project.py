@@ -71,16 +71,17 @@ class SyncProject:
         """Read it again: another process may have changed it."""
         line, member = self._store.get(_DEVICES), self._store.get(MEMBER)
         self.membership = self.membership if member is None else membership_of(member)
-        self.devices = Devices()
+        devices = Devices()
         if line is not None:
             begin = line["begin"]
-            self.devices = Devices(
-                {known.device: known for known in map(member_of, line["members"])},
+            devices = Devices(
+                {peer.device: peer for peer in map(member_of, line["members"])},
                 admission_of(line["admission"]),
                 None if begin is None else (begin[0], begin[1], begin[2]),
                 frozenset(line.get("written", ())),
                 frozenset(line.get("told", ())),
             )
+        self.devices = devices
         self._find_founder()
 
     def save(self, work: SyncTransaction) -> None:

@@ -196,6 +196,7 @@ class ThreadSync:
             else:
                 last = old
                 if old.text != turn.text:
+                    # A redaction: the rest of the turn, and the digests of all redactions.
                     change = base[TURN + old.id]
                     cuts = change.value["by"] if change.action == "drop" else []
                     digest = hmac.new(
