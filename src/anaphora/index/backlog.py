@@ -114,7 +114,14 @@ class Backlog(Generic[OwnerT]):
         while (limit is None or done < limit) and not (stopping is not None and stopping()):
             owners = owners_without(after, step if limit is None else min(step, limit - done))
             if room is not None:
-                owners, room = self._fitting(owners, room)
+                fitting: list[OwnerT] = []
+                for owner in owners:
+                    size = 0 if self._key_of(owner) in self._failed else len(self._text_of(owner))
+                    if size > room:
+                        break
+                    room -= size
+                    fitting.append(owner)
+                owners = fitting
             if not owners:
                 break
             after = (cursor_of or self._key_of)(owners[-1])
@@ -123,17 +130,6 @@ class Backlog(Generic[OwnerT]):
             if progress is not None:
                 progress(done, done + failed)
         return done, failed
-
-    def _fitting(self, owners: Sequence[OwnerT], room: int) -> tuple[list[OwnerT], int]:
-        """The first owners with texts that fit into `room` characters, and the room left."""
-        fitting: list[OwnerT] = []
-        for owner in owners:
-            size = 0 if self._key_of(owner) in self._failed else len(self._text_of(owner))
-            if size > room:
-                break
-            room -= size
-            fitting.append(owner)
-        return fitting, room
 
 
 def fill_records(

@@ -82,7 +82,22 @@ class Mirror:
         """
         try:
             with called_from(CallOrigin("mirror")), self._lock():
-                report = self._compare(dry_run, accept_deletions, progress or no_progress)
+                ledger = self._load_ledger()
+                comparison = MirrorComparison(
+                    MirrorFolder(Path(ledger.folder)),
+                    HomePages(self._services),
+                    ledger,
+                    wait=Event().wait,
+                    seconds=time.time,
+                    save=self._ledger.save,
+                    progress=progress or no_progress,
+                )
+                try:
+                    report = comparison.run(dry_run=dry_run, accept_deletions=accept_deletions)
+                finally:
+                    if comparison.ledger is not ledger:
+                        at = self._services.clock()
+                        self._ledger.save(replace(comparison.ledger, at=at, stopped=None))
         except MirrorError as error:
             if error.lasting and not dry_run:
                 with self._lock():
@@ -122,25 +137,6 @@ class Mirror:
         with self._lock():
             self._load_ledger()
             self._ledger.drop()
-
-    def _compare(self, dry_run: bool, accept_deletions: bool, progress: Progress) -> MirrorReport:
-        ledger = self._load_ledger()
-        comparison = MirrorComparison(
-            MirrorFolder(Path(ledger.folder)),
-            HomePages(self._services),
-            ledger,
-            wait=Event().wait,
-            seconds=time.time,
-            save=self._ledger.save,
-            progress=progress,
-        )
-        try:
-            return comparison.run(dry_run=dry_run, accept_deletions=accept_deletions)
-        finally:
-            if comparison.ledger is not ledger:
-                self._ledger.save(
-                    replace(comparison.ledger, at=self._services.clock(), stopped=None)
-                )
 
     def _load_ledger(self) -> MirrorState:
         ledger = self._ledger.load()

@@ -14,6 +14,7 @@ import hmac
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -203,7 +204,22 @@ class AuditTrail(NamespaceReader):
         before = NO_LIMIT if before is None else before
         while rows := self._found(AUDIT_ENTRY, _BACKWARDS, before=before, limit=STEP):
             for number, body, _ in rows:
-                yield _read_entry(number, body)
+                try:
+                    fields = json.loads(body)
+                    at = moment(int(fields.pop("at")))
+                    ids = tuple(fields.pop("ids", ()))
+                    entry = AuditEntry(number=number, at=at, ids=ids, **fields)
+                except (
+                    ValueError,
+                    TypeError,
+                    LookupError,
+                    AttributeError,
+                    ArithmeticError,
+                    RecursionError,
+                ) as error:
+                    reason = f"entry {number} of the audit trail"
+                    raise StoreError("read", reason, str(error)) from error
+                yield entry
             before = rows[-1][0]
 
     def verify(self, tip: str | None = None) -> AuditReport:
@@ -250,7 +266,10 @@ class AuditTrail(NamespaceReader):
                 return chain
             chain.number, chain.link = number, link
             chain.seen = chain.seen or (number, link) == tip
-            chain.on = _is_on_after(body, before=chain.on)
+            with suppress(ValueError, AttributeError, RecursionError):
+                action = json.loads(body).get("action")
+                if action in {"switched_on", "switched_off"}:
+                    chain.on = action == "switched_on"
         return chain
 
     def _compare(self, head: TrailHead, chain: _Chain, tip: tuple[int, str] | None) -> AuditReport:
@@ -372,15 +391,6 @@ def _read_key(stored: str) -> bytes:
         raise StoreError("read", "the audit trail", f"its key is damaged; {_ANEW}") from error
 
 
-def _is_on_after(body: str, *, before: bool) -> bool:
-    """Whether the trail is on after an entry."""
-    try:
-        action = json.loads(body).get("action")
-    except (ValueError, AttributeError, RecursionError):
-        return before
-    return action == "switched_on" if action in {"switched_on", "switched_off"} else before
-
-
 def _link(key: bytes, before: str, number: int, body: str) -> str:
     return hmac.new(key, f"{before} {number} ".encode() + _bytes(body), "sha256").hexdigest()
 
@@ -407,19 +417,3 @@ def _content(
     return json.dumps(
         {name: field for name, field in fields.items() if field}, separators=(",", ":")
     )
-
-
-def _read_entry(number: int, body: str) -> AuditEntry:
-    try:
-        fields = json.loads(body)
-        at = moment(int(fields.pop("at")))
-        return AuditEntry(number=number, at=at, ids=tuple(fields.pop("ids", ())), **fields)
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
-        raise StoreError("read", f"entry {number} of the audit trail", str(error)) from error

@@ -227,7 +227,10 @@ def rows_of(
             id=section.id,
             text=section.text,
             path=None,
-            payload=_section_payload(section) | shared,
+            payload={"number": section.number, "start": section.start}
+            | ({} if section.page is None else {"page": section.page})
+            | ({"heading": list(section.heading)} if section.heading else {})
+            | shared,
             sources=(),
             parent=document.id,
             supersedes=None,
@@ -237,13 +240,6 @@ def rows_of(
         for section in sections
     ]
     return DocumentRows(record, parts, data)
-
-
-def _section_payload(section: DocumentSection) -> dict[str, Any]:
-    payload: dict[str, Any] = {"number": section.number, "start": section.start}
-    if section.page is not None:
-        payload["page"] = section.page
-    return payload | ({"heading": list(section.heading)} if section.heading else {})
 
 
 def same_document(content_hash: str) -> str:

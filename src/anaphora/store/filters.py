@@ -60,13 +60,6 @@ def fault(place: str, value: object, reason: str) -> FilterError:
 # What an operand has to be. Each reader returns what `Holds` takes.
 
 
-def read_flag(value: object, place: str) -> bool:
-    """The operand of `exists`."""
-    if not isinstance(value, bool):
-        raise fault(place, value, "expected true or false")
-    return value
-
-
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str):
         raise fault(place, value, _expected("a text", value))
@@ -412,7 +405,9 @@ class _FilterReader:
             ids = read_ids(operand, place)
             return _Relatives(operator, frozenset((ids,)) if isinstance(ids, str) else ids)
         if operator == "exists":
-            return _Condition(path, operator, read_flag(operand, place), _never)
+            if not isinstance(operand, bool):
+                raise fault(place, operand, "expected true or false")
+            return _Condition(path, operator, operand, _never)
         rule = RULES[kind].get(operator)
         if rule is None:
             operators = ", ".join((*RULES[kind], "exists"))

@@ -98,27 +98,25 @@ def copy_database(source: Path, target: Path) -> dict[str, Any]:
         try:
             original.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")
-            return _describe(copy, source)
+            problems = [row[0] for row in copy.execute("PRAGMA integrity_check")]
+            if problems != ["ok"]:
+                raise StoreError("back up", source, f"it is damaged: {problems[0]}")
+            tables = copy.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            )
+            names = [name for (name,) in tables.fetchall() if not name.startswith("sqlite_")]
+            schema = None
+            if REVISION_TABLE in names:
+                names.remove(REVISION_TABLE)
+                schema = copy.execute(f"SELECT version_num FROM {REVISION_TABLE}").fetchone()[0]  # noqa: S608
+            rows = {
+                name: copy.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608
+                for name in names
+            }
+            return {"database": "sqlite", "schema": schema, "rows": rows}
         finally:
             copy.close()
     except dbapi2.Error as error:
         raise explain(error, "back up", source) from error
     finally:
         original.close()
-
-
-def _describe(copy: Any, source: Path) -> dict[str, Any]:
-    problems = [row[0] for row in copy.execute("PRAGMA integrity_check")]
-    if problems != ["ok"]:
-        raise StoreError("back up", source, f"it is damaged: {problems[0]}")
-    tables = copy.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    names = [name for (name,) in tables.fetchall() if not name.startswith("sqlite_")]
-    schema = None
-    if REVISION_TABLE in names:
-        names.remove(REVISION_TABLE)
-        schema = copy.execute(f"SELECT version_num FROM {REVISION_TABLE}").fetchone()[0]  # noqa: S608
-    rows = {
-        name: copy.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # noqa: S608
-        for name in names
-    }
-    return {"database": "sqlite", "schema": schema, "rows": rows}

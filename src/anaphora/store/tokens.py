@@ -94,9 +94,18 @@ _MAPPING: Final = RowMapping(
     Token,
     named={"id": "token_id"},
     read={
-        "namespaces": ("scopes", lambda stored: _namespaces(parsed(stored, list))),
+        # No namespace begins with "/".
+        "namespaces": (
+            "scopes",
+            lambda stored: tuple(s for s in parsed(stored, list) if not s.startswith("/")),
+        ),
         "may_index": ("scopes", lambda stored: _MAY_INDEX in parsed(stored, list)),
-        "person": ("scopes", lambda stored: _person(parsed(stored, list))),
+        "person": (
+            "scopes",
+            lambda stored: next(
+                (scope for scope in parsed(stored, list) if scope.startswith(_PERSON)), ""
+            ).removeprefix(_PERSON),
+        ),
     },
 )
 
@@ -301,16 +310,6 @@ class Tokens(NamespaceReader):
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _namespaces(scopes: Iterable[str]) -> tuple[str, ...]:
-    # No namespace begins so.
-    return tuple(scope for scope in scopes if not scope.startswith("/"))
-
-
-def _person(scopes: Iterable[str]) -> str:
-    named = (scope for scope in scopes if scope.startswith(_PERSON))
-    return next(named, "").removeprefix(_PERSON)
 
 
 def _scopes(token: Token) -> tuple[str, ...]:

@@ -42,15 +42,6 @@ class EntryStatement:
         return [self.author, self.number, dict(self.removed), self.epoch, recipients, last_read]
 
 
-def statement_of(line: Any) -> EntryStatement:
-    """The statement that `EntryStatement.line` wrote. ValueError or TypeError for anything else."""
-    author, number, removed, epoch, recipients, last_read = line
-    return EntryStatement(
-        str(author), int(number), _numbers(removed), str(epoch),
-        frozenset(map(str, recipients)), _numbers(last_read),
-    )  # fmt: skip
-
-
 def _numbers(line: Mapping[str, Any]) -> dict[str, int]:
     return {str(name): int(number) for name, number in line.items()}
 
@@ -93,7 +84,21 @@ class Admission:
         accepted: list[EntryStatement] = []
         undecided = list(self.statements)
         while undecided:
-            winners = self._find_winners(undecided)
+            # Those that nothing rules out; in a conflict, those that win it.
+            against = {
+                id(statement): [rival for rival in undecided if self._rules_out(rival, statement)]
+                for statement in undecided
+            }
+            winners = (
+                [statement for statement in undecided if not against[id(statement)]]
+                or [statement for statement in undecided if statement.author == self.founder]
+                or [
+                    statement
+                    for statement in undecided
+                    if all(self._rules_out(statement, rival) for rival in against[id(statement)])
+                ]
+                or undecided
+            )
             accepted += winners
             undecided = [
                 statement
@@ -151,23 +156,6 @@ class Admission:
         makers = [statement for statement in self.statements if statement.epoch == epoch]
         return not makers or all(self._has_key(device, makers[0]) for device in members)
 
-    def _find_winners(self, undecided: list[EntryStatement]) -> list[EntryStatement]:
-        """Undecided statements that nothing rules out; in a conflict, those that win it."""
-        against = {
-            id(statement): [rival for rival in undecided if self._rules_out(rival, statement)]
-            for statement in undecided
-        }
-        return (
-            [statement for statement in undecided if not against[id(statement)]]
-            or [statement for statement in undecided if statement.author == self.founder]
-            or [
-                statement
-                for statement in undecided
-                if all(self._rules_out(statement, rival) for rival in against[id(statement)])
-            ]
-            or undecided
-        )
-
     def _rules_out(self, statement: EntryStatement, target: EntryStatement) -> bool:
         if statement is target or target.author == TOLD:
             return False
@@ -216,6 +204,11 @@ class Admission:
 def admission_of(line: Mapping[str, Any]) -> Admission:
     """The admission that `Admission.line` wrote. ValueError, KeyError, TypeError, or others."""
     announced = {str(device): str(epoch) for device, epoch in line["announced"].items()}
-    return Admission(
-        tuple(map(statement_of, line["statements"])), announced, str(line.get("founder", ""))
-    )
+    statements = tuple(
+        EntryStatement(
+            str(author), int(number), _numbers(removed), str(epoch),
+            frozenset(map(str, recipients)), _numbers(last_read),
+        )
+        for author, number, removed, epoch, recipients, last_read in line["statements"]
+    )  # fmt: skip
+    return Admission(statements, announced, str(line.get("founder", "")))

@@ -198,7 +198,17 @@ class SyncClient:
             if keys := self._project.keys_to_tell():
                 self._make_entry(EntryContent(keys=keys))
             self._pack()
-        sent = self._push(tell) + self._drop_forgotten(tell)
+        sent = self._push(tell)
+        # The entries that carry forgotten content are emptied.
+        forgotten = self.replica.store.to_drop(self._project.own)
+        sent += self._empty_entries(forgotten, tell)
+        restated = self.replica.store.to_drop(AGAIN + self._project.own)
+        sent += self._empty_entries(restated, tell, also=("gone",))
+        with self.replica.store.change() as work:
+            # Including entries that had been emptied before.
+            work.note_dropped([*forgotten, *restated])
+        for row in self._log.find("void"):
+            self._drop_content(row)
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
             sent += self._compact(tell)
         with self._changing_locally():
@@ -339,19 +349,6 @@ class SyncClient:
             EntryContent(removed=removed, rotation=rotation),
             epoch=self._project.membership.first_epoch,
         )
-
-    def _drop_forgotten(self, tell: Progress) -> int:
-        """Empty the entries that carry forgotten content."""
-        forgotten = self.replica.store.to_drop(self._project.own)
-        sent = self._empty_entries(forgotten, tell)
-        restated = self.replica.store.to_drop(AGAIN + self._project.own)
-        sent += self._empty_entries(restated, tell, also=("gone",))
-        with self.replica.store.change() as work:
-            # Including entries that had been emptied before.
-            work.note_dropped([*forgotten, *restated])
-        for row in self._log.find("void"):
-            self._drop_content(row)
-        return sent
 
     def _compact(self, tell: Progress) -> int:
         """Repeat all current patches in few entries, empty the old ones, set a checkpoint."""

@@ -144,7 +144,9 @@ def conflict_of(
 
 
 def _summarise(path: str, earlier: SyncSide, later: SyncSide) -> str:
-    first, second = (f'{side.device} said "{_shorten(side.text)}"' for side in (earlier, later))
+    texts = [" ".join(side.text.split()) for side in (earlier, later)]
+    short = [text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…" for text in texts]
+    first, second = f'{earlier.device} said "{short[0]}"', f'{later.device} said "{short[1]}"'
     times = [in_shown_zone(side.at) for side in (earlier, later)]
     days = [f"{at.day} {at:%B %Y}" for at in times]
     if days[0] == days[1]:
@@ -157,8 +159,3 @@ def _summarise(path: str, earlier: SyncSide, later: SyncSide) -> str:
     return (
         f"{prefix}{sentence} Current is what {(later if later.current else earlier).device} said."
     )
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

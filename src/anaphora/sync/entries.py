@@ -35,7 +35,7 @@ from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.crypto.cipher import Cipher
 from anaphora.sync.admission import Admission, admission_of
 from anaphora.sync.changes import Patch, canonical, patch_of
-from anaphora.sync.membership import Member, Rotation, member_of, rotation_of
+from anaphora.sync.membership import Member, Rotation, member_of
 
 VERSION: Final = 1
 _SMALLEST: Final = 1024
@@ -182,22 +182,24 @@ def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Entry
         int(line.get("at", 0)),
         None if member is None else member_of(member),
         {str(name): int(last) for name, last in line.get("removed", {}).items()},
-        None if rotation is None else rotation_of(rotation),
-        None if checkpoint is None else _parse_checkpoint(checkpoint),
+        None
+        if rotation is None
+        else Rotation(
+            str(rotation["epoch"]), {str(to): str(key) for to, key in rotation["keys"].items()}
+        ),
+        None
+        if checkpoint is None
+        else LogCheckpoint(
+            {
+                str(name): (int(number), str(entry_id))
+                for name, (number, entry_id) in checkpoint["covers"].items()
+            },
+            tuple(map(member_of, checkpoint["members"])),
+            {str(name): int(last) for name, last in checkpoint["removed"].items()},
+            admission_of(checkpoint["admission"]) if checkpoint.get("admission") else None,
+        ),
         None if begin is None else (str(begin[0]), int(begin[1]), int(begin[2])),
         {str(epoch): bytes.fromhex(key).hex() for epoch, key in line.get("keys", {}).items()},
-    )
-
-
-def _parse_checkpoint(line: Mapping[str, Any]) -> LogCheckpoint:
-    return LogCheckpoint(
-        {
-            str(name): (int(number), str(entry_id))
-            for name, (number, entry_id) in line["covers"].items()
-        },
-        tuple(map(member_of, line["members"])),
-        {str(name): int(last) for name, last in line["removed"].items()},
-        admission_of(line["admission"]) if line.get("admission") else None,
     )
 
 

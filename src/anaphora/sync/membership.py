@@ -208,11 +208,6 @@ def is_made_by(rotation: Rotation, device: str) -> bool:
     return not maker or maker == [device]
 
 
-def rotation_of(line: Any) -> Rotation:
-    """The rotation that `Rotation.line` wrote."""
-    return Rotation(str(line["epoch"]), {str(to): str(key) for to, key in line["keys"].items()})
-
-
 def _signed_bytes(text: str) -> bytes:
     return b"anaphora sync entry\n" + text.encode()
 

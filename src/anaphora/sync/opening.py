@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from anaphora.errors import InvalidInput, RemoteTampered, WrongKey
-from anaphora.sync.changes import WHOLE, Patch
+from anaphora.sync.changes import WHOLE
 from anaphora.sync.entries import EntryContent, LogEntry, entry_of, unseal
 from anaphora.sync.items import kind_and_key
 from anaphora.sync.membership import Member
@@ -48,7 +48,17 @@ def open_entry(project: SyncProject, payload: Mapping[str, Any] | str | bytes) -
         header.device,
         header.number,
         _to_time(content.at),
-        tuple(map(_build_item, content.patches)),
+        tuple(
+            SyncItem(
+                *kind_and_key(patch.item),
+                _to_time(patch.stamp.time),
+                dict(patch.set),
+                dict(patch.add),
+                tuple(name for name in patch.drop if name != WHOLE),
+                forgotten=WHOLE in patch.drop,
+            )
+            for patch in content.patches
+        ),
         signed=_is_signed(project, log_entry, content),
     )
 
@@ -84,19 +94,6 @@ def _is_signed(project: SyncProject, entry: LogEntry, content: EntryContent) -> 
     if not member.has_signed(entry.id, entry.signature):
         raise RemoteTampered(_SOURCE, header.device, header.number, "its device has not signed it")
     return True
-
-
-def _build_item(patch: Patch) -> SyncItem:
-    kind, key = kind_and_key(patch.item)
-    return SyncItem(
-        kind,
-        key,
-        _to_time(patch.stamp.time),
-        dict(patch.set),
-        dict(patch.add),
-        tuple(name for name in patch.drop if name != WHOLE),
-        forgotten=WHOLE in patch.drop,
-    )
 
 
 def _to_time(micros: int) -> datetime:

@@ -94,7 +94,15 @@ class Meeting:
             self._send(_PRESENT, 2, {"sealed": base64.b64encode(sealed).decode("ascii")})
             self._await_message(_JOINING, 2, patience)
         finally:
-            self._clear()
+            # All messages are emptied, if the remote can be reached.
+            with suppress(SyncError):
+                for side, head in self._remote.heads(self._project).items():
+                    for number in range(1, head + 1):
+                        log_entry = self._read_message_entry(side, number)
+                        if log_entry is not None and log_entry.dropped is None:
+                            self._remote.drop(
+                                self._project, side, number, without_content(log_entry).data()
+                            )
 
     def join(self, patience: float) -> dict[str, Any]:
         """The invitation, for the joining device. PairingFailed: no offer, or a wrong code."""
@@ -168,17 +176,6 @@ class Meeting:
         for payload in self._remote.read(self._project, side, number, 1):
             return entry_of(payload, self._remote.name, side, number)
         return None
-
-    def _clear(self) -> None:
-        """Empty all messages, if the remote can be reached."""
-        with suppress(SyncError):
-            for side, head in self._remote.heads(self._project).items():
-                for number in range(1, head + 1):
-                    log_entry = self._read_message_entry(side, number)
-                    if log_entry is not None and log_entry.dropped is None:
-                        self._remote.drop(
-                            self._project, side, number, without_content(log_entry).data()
-                        )
 
     def _pairing_error(self, reason: str) -> PairingFailed:
         return PairingFailed(self._remote.name, reason)

@@ -57,18 +57,6 @@ class Devices:
         }
 
 
-def _parse_devices(line: Mapping[str, Any]) -> Devices:
-    begin = line["begin"]
-    members = {member.device: member for member in map(member_of, line["members"])}
-    return Devices(
-        members,
-        admission_of(line["admission"]),
-        None if begin is None else (begin[0], begin[1], begin[2]),
-        frozenset(line.get("written", ())),
-        frozenset(line.get("told", ())),
-    )
-
-
 class SyncProject:
     """The project of one namespace, as its rows have it since it was loaded or saved last."""
 
@@ -83,7 +71,17 @@ class SyncProject:
         """Read it again: another process may have changed it."""
         line, member = self._store.get(_DEVICES), self._store.get(MEMBER)
         self.membership = self.membership if member is None else membership_of(member)
-        self.devices = Devices() if line is None else _parse_devices(line)
+        devices = Devices()
+        if line is not None:
+            begin = line["begin"]
+            devices = Devices(
+                {peer.device: peer for peer in map(member_of, line["members"])},
+                admission_of(line["admission"]),
+                None if begin is None else (begin[0], begin[1], begin[2]),
+                frozenset(line.get("written", ())),
+                frozenset(line.get("told", ())),
+            )
+        self.devices = devices
         self._find_founder()
 
     def save(self, work: SyncTransaction) -> None:
@@ -184,7 +182,12 @@ class SyncProject:
         announced = {author: entry.epoch} if number == 1 else {}
         admission = self.devices.admission.with_facts(statements, announced)
         self.devices = replace(self.devices, admission=admission)
-        self._learn_keys(rotation, content.keys)
+        if rotation is not None:
+            # The name of an epoch names its maker: its key replaces an announced one.
+            self.membership = self.membership.unwrap(rotation, self._random) or self.membership
+        for epoch, key in content.keys.items():
+            if epoch not in self.membership.keys and epoch > self.membership.first_epoch:
+                self.membership = self.membership.with_key(epoch, bytes.fromhex(key))
 
     def note_begin(self, entry: Header, content: EntryContent) -> None:
         """Record where a new device can begin, from an entry that counts."""
@@ -228,14 +231,6 @@ class SyncProject:
     def _find_usable_epochs(self) -> list[str]:
         # Before it has announced itself, a device has the keys of its invitation.
         return self.devices.admission.usable_epochs(self.membership.keys, self.devices.members)
-
-    def _learn_keys(self, rotation: Rotation | None, keys: Mapping[str, str]) -> None:
-        if rotation is not None:
-            # The name of an epoch names its maker: its key replaces an announced one.
-            self.membership = self.membership.unwrap(rotation, self._random) or self.membership
-        for epoch, key in keys.items():
-            if epoch not in self.membership.keys and epoch > self.membership.first_epoch:
-                self.membership = self.membership.with_key(epoch, bytes.fromhex(key))
 
     def _find_founder(self) -> None:
         members = self.devices.members.items()

@@ -85,7 +85,13 @@ class EntryReader:
         for device, error in self._errors.items():
             if self._project.devices.admission.admits(device, error.number):
                 raise error
-        self._refuse_forks()
+        # Two versions of one entry, each read by another device, are refused.
+        for device, (by, number, snapshot) in set(self._trusted_reads()):
+            row = self._log.row(device, number)
+            if row is not None and row["snapshot_id"] != snapshot:
+                raise RemoteTampered(
+                    self._remote.name, device, number, f"device {by} has read another one"
+                )
         self._refuse_unknown_keys(self._heads)
         if self._remote.in_order:
             # The remote keeps back an entry that another device has read.
@@ -187,19 +193,17 @@ class EntryReader:
         for log_entry in entries:
             content = self._open_entry(log_entry)
             if content is None:
-                self._look_ahead(entries)
+                # Learn keys from the entries behind it: it is tried again.
+                for later_entry in entries:
+                    header = later_entry.header
+                    cipher = self._project.cipher(header.epoch)
+                    if later_entry.dropped is None and cipher is not None and header.number > 1:
+                        later_content = unseal(later_entry, cipher, self._remote.name)
+                        self._refuse_forged(later_entry)
+                        self._project.note(header, later_content)
                 return
             self._store_entry(log_entry, content)
             yield content
-
-    def _look_ahead(self, entries: Iterator[LogEntry]) -> None:
-        """Learn keys from the entries behind one that cannot be opened: it is tried again."""
-        for log_entry in entries:
-            cipher = self._project.cipher(log_entry.header.epoch)
-            if log_entry.dropped is None and cipher is not None and log_entry.header.number > 1:
-                content = unseal(log_entry, cipher, self._remote.name)
-                self._refuse_forged(log_entry)
-                self._project.note(log_entry.header, content)
 
     def _fetch(self, device: str, numbers: Sequence[int]) -> Iterator[LogEntry]:
         """Entries with rising numbers, in batches of consecutive ones."""
@@ -333,12 +337,3 @@ class EntryReader:
         for device, named in self._read_claims:
             if not {device, named[0]} & devices.removed.keys() and device in devices.members:
                 yield device, named
-
-    def _refuse_forks(self) -> None:
-        """Refuse two versions of one entry, each read by another device."""
-        for device, (by, number, snapshot) in set(self._trusted_reads()):
-            row = self._log.row(device, number)
-            if row is not None and row["snapshot_id"] != snapshot:
-                raise RemoteTampered(
-                    self._remote.name, device, number, f"device {by} has read another one"
-                )

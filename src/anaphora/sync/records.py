@@ -183,7 +183,15 @@ class RecordSync:
     ) -> Iterator[Patch]:
         """The differences between a record and the known changes."""
         lines = dict(self._write_lines(events))
-        fields = self._read_fields(record, events, alone=alone)
+        fields = from_line(to_line(_FIELDS.write(record)))
+        fields |= self._turn_field(record.conversation_id, record.turn_index)
+        if alone:
+            fields[_ALONE] = True
+        if origins := self._origins.list_for(record.id):
+            fields[ORIGINS] = origins
+        if record.forgotten:
+            hidden = [event.at for event in events if event.kind == "forgotten"]
+            fields["forgotten_at"] = time_text(max(hidden, default=record.last_reinforced))
         merged = self._find_known(kind, record.id)
         if merged is None:
             occurrences = sum(
@@ -226,7 +234,13 @@ class RecordSync:
             if merged is None:
                 continue
             stamp = self._device.clock.next()
-            parts = self._count_parts(merged)
+            item_id = item_name(merged.kind, merged.owners[0])
+            parts = sum(
+                set(record.owners) & set(merged.owners) != set()
+                for record in self._merge_group(
+                    self._group_of(item_id, self._device.store.states([item_id])[item_id])
+                )
+            )
             for owner in merged.owners:
                 item_id = item_name(kind, owner)
                 state = self._device.store.states([item_id])[item_id]
@@ -250,15 +264,6 @@ class RecordSync:
                     self._killed_mark(merged.same), stamp, {_FORGOTTEN: True, _GROUP: group}
                 )
 
-    def _count_parts(self, merged: MergedRecord) -> int:
-        item_id = item_name(merged.kind, merged.owners[0])
-        return sum(
-            set(record.owners) & set(merged.owners) != set()
-            for record in self._merge_group(
-                self._group_of(item_id, self._device.store.states([item_id])[item_id])
-            )
-        )
-
     def _write_lines(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each event as JSON, under a digest of its content."""
         repeats: Counter[str] = Counter()
@@ -269,20 +274,6 @@ class RecordSync:
             digest = hashlib.sha256(f"{repeats[text]} {text}".encode()).hexdigest()[:32]
             repeats[text] += 1
             yield EVENT + digest, line
-
-    def _read_fields(
-        self, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
-    ) -> dict[str, Any]:
-        fields = from_line(to_line(_FIELDS.write(record)))
-        fields |= self._turn_field(record.conversation_id, record.turn_index)
-        if alone:
-            fields[_ALONE] = True
-        if origins := self._origins.list_for(record.id):
-            fields[ORIGINS] = origins
-        if record.forgotten:
-            hidden = [event.at for event in events if event.kind == "forgotten"]
-            fields["forgotten_at"] = time_text(max(hidden, default=record.last_reinforced))
-        return fields
 
     def _turn_field(self, conversation_id: str | None, index: int | None) -> dict[str, Any]:
         if conversation_id is None or index is None:

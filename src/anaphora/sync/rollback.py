@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,14 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
     A value that was replaced since is set again, as a new version; memories that were new since are
     softly forgotten; those that were softly forgotten since are revealed.
     """
-    records = {record.id: record for record in _list_all(services)}
+    records: dict[str, MemoryRecord] = {}
+    cursor: str | None = None
+    while True:
+        page = services.records.list(limit=_PAGE, cursor=cursor, history=True)
+        records |= {record.id: record for record in page}
+        cursor = page.cursor
+        if cursor is None:
+            break
     revealed = tuple(
         record.id
         for record in records.values()
@@ -71,13 +77,3 @@ def _find_version_at(
     ):
         return None
     return version
-
-
-def _list_all(services: NamespaceServices) -> Iterator[MemoryRecord]:
-    cursor: str | None = None
-    while True:
-        page = services.records.list(limit=_PAGE, cursor=cursor, history=True)
-        yield from page
-        cursor = page.cursor
-        if cursor is None:
-            return

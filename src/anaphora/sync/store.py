@@ -249,7 +249,18 @@ class SyncTransaction:
                 self._drop_patch(row)
         for name, rows in marked.items():
             for item_row in self._work.find(_ITEM, {"item_key": _item_key(name)}):
-                self._regroup(item_row, rows)
+                # The item differs from the home, with all that it is or was merged with.
+                item_id = item_row["name"]
+                state = _fold(row for row in self._find_patches(item_id) if _is_known(row))
+                old = {"group_key": item_row["group_key"]}
+                # An item without patches stays in its group until that is applied.
+                now = {"group_key": _group_key(self._group_of(item_id, state))} if state else old
+                self._work.replace(_ITEM, [item_row | now | {"dirty": 1}])
+                for group in (old, now):
+                    self._work.replace(
+                        _ITEM, [row | {"dirty": 1} for row in self._work.find(_ITEM, group)]
+                    )
+                self._dirty_group(self._group_of(item_id, _fold(rows)))
 
     def set_again(self, void: Iterable[Patch], device: str) -> None:
         """Set the fields of patches that do not count again, to their values on this device.
@@ -373,18 +384,6 @@ class SyncTransaction:
         key = {name: row[name] for name in _KEY}
         self._work.drop(_PATCH, key)
         self._work.drop(_COPY, key)
-
-    def _regroup(self, item_row: Row, taken: Sequence[Row]) -> None:
-        """Mark an item as different from the home, with all that it is or was merged with."""
-        name = item_row["name"]
-        state = _fold(row for row in self._find_patches(name) if _is_known(row))
-        old = {"group_key": item_row["group_key"]}
-        # An item without patches stays in its group until that is applied.
-        now = {"group_key": _group_key(self._group_of(name, state))} if state else old
-        self._work.replace(_ITEM, [item_row | now | {"dirty": 1}])
-        for group in (old, now):
-            self._work.replace(_ITEM, [row | {"dirty": 1} for row in self._work.find(_ITEM, group)])
-        self._dirty_group(self._group_of(name, _fold(taken)))
 
     def _find_members(self, group: str) -> list[Row]:
         return self._work.find(_ITEM, {"group_key": _group_key(group)})

@@ -196,7 +196,21 @@ class ThreadSync:
             else:
                 last = old
                 if old.text != turn.text:
-                    self._note_redaction(base, old, turn, news)
+                    # A redaction: the rest of the turn, and the digests of all redactions.
+                    change = base[TURN + old.id]
+                    cuts = change.value["by"] if change.action == "drop" else []
+                    digest = hmac.new(
+                        self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256"
+                    )
+                    news.drop[NOTE + old.id] = None
+                    news.drop[TURN + old.id] = {
+                        "role": old.role,
+                        "time": old.time,
+                        "place": list(old.place),
+                        "intent": old.intent,
+                        "text": turn.text,
+                        "by": sorted({*cuts, digest.hexdigest()[:16] + self._device.clock.device}),
+                    }
             counts[content] += 1
             news.names.append(last.id)
         return news
@@ -229,21 +243,6 @@ class ThreadSync:
         }
         news.add[TURN + name] = line | ({"intent": content[3]} if content[3] else {})
         return MergedTurn(name, turn_place, *content)
-
-    def _note_redaction(self, base: ItemState, old: MergedTurn, turn: Turn, news: _News) -> None:
-        """Record a redaction: the rest of the turn, and the digests of all redactions."""
-        change = base[TURN + old.id]
-        cuts = change.value["by"] if change.action == "drop" else []
-        digest = hmac.new(self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256")
-        news.drop[NOTE + old.id] = None
-        news.drop[TURN + old.id] = {
-            "role": old.role,
-            "time": old.time,
-            "place": list(old.place),
-            "intent": old.intent,
-            "text": turn.text,
-            "by": sorted({*cuts, digest.hexdigest()[:16] + self._device.clock.device}),
-        }
 
     def _compare_rest(
         self,

@@ -105,7 +105,18 @@ class MemoryFilters:
             names = sorted({name.split(".", 1)[0] for name in keep.fields})
             for name in names:
                 if name not in self._fields:
-                    self._fields[name] = _read_field(name, rows, records)
+                    column, read = (
+                        ("origin", _source) if name == "source" else RECORD_MAPPING.cell(name)
+                    )
+                    columns = (
+                        records.columns(column)
+                        if column != "record_id"
+                        else [(i, i) for i in rows.ids]
+                    )
+                    values = _Values()
+                    positions = rows.rows([record_id for record_id, _ in columns])
+                    values.fill(positions, (cell for _, cell in columns), read, len(rows))
+                    self._fields[name] = values
             mask = self._evaluate(keep, names, len(rows))
             self._masks[keep] = mask
             if len(self._masks) > _CACHED_MASKS:
@@ -137,16 +148,6 @@ class MemoryFilters:
             len(first),
         )
         return answers[positions]
-
-
-def _read_field(name: str, rows: MemoryRows, records: Records) -> _Values:
-    """One field of every memory."""
-    column, read = ("origin", _source) if name == "source" else RECORD_MAPPING.cell(name)
-    columns = records.columns(column) if column != "record_id" else [(i, i) for i in rows.ids]
-    values = _Values()
-    positions = rows.rows([record_id for record_id, _ in columns])
-    values.fill(positions, (cell for _, cell in columns), read, len(rows))
-    return values
 
 
 def _key(value: Any) -> Any:

@@ -5,7 +5,7 @@ Texts and payloads are not in memory: `Records` reads them for the few that are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -91,7 +91,12 @@ class MemoryRows(KeyedRows):
         for start in range(0, len(rows), BLOCK):
             block_rows = slice(start, start + BLOCK)
             ids = [self.ids[row] for row in rows[block_rows].tolist()]
-            lines = _lines({name: columns[name][block_rows] for name in names})
+            block = {name: columns[name][block_rows] for name in names}
+            types = [TYPES[code] for code in block["type"].tolist()]
+            past = (block["state"] == PAST).tolist()
+            numbers = (block[name].tolist() for name in ("seq", *_NUMBERS[1:]))
+            cells = zip(zip(*numbers, strict=True), types, past, strict=True)
+            lines = [short_line(row, kind, forgotten=forgotten) for row, kind, forgotten in cells]
             digest = digest_of(",".join(ids), ",".join(lines))
             blocks.append(SnapshotBlock(int(columns["seq"][block_rows][-1]), len(ids), digest))
         return RowsSnapshot(seq, tuple(blocks), columns)
@@ -113,7 +118,21 @@ class MemoryRows(KeyedRows):
 
     def put_records(self, records: Sequence[MemoryRecord]) -> list[int]:
         """Add or update records; their rows."""
-        self._put_stored([_stored(record) for record in records])
+        self._put_stored(
+            [
+                (
+                    record.id,
+                    record.seq,
+                    record.type,
+                    to_micros(record.created_at),
+                    to_micros(record.last_reinforced),
+                    record.reinforce_count,
+                    *map(to_micros, (record.valid_from, record.valid_to, record.expires_at)),
+                    record.forgotten or None,
+                )
+                for record in records
+            ]
+        )
         return [self.row(record.id) for record in records]
 
     def visible(self, moment: Moment, rows: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
@@ -147,30 +166,6 @@ class MemoryRows(KeyedRows):
             return "not_yet_known"
         ended = self.column("valid_until")[row]
         return "superseded" if ended <= (at if moment.past else NEVER - 1) else ""
-
-
-def _lines(columns: Mapping[str, NDArray[Any]]) -> list[str]:
-    """These rows as lines of `Records.short_texts`."""
-    types = [TYPES[code] for code in columns["type"].tolist()]
-    past = (columns["state"] == PAST).tolist()
-    numbers = (columns[name].tolist() for name in ("seq", *_NUMBERS[1:]))
-    rows = zip(zip(*numbers, strict=True), types, past, strict=True)
-    return [short_line(row, kind, forgotten=forgotten) for row, kind, forgotten in rows]
-
-
-def _stored(record: MemoryRecord) -> tuple[Any, ...]:
-    """A record as a row of `Records.short_rows`."""
-    times = (record.valid_from, record.valid_to, record.expires_at)
-    return (
-        record.id,
-        record.seq,
-        record.type,
-        to_micros(record.created_at),
-        to_micros(record.last_reinforced),
-        record.reinforce_count,
-        *map(to_micros, times),
-        record.forgotten or None,
-    )
 
 
 def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -99,10 +99,24 @@ class SnapshotFile:
 
     def write(self, snapshot: RowsSnapshot) -> bool:
         """Replace the last snapshot atomically; False if the disk refuses."""
-        content = self._format(snapshot)
+        parts = {}
+        for name, values in snapshot.columns.items():
+            uniform = bool(len(values)) and bool((values == values[0]).all())
+            # A value that all rows share, such as no end, is stored once.
+            parts[name] = values[:1] if uniform else values
+        header = {
+            "form": _FORM + self._sealer.mark,
+            "seq": snapshot.seq,
+            "blocks": [[block.upto, block.count, block.digest] for block in snapshot.blocks],
+            "columns": [[name, values_.dtype.str, len(values_)] for name, values_ in parts.items()],
+        }
+        columns = (values_.tobytes() for values_ in parts.values())
+        content = b"".join((json.dumps(header).encode(), b"\n", *columns))
         check = self._sealer.check(_KIND, b"", content)
         try:
-            with open(self._fresh, "wb", opener=_private) as file:
+            with open(
+                self._fresh, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)
+            ) as file:
                 file.write(_CHECK.pack(check))
                 file.write(content)
             self._fresh.replace(self._path)
@@ -117,21 +131,6 @@ class SnapshotFile:
         for path in (self._fresh, self._path):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-
-    def _format(self, snapshot: RowsSnapshot) -> bytes:
-        parts = {}
-        for name, values in snapshot.columns.items():
-            uniform = bool(len(values)) and bool((values == values[0]).all())
-            # A value that all rows share, such as no end, is stored once.
-            parts[name] = values[:1] if uniform else values
-        header = {
-            "form": _FORM + self._sealer.mark,
-            "seq": snapshot.seq,
-            "blocks": [[block.upto, block.count, block.digest] for block in snapshot.blocks],
-            "columns": [[name, values_.dtype.str, len(values_)] for name, values_ in parts.items()],
-        }
-        columns = (values_.tobytes() for values_ in parts.values())
-        return b"".join((json.dumps(header).encode(), b"\n", *columns))
 
     def _parse(self, stored: bytes) -> RowsSnapshot:
         (check,), content = _CHECK.unpack_from(stored), stored[_CHECK.size :]
@@ -148,7 +147,3 @@ class SnapshotFile:
             columns[name] = np.broadcast_to(values, (count,))
             at += values.nbytes
         return RowsSnapshot(header["seq"], blocks, columns)
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags, 0o600)

@@ -59,7 +59,13 @@ class SectionChanges:
         """Update rows that changed after `since` (-1: all); the changes for the words."""
         changes = Changed()
         if since >= 0:
-            self._take_tombstones(rows, since, changes)
+            for tombstone_kind, owner, seq in self._source.tombstones(since):
+                if tombstone_kind not in ("section", *NOTE_TOMBSTONES):
+                    continue
+                row = rows.delete(owner, seq)
+                if row >= 0:
+                    changes.gone.append(row)
+                    changes.forgotten |= tombstone_kind != "section"
         files = self._source.files(since)
         files_are_new = any(file.id not in rows.files for file in files)
         rows.put_files(files)
@@ -76,15 +82,6 @@ class SectionChanges:
             rows.put_imports(self._source.imports(self._relations_at))
         self._relations_at = relations
         return changes
-
-    def _take_tombstones(self, rows: SectionRows, since: int, changes: Changed) -> None:
-        for kind, owner, seq in self._source.tombstones(since):
-            if kind not in ("section", *NOTE_TOMBSTONES):
-                continue
-            row = rows.delete(owner, seq)
-            if row >= 0:
-                changes.gone.append(row)
-                changes.forgotten |= kind != "section"
 
     def later_than(self, rows: SectionRows, changes: Changed, upto: int) -> Changed:
         """Those of the changes that came after number `upto`."""
@@ -108,7 +105,14 @@ class SectionChanges:
             for key, fields in texts:
                 yield document_of(key, fields, self._term_of)
         for record in changed.notes:
-            yield self._of_note(record)
+            source = record.sources[0] if record.sources else ""
+            subject = (record.payload or {}).get("subject")
+            names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
+            if is_section(record):
+                payload = record.payload or {}
+                source = str(payload.get("name", ""))
+                names = (str(payload.get("title", "")), *heading_in(payload))
+            yield document_of(record.id, (source, " ".join(names), record.text), self._term_of)
 
     def _texts(
         self, rows: SectionRows, sections: Sequence[str]
@@ -121,13 +125,3 @@ class SectionChanges:
         """All sections and notes, as if they had changed."""
         sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
         return Changed(sections, [record for _, record in self._source.notes(-1)])
-
-    def _of_note(self, record: MemoryRecord) -> IndexedDocument:
-        source = record.sources[0] if record.sources else ""
-        subject = (record.payload or {}).get("subject")
-        names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
-        if is_section(record):
-            payload = record.payload or {}
-            source = str(payload.get("name", ""))
-            names = (str(payload.get("title", "")), *heading_in(payload))
-        return document_of(record.id, (source, " ".join(names), record.text), self._term_of)

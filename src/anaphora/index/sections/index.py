@@ -101,7 +101,11 @@ class SectionIndex:
             changed = self._changes.changed(self._state.rows, since)
             count = len(changed.gone)
             if since < 0:
-                changed = self._open(changed, version)
+                self._folder.remove_foreign()
+                manifest, rows = self._folder.read(), self._state.rows
+                good = self._state.words.open(manifest, rows.row, version)
+                self._broken = not good and bool(manifest.meta.generation)
+                changed = self._changes.later_than(rows, changed, manifest.upto if good else -1)
             for row in changed.gone:
                 self._state.words.index.drop(row)
             done, streamed = self._take_in(changed, progress)
@@ -121,14 +125,6 @@ class SectionIndex:
     def _empty(self) -> SectionState:
         words = SectionWords(WordIndex(self._folder, self._term_of))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
-
-    def _open(self, changes: Changed, version: int) -> Changed:
-        """Open the words on disk; the changes that they do not have."""
-        self._folder.remove_foreign()
-        manifest, rows = self._folder.read(), self._state.rows
-        good = self._state.words.open(manifest, rows.row, version)
-        self._broken = not good and bool(manifest.meta.generation)
-        return self._changes.later_than(rows, changes, manifest.upto if good else -1)
 
     def _take_in(self, changed: Changed, progress: ProgressCount | None) -> tuple[int, bool]:
         """Index the documents of changes; if there are many, write them in steps.

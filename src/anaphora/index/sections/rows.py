@@ -168,38 +168,31 @@ class SectionRows(KeyedRows):
     def table(self) -> SectionTable:
         """The columns, one row per document; deleted rows belong to no file."""
         if self._table is None:
-            self._table = self._make_table()
+            columns = {name: self.column(name).copy() for name in _COLUMNS}
+            projects, columns["project"] = _by_appearance(columns["project"])
+            sections = np.flatnonzero(columns["file"] >= 0)
+            files, columns["file"][sections] = _by_appearance(columns["file"][sections])
+            roles = np.zeros(len(files), np.int8)
+            # The role of a file is that of its last row.
+            roles[columns["file"][sections]] = columns["role"][sections]
+            all_names, paths = list(self._projects), list(self._paths)
+            project_names = tuple(all_names[code] for code in projects.tolist())
+            columns["project"] = columns["project"].astype(np.int16)
+            file_keys = [paths[code] for code in files.tolist()]
+            made_of = (file_keys, project_names, roles.tobytes())
+            if self._file_table is None or self._file_table[0] != made_of:
+                path_by_id = {file.id: file.path for file in self.files.values()}
+                imports = [
+                    (project, path_by_id[importer], path_by_id[imported])
+                    for project, importer, imported in self._imports.values()
+                    if importer in path_by_id and imported in path_by_id
+                ]
+                self._file_table = (made_of, file_table(file_keys, project_names, roles, imports))
+            table = self._file_table[1]
+            self._table = SectionTable(
+                ids=tuple(self.ids), files=table, projects=project_names, **columns
+            )
         return self._table
-
-    def _make_table(self) -> SectionTable:
-        columns = {name: self.column(name).copy() for name in _COLUMNS}
-        projects, columns["project"] = _by_appearance(columns["project"])
-        sections = np.flatnonzero(columns["file"] >= 0)
-        files, columns["file"][sections] = _by_appearance(columns["file"][sections])
-        roles = np.zeros(len(files), np.int8)
-        # The role of a file is that of its last row.
-        roles[columns["file"][sections]] = columns["role"][sections]
-        all_names, paths = list(self._projects), list(self._paths)
-        project_names = tuple(all_names[code] for code in projects.tolist())
-        columns["project"] = columns["project"].astype(np.int16)
-        table = self._make_file_table(
-            [paths[code] for code in files.tolist()], project_names, roles
-        )
-        return SectionTable(ids=tuple(self.ids), files=table, projects=project_names, **columns)
-
-    def _make_file_table(
-        self, files: list[tuple[str, str]], projects: tuple[str, ...], roles: NDArray[np.int8]
-    ) -> FileTable:
-        made_of = (files, projects, roles.tobytes())
-        if self._file_table is None or self._file_table[0] != made_of:
-            paths = {file.id: file.path for file in self.files.values()}
-            imports = [
-                (project, paths[importer], paths[imported])
-                for project, importer, imported in self._imports.values()
-                if importer in paths and imported in paths
-            ]
-            self._file_table = (made_of, file_table(files, projects, roles, imports))
-        return self._file_table[1]
 
     def _project(self, name: str) -> int:
         return self._projects.setdefault(name, len(self._projects))

@@ -88,7 +88,17 @@ class SectionState:
         """The `limit` best rows by words, of those that may be shown."""
         keep = self.keep(query)
         weights = self.weights(query)
-        return self.described(query, weights, self._find_matching(weights, keep, query.limit), keep)
+        rows = np.empty(0, np.int64)
+        if weights and keep.any():
+            ask_for = query.limit if keep.all() else 2 * query.limit
+            while True:
+                best = self.words.best(weights, ask_for)
+                good = best[keep[best]]
+                if len(good) >= query.limit or len(best) < ask_for or ask_for >= _MOST_ASKED:
+                    rows = good[: query.limit]
+                    break
+                ask_for *= 4
+        return self.described(query, weights, rows, keep)
 
     def weights(self, query: SectionQuery) -> dict[str, float]:
         """The terms with the highest weights, each times its IDF."""
@@ -134,19 +144,6 @@ class SectionState:
         without_project = np.array([not project for project in table.projects], np.bool_)
         keep &= matching[table.project] | ((table.file < 0) & without_project[table.project])
         return keep
-
-    def _find_matching(
-        self, weights: Mapping[str, float], keep: NDArray[np.bool_], limit: int
-    ) -> Rows:
-        if not weights or not keep.any():
-            return np.empty(0, np.int64)
-        ask_for = limit if keep.all() else 2 * limit
-        while True:
-            rows = self.words.best(weights, ask_for)
-            good = rows[keep[rows]]
-            if len(good) >= limit or len(rows) < ask_for or ask_for >= _MOST_ASKED:
-                return good[:limit]
-            ask_for *= 4
 
 
 def strongest(weights: Mapping[str, float], limit: int) -> dict[str, float]:

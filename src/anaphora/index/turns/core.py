@@ -93,7 +93,12 @@ class IndexCore:
                     self.open_ledger()
                     return action()
                 except IndexLost:
-                    self._give_up()
+                    # The file is removed if it is torn; a missing one is just opened anew.
+                    ledger = self.file.ledger
+                    torn = ledger is None or ledger.current()
+                    self.let_go()
+                    if torn and not self.home.discard():
+                        time.sleep(0.01)
                 except LedgerBusy as error:
                     # Reading only ever waits while another process makes the file.
                     reason = str(error)
@@ -156,14 +161,6 @@ class IndexCore:
         home = self.home
         return State(home.words, self.dimensions, home.sealer.token_key, self.ann)
 
-    def _give_up(self) -> None:
-        """Close the file, and remove it if it is torn; a missing file is just opened anew."""
-        ledger = self.file.ledger
-        torn = ledger is None or ledger.current()
-        self.let_go()
-        if torn and not self.home.discard():
-            time.sleep(0.01)
-
     def sync_threads(self, conversation_id: str | None) -> int:
         """Bring the index up to date with one thread, or with all; how many turns are new."""
         added = 0
@@ -173,7 +170,12 @@ class IndexCore:
         for _ in range(_ROUNDS):
             self._absorb_outside()
             opening = self.openings
-            self._look_at_notes()
+            version = self.source.notes_version()
+            if version != self._notes_seen:
+                # Threads with speakers that may have changed: each is checked once.
+                if self.state.checkpoints:
+                    self._noted |= self.source.noted_since(self._notes_seen)
+                self._notes_seen = version
             changes, writable = self._changes(conversation_id)
             if changes or writable:
                 added = sum(len(change.records) for change in changes) or added
@@ -194,15 +196,6 @@ class IndexCore:
     def made_anew(self) -> bool:
         """Whether it was opened since all threads were synced: any of them may be missing."""
         return self._whole_at != self.openings
-
-    def _look_at_notes(self) -> None:
-        """Collect the threads with speakers that may have changed; each is checked once."""
-        version = self.source.notes_version()
-        if version == self._notes_seen:
-            return
-        if self.state.checkpoints:
-            self._noted |= self.source.noted_since(self._notes_seen)
-        self._notes_seen = version
 
     def _absorb_outside(self) -> None:
         ledger = self.open_ledger()
@@ -259,7 +252,10 @@ class IndexCore:
         notes = None if self._noted else self._notes_seen
         done = 0
         while done < len(changes):
-            batch = _transaction(changes[done:])
+            # Few enough that a killed process loses little and others can write.
+            sizes = accumulate(len(change.records) + 1 for change in changes[done:])
+            count = next((n for n, size in enumerate(sizes, 1) if size > _TRANSACTION), None)
+            batch = changes[done:][:count]
             try:
                 written = ledger.apply(batch, notes)
             except LedgerBusy as error:
@@ -422,9 +418,3 @@ class IndexCore:
         live = self.with_index(lambda: self.open_ledger().ann_embedders())
         self.home.remove_ann_but(live)
         return False
-
-
-def _transaction(changes: list[IndexChange]) -> list[IndexChange]:
-    """The first changes, few enough that a killed process loses little and others can write."""
-    sizes = accumulate(len(change.records) + 1 for change in changes)
-    return changes[: next((n for n, size in enumerate(sizes, 1) if size > _TRANSACTION), None)]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,11 +97,6 @@ class Delta:
     owners: tuple[list[bytes], list[int]] | None
     failures: dict[bytes, tuple[int, str]] = field(default_factory=dict)
 
-    def reads_from(self, ann: AnnCheckpoint, upto: int) -> bool:
-        """Whether this was read with the same vectors in the ANN index."""
-        same = not upto or self.ann.generation == ann.generation
-        return same and self.ann_upto == upto
-
 
 class TurnIndexFile:
     """One connection to the index file, for one thread at a time (the caller holds a lock)."""
@@ -124,7 +118,16 @@ class TurnIndexFile:
         self.identity: tuple[int, int] = (0, 0)
         self.wants_purge = False
         try:
-            self._db = self._connect()
+            if self.path is None:
+                uri = ":memory:"
+            elif self.read_only:
+                # In a read-only directory the shared memory of the journal cannot be created.
+                uri = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
+            else:
+                uri = self.path.absolute().as_uri() + "?mode=rwc"
+            self._db = dbapi2.connect(
+                uri, uri=self.path is not None, check_same_thread=False, isolation_level=None
+            )
         except dbapi2.Error as error:
             raise _translate(error) from error
         try:
@@ -181,10 +184,18 @@ class TurnIndexFile:
             after_change = 0 if since is None or all_anew else since.change
             ann = self._ann()
             upto = usable(ann)
-            same_ann = since is not None and since.reads_from(ann, upto)
+            same_ann = (
+                since is not None
+                and (not upto or since.ann.generation == ann.generation)
+                and since.ann_upto == upto
+            )
             after_vector = since.last_vector if since is not None and same_ann else upto
             turns, speakers = self._turns(after_row)
             ids, keys, blobs = self._vectors((after_vector, _ALL, -1), dimensions)
+            stored = self._db.execute(
+                "SELECT text_hash, attempts, reason FROM failures WHERE embedder = ?",
+                (self.embedder,),
+            )
             return Delta(
                 whole=all_anew,
                 change=change,
@@ -200,7 +211,7 @@ class TurnIndexFile:
                 ann=ann,
                 ann_upto=upto,
                 owners=None if same_ann else self._owners(upto),
-                failures=self._failures(),
+                failures={row[0]: (row[1], row[2]) for row in stored},
             )
 
     def digests(self, code: int) -> list[bytes]:
@@ -269,7 +280,23 @@ class TurnIndexFile:
             lowest_rows = [self._write_change(change, number) for change in changes]
             self._db.execute("UPDATE meta SET notes = coalesce(?, notes)", (notes,))
             if lowest := [row for row in lowest_rows if row is not None]:
-                self._forget_orphans(min(lowest))
+                execute = self._db.execute
+                execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
+                # LanceDB keeps deleted vectors in files and graph: the ANN index is made anew.
+                execute(
+                    "DELETE FROM ann WHERE EXISTS (SELECT 1 FROM vectors"
+                    " WHERE vectors.id <= ann.target AND vectors.embedder = ann.embedder"
+                    " AND text_hash NOT IN (SELECT hash FROM texts))"
+                )
+                for table in ("vectors", "failures"):
+                    execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
+                execute("UPDATE meta SET epoch = epoch + 1")
+                # tantivy keeps deleted words until it merges: the segment is made anew instead.
+                execute(
+                    "UPDATE meta SET generation = '', upto = 0, count = 0, tokens = 0,"
+                    " signature = 0 WHERE upto >= ?",
+                    (min(lowest),),
+                )
         if any(change.dropped or change.renamed for change in changes):
             self.purge()
         return True
@@ -413,13 +440,6 @@ class TurnIndexFile:
             for key, title, inode, size, mtime, ctime, seen_ns, count, chain, code in stored
         }
 
-    def _failures(self) -> dict[bytes, tuple[int, str]]:
-        """Number of attempts and last reason for each text that could not be embedded."""
-        stored = self._db.execute(
-            "SELECT text_hash, attempts, reason FROM failures WHERE embedder = ?", (self.embedder,)
-        )
-        return {row[0]: (row[1], row[2]) for row in stored}
-
     # Writing.
 
     def _is_at_base(self, change: IndexChange) -> bool:
@@ -492,41 +512,7 @@ class TurnIndexFile:
             [(*row[:-1], *stored_columns) for row, *stored_columns in stored],
         )
 
-    def _forget_orphans(self, lowest: int) -> None:
-        """Remove texts, vectors and words that no turn needs any more, so that they are forgotten.
-
-        `lowest` is the lowest row id that was deleted.
-        """
-        execute = self._db.execute
-        execute("DELETE FROM texts WHERE hash NOT IN (SELECT text_hash FROM turns)")
-        # LanceDB keeps deleted vectors in its files and its graph: the ANN index is made anew.
-        execute(
-            "DELETE FROM ann WHERE EXISTS (SELECT 1 FROM vectors WHERE vectors.id <= ann.target"
-            " AND vectors.embedder = ann.embedder AND text_hash NOT IN (SELECT hash FROM texts))"
-        )
-        for table in ("vectors", "failures"):
-            execute(f"DELETE FROM {table} WHERE text_hash NOT IN (SELECT hash FROM texts)")  # noqa: S608
-        execute("UPDATE meta SET epoch = epoch + 1")
-        # tantivy keeps deleted words until it merges: the segment is made anew instead.
-        execute(
-            "UPDATE meta SET generation = '', upto = 0, count = 0, tokens = 0, signature = 0"
-            " WHERE upto >= ?",
-            (lowest,),
-        )
-
     # The connection.
-
-    def _connect(self) -> Any:
-        if self.path is None:
-            uri = ":memory:"
-        elif self.read_only:
-            # In a read-only directory the shared memory of the journal cannot be created.
-            uri = self.path.absolute().as_uri() + "?mode=ro&immutable=1"
-        else:
-            uri = self.path.absolute().as_uri() + "?mode=rwc"
-        return dbapi2.connect(
-            uri, uri=self.path is not None, check_same_thread=False, isolation_level=None
-        )
 
     def _prepare(self) -> None:
         with self._guarded(decoding=True):

@@ -390,12 +390,15 @@ class SqlThreadSource(ThreadSource):
             start = 0
         stored = self._store.stored(conversation_id, start)
         if stored is None:
-            return (
-                None
-                if checkpoint is None
-                else IndexChange(conversation_id, checkpoint, 0, (), None)
-            )
-        if stored.start and not _continues(stored, known_digests, checkpoint):
+            if checkpoint is None:
+                return None
+            return IndexChange(conversation_id, checkpoint, 0, (), None)
+        last = len(known_digests) - 1 - stored.start
+        if stored.start and not (
+            checkpoint is not None
+            and last < len(stored.stamps)
+            and stored.stamps[last] == checkpoint.identity[0]
+        ):
             stored = self._store.stored(conversation_id)
             if stored is None:
                 return IndexChange(conversation_id, checkpoint, 0, (), None)
@@ -435,18 +438,6 @@ class SqlThreadSource(ThreadSource):
 
 def _differs(checkpoint: ThreadCheckpoint | None, state: Identity | None) -> bool:
     return (checkpoint.identity if checkpoint is not None else None) != state
-
-
-def _continues(
-    stored: StoredThread, digests: Sequence[bytes], checkpoint: ThreadCheckpoint | None
-) -> bool:
-    """Whether the turns before those that were read match the checkpoint."""
-    last = len(digests) - 1 - stored.start
-    return (
-        checkpoint is not None
-        and last < len(stored.stamps)
-        and stored.stamps[last] == checkpoint.identity[0]
-    )
 
 
 def _first_new_speaker(

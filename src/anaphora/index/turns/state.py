@@ -77,7 +77,14 @@ class State:
         self._turns = self._turns.join(delta.turns)
         self.checkpoints.update(delta.checkpoints)
         self._titles.follow(delta.checkpoints.values())
-        self._check_counts()
+        thread_codes = np.array(
+            [checkpoint.code for checkpoint in self.checkpoints.values()], np.int64
+        )
+        counts = np.array([checkpoint.count for checkpoint in self.checkpoints.values()], np.int64)
+        most = int(thread_codes.max(initial=-1)) + 1
+        rows = np.bincount(self._turns.rows["conversation"], minlength=most)
+        if rows.sum() != counts.sum() or not np.array_equal(rows[thread_codes], counts):
+            raise IndexLost("rows are missing")
         if delta.owners is not None:
             self._take_ann(*delta.owners)
         self._matrix.add(*delta.vectors)
@@ -86,8 +93,15 @@ class State:
         self._absorb_words(ledger, delta, before)
         self.point = delta
         self._changed()
-        based = self.overlay.items()
-        self.overlay = {k: c for k, c in based if _still_based(c, self.checkpoints.get(k))}
+        self.overlay = {
+            thread_id: change
+            for thread_id, change in self.overlay.items()
+            if (
+                self.checkpoints.get(thread_id) is None
+                if change.base is None
+                else change.base.same_content(self.checkpoints.get(thread_id))
+            )
+        }
 
     def _take_ann(self, hashes: list[bytes], ids: list[int]) -> None:
         """Leave the vectors of these texts to the ANN index; memory starts empty for the others."""
@@ -95,15 +109,6 @@ class State:
         self._entries = np.empty(0, np.int32)
         self._far: AnnView | None = self._ann.view(ids)
         self._far_places = dict(zip(hashes, range(len(hashes)), strict=True))
-
-    def _check_counts(self) -> None:
-        """Raise IndexLost if a thread does not have as many rows as its checkpoint says."""
-        codes = np.array([checkpoint.code for checkpoint in self.checkpoints.values()], np.int64)
-        counts = np.array([checkpoint.count for checkpoint in self.checkpoints.values()], np.int64)
-        most = int(codes.max(initial=-1)) + 1
-        rows = np.bincount(self._turns.rows["conversation"], minlength=most)
-        if rows.sum() != counts.sum() or not np.array_equal(rows[codes], counts):
-            raise IndexLost("rows are missing")
 
     def _absorb_words(self, ledger: TurnIndexFile, delta: Delta, before: int) -> None:
         words, renewed = delta.words, delta.whole
@@ -282,9 +287,3 @@ class State:
                     entries[missing[at]] = on_disk.get(keys[at], -1)
         self._entries = np.empty(0, np.int32) if self.overlay else entries
         return entries
-
-
-def _still_based(change: IndexChange, checkpoint: ThreadCheckpoint | None) -> bool:
-    if change.base is None:
-        return checkpoint is None
-    return change.base.same_content(checkpoint)

@@ -122,34 +122,18 @@ class AnnStore:
         table.add(self._reader(batches))
         count, indexed = table.count_rows(), meta.indexed
         if count - indexed >= max(INDEX_FROM, indexed // UNINDEXED):
-            self._make_graph(table, count)
+            from lancedb.index import HnswSq
+
+            # Optimising while there is a graph would extend it, as slowly as rebuilding it.
+            for index in table.list_indices():
+                table.drop_index(index.name)
+            self._tidy(table)
+            graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
+            table.create_index("vector", config=graph, replace=True)
             indexed = count
         elif not indexed:
             self._tidy(table)
-        self._finish(AnnMeta(meta.embedder, generation, upto, count, indexed, table.version))
-        return self.meta
-
-    def discard(self) -> None:
-        """Remove everything."""
-        self._table = None
-        self.meta = AnnMeta(self.meta.embedder)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _make_graph(self, table: Any, count: int) -> None:
-        from lancedb.index import HnswSq
-
-        # Optimising while there is a graph would extend it, which takes as long as rebuilding it.
-        for index in table.list_indices():
-            table.drop_index(index.name)
-        self._tidy(table)
-        graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
-        table.create_index("vector", config=graph, replace=True)
-
-    def _tidy(self, table: Any) -> None:
-        # Unverified files may belong to a write of another process: they are not deleted.
-        table.optimize(cleanup_older_than=timedelta(hours=1), delete_unverified=False)
-
-    def _finish(self, meta: AnnMeta) -> None:
+        meta = AnnMeta(meta.embedder, generation, upto, count, indexed, table.version)
         fresh = self.folder / f"{_META}.new"
         fresh.write_text(json.dumps(asdict(meta)), encoding="utf-8")
         fresh.replace(self.folder / _META)
@@ -158,6 +142,17 @@ class AnnStore:
         for path in list(self.folder.iterdir()):
             if path.is_dir() and path.name != meta.generation:
                 shutil.rmtree(path, ignore_errors=True)
+        return self.meta
+
+    def discard(self) -> None:
+        """Remove everything."""
+        self._table = None
+        self.meta = AnnMeta(self.meta.embedder)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _tidy(self, table: Any) -> None:
+        # Unverified files may belong to a write of another process: they are not deleted.
+        table.optimize(cleanup_older_than=timedelta(hours=1), delete_unverified=False)
 
     def _table_to_write(self, generation: str) -> Any:
         import pyarrow as pa

@@ -27,7 +27,6 @@ from anaphora.index.words.parts import (
     check_parts,
     copy_list,
     drop_parts,
-    dump_parts,
     free_number,
     link_part,
     list_parts,
@@ -286,6 +285,19 @@ class SegmentFolder:
         remove_all_but(self.path, {generation})
         return manifest
 
+    def _write_manifest(self, manifest: WordManifest) -> None:
+        stored: dict[str, Any] = {
+            "form": _FORM + self._key_tag,
+            "meta": astuple(manifest.meta),
+            "upto": manifest.upto,
+            "ids": manifest.ids,
+            "digests": manifest.digests,
+        }
+        if manifest.parts:
+            stored["parts"] = [astuple(part) for part in manifest.parts]
+        self._fresh.write_text(json.dumps(stored), encoding="utf-8")
+        self._fresh.replace(self._manifest)
+
     def _extend(
         self,
         path: Path,
@@ -387,19 +399,6 @@ class SegmentFolder:
     def remove_all(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.path, ignore_errors=True)
-
-    def _write_manifest(self, manifest: WordManifest) -> None:
-        stored: dict[str, Any] = {
-            "form": _FORM + self._key_tag,
-            "meta": astuple(manifest.meta),
-            "upto": manifest.upto,
-            "ids": manifest.ids,
-            "digests": manifest.digests,
-        }
-        if manifest.parts:
-            stored["parts"] = dump_parts(manifest.parts)
-        self._fresh.write_text(json.dumps(stored), encoding="utf-8")
-        self._fresh.replace(self._manifest)
 
 
 def remove_all_but(folder: Path, names: Collection[str]) -> None:

@@ -70,17 +70,12 @@ class PartSizes:
 
 
 def load_parts(stored: Iterable[Sequence[Any]]) -> tuple[SegmentPart, ...]:
-    """Parts from the form of `dump_parts`. Raises TypeError or ValueError for anything else."""
+    """Parts from the form in a manifest. Raises TypeError or ValueError for anything else."""
     parts = []
     for first, count, tokens, segments, files, signed in stored:
         sized_segments = tuple((str(name), int(documents)) for name, documents in segments)
         parts.append(SegmentPart(first, count, tuple(tokens), sized_segments, tuple(files), signed))
     return tuple(parts)
-
-
-def dump_parts(parts: Iterable[SegmentPart]) -> list[tuple[Any, ...]]:
-    """Parts as a manifest stores them."""
-    return [astuple(part) for part in parts]
 
 
 def free_number(parts: Iterable[SegmentPart], count: int) -> int:
@@ -93,16 +88,6 @@ def free_number(parts: Iterable[SegmentPart], count: int) -> int:
     return first
 
 
-def describe_part(folder: Path, first: int, meta: SegmentMeta) -> SegmentPart:
-    """The files in the folder of a writer, as one part. Raises OSError or ValueError."""
-    segments = _count_documents(_read_list(folder))
-    files = sorted(path.name for path in folder.iterdir() if _segment_of(path.name) in segments)
-    signed = signature_of(folder, files)
-    return SegmentPart(
-        first, meta.count, meta.tokens, tuple(segments.items()), tuple(files), signed
-    )
-
-
 def write_part(
     folder: Path, fields: Sequence[str], first: int, documents: Iterable[NumberedTexts]
 ) -> SegmentPart:
@@ -111,7 +96,17 @@ def write_part(
     Raises one of WORD_INDEX_ERRORS.
     """
     scratch = folder / uuid.uuid4().hex
-    part = describe_part(scratch, first, write_segment(scratch, SegmentMeta(), fields, documents))
+    meta = write_segment(scratch, SegmentMeta(), fields, documents)
+    segments = _count_documents(_read_list(scratch))
+    files = sorted(path.name for path in scratch.iterdir() if _segment_of(path.name) in segments)
+    part = SegmentPart(
+        first,
+        meta.count,
+        meta.tokens,
+        tuple(segments.items()),
+        tuple(files),
+        signature_of(scratch, files),
+    )
     for name in (*part.files, _META):
         (scratch / name).replace(folder / name)
     # The remaining files contain no words, so failing to delete them does no harm.

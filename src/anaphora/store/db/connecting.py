@@ -37,7 +37,15 @@ _SCHEMA_LOCK = 0x616E6170686F7261  # "anaphora" in ASCII
 
 def open_sqlite(path: Path) -> Engine:
     """An engine on the file at `path`, made if need be. Raises `StoreError` and its kinds."""
-    _check_file(path)
+    if sqlite.exists(path) and path.stat().st_size:
+        # A file of another revision is refused while it is untouched: no journal is set yet.
+        reader = sqlite.SqliteReader(path)
+        try:
+            revision = reader.revision()
+        finally:
+            reader.close()
+        if revision is not None:
+            check_revision(revision, path)
     # A pool bound to threads or shared in memory is what SQLAlchemy would take without a path.
     engine = sqlite_engine(path, poolclass=QueuePool, pool_size=4, max_overflow=-1)
     event.listen(engine, "connect", lambda _, made: made.info.update(files=sqlite.files_of(path)))
@@ -143,19 +151,6 @@ def _make_schema(engine: Engine, location: str) -> None:
                 reason = f"it contains tables of another program: {names}"
                 raise StoreError("open", location, reason)
             make_tables(connection)
-
-
-def _check_file(path: Path) -> None:
-    """Refuse a file of another revision while it is still untouched: no journal is set yet."""
-    if not sqlite.exists(path) or path.stat().st_size == 0:
-        return
-    reader = sqlite.SqliteReader(path)
-    try:
-        revision_found = reader.revision()
-    finally:
-        reader.close()
-    if revision_found is not None:
-        check_revision(revision_found, path)
 
 
 def _revision(connection: Connection) -> str | None:

@@ -9,17 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-
-def _driver() -> Any:
-    try:
-        return import_module("pysqlite3.dbapi2")
-    except ImportError:
-        # It has no wheel for every platform: none for Linux on ARM, nor for macOS on Intel.
-        return import_module("sqlite3.dbapi2")
-
-
-dbapi2: Final = _driver()
+dbapi2: Any
 """The module of the driver, as PEP 249 has it."""
+
+try:
+    dbapi2 = import_module("pysqlite3.dbapi2")
+except ImportError:
+    # It has no wheel for every platform: none for Linux on ARM, nor for macOS on Intel.
+    dbapi2 = import_module("sqlite3.dbapi2")
 
 NAME: Final = str(dbapi2.__name__).partition(".")[0]
 """`pysqlite3` or `sqlite3`."""

@@ -52,7 +52,13 @@ def dump(truth: Database, member: OpenMember) -> dict[str, Any]:
                     text(f"SELECT {_quoted(names)} FROM {table.name}")  # noqa: S608
                 )
                 for row in rows_found:
-                    write(_line([_to_json(cell) for cell in row]))
+                    cells = [
+                        {"base64": base64.b64encode(cell).decode("ascii")}
+                        if isinstance(cell, (bytes, memoryview))
+                        else cell
+                        for cell in row
+                    ]
+                    write(_line(cells))
                     rows[table.name] += 1
     return {"database": "postgresql", "schema": REVISION, "rows": rows}
 
@@ -147,12 +153,6 @@ def lines_to(take: Callable[[bytes], object]) -> Callable[[bytes], None]:
 def _quoted(names: Iterable[str]) -> str:
     # Names come from the schema or from a manifest; a quote would end the name.
     return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-
-
-def _to_json(cell: Any) -> Any:
-    if isinstance(cell, (bytes, memoryview)):
-        return {"base64": base64.b64encode(cell).decode("ascii")}
-    return cell
 
 
 def _line(cells: list[Any]) -> bytes:

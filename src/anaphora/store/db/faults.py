@@ -48,7 +48,15 @@ def explain(error: BaseException, operation: str, place: Path | str) -> Anaphora
         return translate(cause, operation, place)
     name = getattr(cause, "sqlite_errorname", None)
     if isinstance(name, str):
-        return _of_sqlite(cause, name, operation, place)
+        # Extended names begin with the plain one: SQLITE_IOERR_WRITE, SQLITE_READONLY_DIRECTORY.
+        plain = "_".join(name.split("_")[:2])
+        if plain == "SQLITE_FULL" or (plain == "SQLITE_IOERR" and _no_room_left(place)):
+            return DiskFull(operation, place, "no room is left")
+        if plain in {"SQLITE_READONLY", "SQLITE_PERM"}:
+            return ReadOnly(operation, place, _words(cause))
+        message = _words(cause)
+        meaning = _SQLITE_WORDS.get(plain)
+        return StoreError(operation, place, f"{meaning} ({message})" if meaning else message)
     state = getattr(cause, "sqlstate", None)
     if state == _PG_NO_ROOM:
         return DiskFull(operation, place, _words(cause))
@@ -63,18 +71,6 @@ def was_in_the_way(error: AnaphoraError) -> bool:
     """Whether a server undid the transaction only because of another one at the same moment."""
     cause = getattr(error.__cause__, "orig", None)
     return getattr(cause, "sqlstate", None) in _PG_IN_THE_WAY
-
-
-def _of_sqlite(cause: BaseException, name: str, operation: str, place: Path | str) -> StoreError:
-    # Extended names begin with the plain one: SQLITE_IOERR_WRITE, SQLITE_READONLY_DIRECTORY.
-    plain = "_".join(name.split("_")[:2])
-    if plain == "SQLITE_FULL" or (plain == "SQLITE_IOERR" and _no_room_left(place)):
-        return DiskFull(operation, place, "no room is left")
-    if plain in {"SQLITE_READONLY", "SQLITE_PERM"}:
-        return ReadOnly(operation, place, _words(cause))
-    message = _words(cause)
-    meaning = _SQLITE_WORDS.get(plain)
-    return StoreError(operation, place, f"{meaning} ({message})" if meaning else message)
 
 
 def _no_room_left(place: Path | str) -> bool:

@@ -42,34 +42,28 @@ def check_truth(truth: Database) -> TruthHealth:
 
     A database that cannot be read is a problem in the answer, not an error.
     """
-    return _of_file(truth) if truth.path is not None else _of_server(truth)
-
-
-def _of_file(truth: Database) -> TruthHealth:
-    revision, journal, problems, size = None, None, [], None
-    try:
-        if truth.path is not None and sqlite.exists(truth.path):
-            size = truth.path.stat().st_size
-            journal = str(truth.rows("PRAGMA journal_mode", {})[0][0])
-            revision = _revision(truth)
-            problems = [row[0] for row in truth.rows("PRAGMA integrity_check", {})]
-            for table, row_id, parent, _ in truth.rows("PRAGMA foreign_key_check", {}):
-                problems.append(f"row {row_id} of {table} has lost its {parent}")
-    except StoreError as error:
-        problems.append(str(error))
-    return TruthHealth(
-        truth.location,
-        "sqlite",
-        f"{'.'.join(map(str, sqlite.library_version()))} of {driver.NAME}",
-        revision,
-        journal,
-        sqlite.wal_is_safe(sqlite.library_version()),
-        size,
-        tuple(problem for problem in problems if problem != "ok"),
-    )
-
-
-def _of_server(truth: Database) -> TruthHealth:
+    if truth.path is not None:
+        revision, journal, problems, size = None, None, [], None
+        try:
+            if sqlite.exists(truth.path):
+                size = truth.path.stat().st_size
+                journal = str(truth.rows("PRAGMA journal_mode", {})[0][0])
+                revision = _revision(truth)
+                problems = [row[0] for row in truth.rows("PRAGMA integrity_check", {})]
+                for table, row_id, parent, _ in truth.rows("PRAGMA foreign_key_check", {}):
+                    problems.append(f"row {row_id} of {table} has lost its {parent}")
+        except StoreError as error:
+            problems.append(str(error))
+        return TruthHealth(
+            truth.location,
+            "sqlite",
+            f"{'.'.join(map(str, sqlite.library_version()))} of {driver.NAME}",
+            revision,
+            journal,
+            sqlite.wal_is_safe(sqlite.library_version()),
+            size,
+            tuple(problem for problem in problems if problem != "ok"),
+        )
     try:
         version = str(truth.rows("SHOW server_version", {})[0][0])
         risky = tuple(

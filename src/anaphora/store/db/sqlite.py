@@ -178,21 +178,17 @@ def _connect(path: Path, query: str) -> Any:
         connection.execute("PRAGMA trusted_schema = OFF")
         # As on PostgreSQL, where LIKE tells "a" from "A".
         connection.execute("PRAGMA case_sensitive_like = ON")
-        _refuse_unsafe_wal(connection, path)
+        # Leave WAL, or refuse the database, when this library would damage it.
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if mode == "wal" and not wal_is_safe(library_version()):
+            mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+            if mode != "delete":
+                version = ".".join(map(str, library_version()))
+                raise StoreError("open", path, f"SQLite {version} can damage a write-ahead log")
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def _refuse_unsafe_wal(connection: Any, path: Path) -> None:
-    """Leave WAL, or refuse the database, when this library would damage it."""
-    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
-    if mode == "wal" and not wal_is_safe(library_version()):
-        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
-        if mode != "delete":
-            version = ".".join(map(str, library_version()))
-            raise StoreError("open", path, f"SQLite {version} can damage a write-ahead log")
 
 
 def _wanted_journal() -> str:

@@ -86,7 +86,13 @@ class FolderConversion:
             problem = ThreadProblem(conversation_id, str(path), error.reason, str(moved_to))
             self.problems.append(problem)
             return
-        self._put(path.with_name(self._name(content)), content, _split_at_turns(content.data))
+        # In two, where its list of turns ends, so that the next turn can go there.
+        parts = content.data, b""
+        with suppress(NotAThread):
+            splice = parse(content.data).splice
+            if splice is not None:
+                parts = content.data[: splice[0]], content.data[splice[0] :]
+        self._put(path.with_name(self._name(content)), content, parts)
         _remove(path)
         self.threads += 1
 
@@ -137,15 +143,6 @@ class FolderConversion:
         replace_file(path, lock_key(path.name), identity_at(path), stored)
         if self._target.decode(content.conversation_id, path.read_bytes()).data != content.data:
             raise StoreError("convert", path, "it was not read back as it was written")
-
-
-def _split_at_turns(data: bytes) -> tuple[bytes, bytes]:
-    """The JSON in two, where its list of turns ends, so that the next turn can go there."""
-    try:
-        splice = parse(data).splice
-    except NotAThread:
-        return data, b""
-    return (data, b"") if splice is None else (data[: splice[0]], data[splice[0] :])
 
 
 def _remove(path: Path) -> None:

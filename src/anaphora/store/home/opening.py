@@ -103,23 +103,21 @@ def _begin_sealed(home: Home, kept: Kept) -> Marker:
         if existing is not None:
             return existing
         _refuse_sealed_leftovers(home)
-        _refuse_clear_contents(home)
+        truth = home.truth
+        if isinstance(truth, Path) and truth.exists():
+            raise InvalidInput(
+                "encrypt",
+                str(home.root),
+                "the home has unencrypted contents: run `anaphora encrypt`",
+            )
+        for _, folder in home.folders():
+            with suppress(FileNotFoundError, NotADirectoryError):
+                if any(path.suffix == SUFFIX for path in folder.iterdir()):
+                    reason = "there are unencrypted threads: run `anaphora encrypt`"
+                    raise InvalidInput("encrypt", str(folder), reason)
         marker = new_marker(home, kept, "sealed")
         markers.write(home.root, marker)
         return marker
-
-
-def _refuse_clear_contents(home: Home) -> None:
-    truth = home.truth
-    if isinstance(truth, Path) and truth.exists():
-        raise InvalidInput(
-            "encrypt", str(home.root), "the home has unencrypted contents: run `anaphora encrypt`"
-        )
-    for _, folder in home.folders():
-        with suppress(FileNotFoundError, NotADirectoryError):
-            if any(path.suffix == SUFFIX for path in folder.iterdir()):
-                reason = "there are unencrypted threads: run `anaphora encrypt`"
-                raise InvalidInput("encrypt", str(folder), reason)
 
 
 def _refuse_sealed_leftovers(home: Home) -> None:

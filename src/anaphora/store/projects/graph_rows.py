@@ -154,8 +154,3 @@ def alias_of(name: str) -> str:
 def entity_key(project: str, kind: EntityType, name: str) -> str:
     """What tells one entity of a project from another."""
     return digest("entity", project, "file" if kind in _FILES else kind, name)
-
-
-def note_key(record_id: str) -> str:
-    """The key of the entity that a note is."""
-    return digest("entity", "note", record_id)

@@ -21,7 +21,6 @@ from anaphora.store.projects.graph_rows import (
     NoteLink,
     RelationDraft,
     alias_of,
-    note_key,
 )
 from anaphora.values.projects import EntityType, RelationStatus
 
@@ -79,7 +78,7 @@ class GraphTransaction(NamespaceTransaction):
         rows_of_note = self._found(ENTITY, record_id=record_id)
         entity_id = rows_of_note[0][0] if rows_of_note else ids()
         if not rows_of_note:
-            draft = EntityDraft(note_key(record_id), kind, name)
+            draft = EntityDraft(digest("entity", "note", record_id), kind, name)
             row = DRAFT_MAPPING.row(
                 draft, entity_id=entity_id, record_id=record_id, project_id=None
             )
@@ -142,11 +141,6 @@ class GraphTransaction(NamespaceTransaction):
                     named.append((before["entity_id"], draft))
         self._insert(ENTITY, new)
         self._update(ENTITY, changed)
-        self._put_names(named)
-        return by_key, bool(new) or any(stored[row["entity_key"]]["gone_at"] for row in changed)
-
-    def _put_names(self, named: Sequence[tuple[str, EntityDraft]]) -> None:
-        """Write the names by which entities are found, in place of what they had."""
         self._delete(ENTITY_ALIAS, entity_id=[entity_id for entity_id, _ in named])
         rows: dict[tuple[str, str], Row] = {}
         for entity_id, draft in named:
@@ -160,6 +154,7 @@ class GraphTransaction(NamespaceTransaction):
         if rows:
             # One name twice is one row.
             self._insert(ENTITY_ALIAS, list(rows.values()), once=True)
+        return by_key, bool(new) or any(stored[row["entity_key"]]["gone_at"] for row in changed)
 
     def _mark_gone(
         self, stored: Mapping[str, Row], keys: set[str], files: Collection[str] | None, at: int

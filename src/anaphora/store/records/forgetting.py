@@ -43,7 +43,21 @@ def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> Forgo
     records = _collect(work, record_ids)
     forgotten = describe_forgotten(work, records)
     for record in records.values():
-        _join_around(work, record, records)
+        # What stays on either side points over it.
+        later, earlier = record.superseded_by, record.supersedes
+        while later in records:
+            later = records[later].superseded_by
+        while earlier in records:
+            earlier = records[earlier].supersedes
+        for neighbour in work.neighbours(record.id):
+            if neighbour.id in records:
+                continue
+            if neighbour.superseded_by == record.id:
+                work.change(neighbour.id, superseded_by=later)
+            if neighbour.supersedes == record.id:
+                work.change(neighbour.id, supersedes=earlier)
+                if neighbour.pin is None and record.pin is not None:
+                    work.change(neighbour.id, pin=record.pin)
     work.erase(records)
     return forgotten
 
@@ -110,26 +124,6 @@ def _superseded_by_any(work: RecordTransaction, record_ids: Iterable[str]) -> li
                 versions[neighbour.id] = None
                 waiting.append(neighbour.id)
     return list(versions)
-
-
-def _join_around(
-    work: RecordTransaction, gone: MemoryRecord, forgotten: dict[str, MemoryRecord]
-) -> None:
-    """Let what stays on either side of `gone` point over it."""
-    later, earlier = gone.superseded_by, gone.supersedes
-    while later in forgotten:
-        later = forgotten[later].superseded_by
-    while earlier in forgotten:
-        earlier = forgotten[earlier].supersedes
-    for neighbour in work.neighbours(gone.id):
-        if neighbour.id in forgotten:
-            continue
-        if neighbour.superseded_by == gone.id:
-            work.change(neighbour.id, superseded_by=later)
-        if neighbour.supersedes == gone.id:
-            work.change(neighbour.id, supersedes=earlier)
-            if neighbour.pin is None and gone.pin is not None:
-                work.change(neighbour.id, pin=gone.pin)
 
 
 def describe_forgotten(

@@ -150,7 +150,16 @@ def _take_standing_path(
 
 def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult:
     if draft.guarded:
-        _refuse_changed(work, draft)
+        # Another writer may have come between reading and this draft.
+        superseded = None if draft.replaces is None else work.find(draft.replaces)
+        if superseded is not None and superseded.valid_to is not None:
+            raise Conflict(
+                "supersedes", superseded.id, f"was superseded by {superseded.superseded_by}"
+            )
+        path = draft.record.path
+        versions = () if path is None else work.versions(path)
+        if any(version.valid_to is None and version.id != draft.replaces for version in versions):
+            raise Conflict("path", path, "has another value by now")
     replaced = None if draft.replaces is None else _find_standing(work, draft.replaces)
     if replaced is not None and draft.record.path is None and replaced.path is not None:
         record = replace(draft.record, path=composed(replaced.path))
@@ -164,7 +173,17 @@ def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResul
         done = _put_at_path(work, draft, draft.record.path, new_id)
     if replaced is None or replaced.id == done.id:
         return done
-    return _supersede(work, replaced.id, done, draft.at)
+    old, by = work.find(replaced.id), work.find(done.id)
+    assert old is not None
+    assert by is not None
+    in_line = by.path is not None and is_at(old, by.path)
+    if in_line or old.valid_to is not None or by.valid_to is not None:
+        return done
+    work.change(replaced.id, valid_to=max(draft.at, old.valid_from), superseded_by=by.id)
+    _hand_on_pin(work, replaced.id, by.id)
+    if by.supersedes is None:
+        work.change(by.id, supersedes=replaced.id)
+    return PutResult(by.id, "superseded")
 
 
 def replacement(record: MemoryRecord, changes: Mapping[str, Any], *, dedupe: bool) -> NewMemory:
@@ -205,21 +224,6 @@ def _find_standing(work: RecordTransaction, record_id: str) -> MemoryRecord:
             break
         record = later
     return record
-
-
-def _supersede(work: RecordTransaction, replaced: str, done: PutResult, at: datetime) -> PutResult:
-    """Close the replaced record, unless the path's own line has decided about it already."""
-    old, by = work.find(replaced), work.find(done.id)
-    assert old is not None
-    assert by is not None
-    in_line = by.path is not None and is_at(old, by.path)
-    if in_line or old.valid_to is not None or by.valid_to is not None:
-        return done
-    work.change(replaced, valid_to=max(at, old.valid_from), superseded_by=by.id)
-    _hand_on_pin(work, replaced, by.id)
-    if by.supersedes is None:
-        work.change(by.id, supersedes=replaced)
-    return PutResult(by.id, "superseded")
 
 
 def _place_after(
@@ -429,17 +433,6 @@ def _merge_field(name: str, record: MemoryRecord, new: MemoryRecord) -> Any:
 
 def _join_lists(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for group in groups for text in group))
-
-
-def _refuse_changed(work: RecordTransaction, draft: MemoryDraft) -> None:
-    """`Conflict` where another writer came between reading and this draft."""
-    replaced = None if draft.replaces is None else work.find(draft.replaces)
-    if replaced is not None and replaced.valid_to is not None:
-        raise Conflict("supersedes", replaced.id, f"was superseded by {replaced.superseded_by}")
-    path = draft.record.path
-    versions = () if path is None else work.versions(path)
-    if any(version.valid_to is None and version.id != draft.replaces for version in versions):
-        raise Conflict("path", path, "has another value by now")
 
 
 def refuse_superseded(record: MemoryRecord) -> None:

@@ -186,7 +186,10 @@ class ConversationStore(Conversations):
         if document is None:
             return None
         start = 0 if last is None else max(0, len(document.turns) - last)
-        turns = self._with_notes(conversation_id, start, document.turns[start:])
+        turns: Sequence[Turn] = document.turns[start:]
+        if self._sidecar is not None:
+            notes = self._sidecar.turn_notes(conversation_id, start)
+            turns = [_with_note(turn, notes.get(index)) for index, turn in enumerate(turns, start)]
         return document.thread(conversation_id, turns)
 
     def _list_summaries(self) -> tuple[ThreadSummary, ...]:
@@ -246,14 +249,6 @@ class ConversationStore(Conversations):
             return None
         # The identity is older than the bytes, never newer: at worst it is read once more.
         return identity, nanoseconds(document.updated), summary_of(file.conversation_id, document)
-
-    def _with_notes(
-        self, conversation_id: str, start: int, turns: Sequence[Turn]
-    ) -> Sequence[Turn]:
-        if self._sidecar is None:
-            return turns
-        notes = self._sidecar.turn_notes(conversation_id, start)
-        return [_with_note(turn, notes.get(index)) for index, turn in enumerate(turns, start)]
 
     def _set_aside(self, file: ThreadFile, reason: str) -> CorruptThread:
         """Move an unreadable file out of the way; the error that says so.

@@ -156,24 +156,19 @@ def merge(items: Iterable[RecordItem]) -> list[MergedRecord]:
     if any(version.path is not None for version in ordered):
         spans = _line_up([_build_span(version) for version in visible])
     else:
-        spans = _unite_all([_build_span(version) for version in visible])
+        spans = []
+        for span in [_build_span(version) for version in visible]:
+            # Two without a path that are current at one time become one.
+            if spans and span.same and spans[-1].accepts(span.start):
+                _extend_span(spans[-1], span)
+            else:
+                spans.append(span)
     return [_build_record(span) for span in (*spans, *(_build_span(version) for version in hidden))]
 
 
 def _build_span(item: RecordItem) -> _Span:
     of = item.fields
     return _Span(item.id, [item], of["valid_from"], of.get("valid_to"), list(item.events))
-
-
-def _unite_all(spans: Sequence[_Span]) -> list[_Span]:
-    """Spans without a path: two that are current at one time become one."""
-    united: list[_Span] = []
-    for span in spans:
-        if united and span.same and united[-1].accepts(span.start):
-            _extend_span(united[-1], span)
-        else:
-            united.append(span)
-    return united
 
 
 def _extend_span(span: _Span, other: _Span) -> None:

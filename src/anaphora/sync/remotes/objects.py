@@ -108,27 +108,23 @@ class ObjectRemote:
 
     def _read_one(self, key: str) -> bytes | None:
         try:
-            return self._download(key)
+            answer = self._calls.get(self._store, key)
+            content, size = bytearray(), int(answer.meta["size"])
+            if size <= MOST_BYTES:
+                for piece in answer.stream():
+                    content += bytes(piece)
+                    size = max(size, len(content))
+                    if size > MOST_BYTES:
+                        break
+            if size > MOST_BYTES:
+                device, _, name = key.rpartition("/")
+                device = device.rpartition("/")[2]
+                raise RemoteTampered(self.name, device, number_in(name), "it is too large")
+            return bytes(content)
         except FileNotFoundError:
             return None
         except self._failed as error:
             raise self._remote_error(error) from error
-
-    def _download(self, key: str) -> bytes:
-        """The object under a key. RemoteTampered if it is too large for an entry."""
-        answer = self._calls.get(self._store, key)
-        content, size = bytearray(), int(answer.meta["size"])
-        if size <= MOST_BYTES:
-            for piece in answer.stream():
-                content += bytes(piece)
-                size = max(size, len(content))
-                if size > MOST_BYTES:
-                    break
-        if size > MOST_BYTES:
-            device, _, name = key.rpartition("/")
-            device = device.rpartition("/")[2]
-            raise RemoteTampered(self.name, device, number_in(name), "it is too large")
-        return bytes(content)
 
     def write(self, project: str, device: str, number: int, data: bytes) -> None:
         """As `Remote.write`."""
