@@ -66,7 +66,15 @@ def best_evidence(
     chosen = fill(
         sources.values(), lambda source: token_cost(source.text), top_k=len(sources), budget=budget
     )
-    excerpts = [_shorten(source.hit, source.room, question) for source in chosen]
+    excerpts: list[DeepSource] = []
+    for choice in chosen:
+        source = choice.hit
+        if choice.room is not None:
+            span = passage(source.text, query_terms(question), 4 * choice.room)
+            start, end = cut_between_secrets(source.text, *span)
+            excerpt = Excerpt(start, end, len(source.text))
+            source = replace(source, text=source.text[start:end], excerpt=excerpt)
+        excerpts.append(source)
     positions = {
         name: position
         for position, name in enumerate(
@@ -78,15 +86,6 @@ def best_evidence(
             excerpts, key=lambda source: (positions[_conversation_of(source)], source.index or 0)
         )
     )
-
-
-def _shorten(source: DeepSource, room: int | None, question: str) -> DeepSource:
-    if room is None:
-        return source
-    span = passage(source.text, query_terms(question), 4 * room)
-    start, end = cut_between_secrets(source.text, *span)
-    excerpt = Excerpt(start, end, len(source.text))
-    return replace(source, text=source.text[start:end], excerpt=excerpt)
 
 
 def format_sources(sources: Sequence[DeepSource]) -> str:

@@ -489,7 +489,14 @@ def parse_moment(
     try:
         time = datetime.fromisoformat(stripped)
     except ValueError:
-        return _parse_words(what, stripped, now, end)
+        spans = read_times(stripped, now)
+        if len(spans) != 1:
+            reason = 'expected a time such as "2026-03-12" or "2026-03-12T09:30"'
+            raise InvalidInput(what, stripped, reason) from None
+        time = spans[0].end if end else spans[0].start
+        if not has_utc(time):
+            raise InvalidInput(what, stripped, _YEARS) from None
+        return time
     try:
         if time.utcoffset() is None:
             time = time.replace(tzinfo=now.tzinfo)
@@ -497,17 +504,6 @@ def parse_moment(
             time += timedelta(days=1)
     except OverflowError:
         raise InvalidInput(what, text, _YEARS) from None
-    if not has_utc(time):
-        raise InvalidInput(what, text, _YEARS)
-    return time
-
-
-def _parse_words(what: str, text: str, now: datetime, end: bool) -> datetime:
-    spans = read_times(text, now)
-    if len(spans) != 1:
-        reason = 'expected a time such as "2026-03-12" or "2026-03-12T09:30"'
-        raise InvalidInput(what, text, reason)
-    time = spans[0].end if end else spans[0].start
     if not has_utc(time):
         raise InvalidInput(what, text, _YEARS)
     return time

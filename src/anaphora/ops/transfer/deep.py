@@ -90,7 +90,15 @@ class GapReader(BatchReader[GapRecord]):
 
     def write(self, batch: Sequence[tuple[int, GapRecord]]) -> None:
         """As `BatchReader.write`."""
-        moved = [self._map_ids(record) for _, record in batch]
+        moved = []
+        for _, record in batch:
+            # The ids that the conversation and the sources have here.
+            conversation_id = record.conversation_id
+            if conversation_id is not None:
+                conversation_id = self.target.thread_ids.get(conversation_id, conversation_id)
+            closed_by = tuple(map(self._source, record.gap.closed_by))
+            gap = replace(record.gap, closed_by=closed_by)
+            moved.append(replace(record, conversation_id=conversation_id, gap=gap))
         # Looked up before the transaction begins: it must stay short.
         lost = [not self.target.again and self._is_forgotten(record) for record in moved]
         outcomes: list[Outcome] = []
@@ -115,17 +123,6 @@ class GapReader(BatchReader[GapRecord]):
                     "added" if current is None else "known" if merged == current else "changed"
                 )
         self.target.count(outcomes, "gaps ")
-
-    def _map_ids(self, record: GapRecord) -> GapRecord:
-        """The gap with the ids that its conversation and its sources have here."""
-        conversation_id = record.conversation_id
-        return replace(
-            record,
-            conversation_id=None
-            if conversation_id is None
-            else self.target.thread_ids.get(conversation_id, conversation_id),
-            gap=replace(record.gap, closed_by=tuple(map(self._source, record.gap.closed_by))),
-        )
 
     def _source(self, source: str) -> str:
         if source.startswith(MEMORY):
