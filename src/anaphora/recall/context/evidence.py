@@ -218,10 +218,20 @@ def memories(
     shown_ids = {memory.id for memory in named}
     direct = [*named, *(memory for memory in direct if memory.id not in shown_ids)][:most]
     shown_ids |= {memory.id for memory in direct}
+    # Current notes that the graph ties to the targets, the most important first.
+    rows = [
+        row
+        for row in question.reader.notes(near.notes).values()
+        if row.record.valid_to is None
+        and not row.record.forgotten
+        and (row.project is None or row.project in question.projects)
+        and (row.kind != "diary" or question.asks_for("history"))
+    ]
+    rows.sort(key=lambda row: (-near.notes[row.record.id] * row.importance, row.record.id))
     tied = [
-        note_memory(note, question.projects, ranked.excerpts, near.notes[note.record.id])
-        for note in _find_tied_notes(question, near)
-        if note.record.id not in shown_ids
+        note_memory(row, question.projects, ranked.excerpts, near.notes[row.record.id])
+        for row in rows
+        if row.record.id not in shown_ids
     ]
     return [*direct[:FIRST], *tied[:TIED], *direct[FIRST:]]
 
@@ -237,20 +247,6 @@ def _list_shown(ranked: RankedCandidates) -> Iterator[int]:
         if not ranked.rows.grounded[index]:
             return
         yield index
-
-
-def _find_tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
-    """Current notes that the graph ties to the targets, the most important first."""
-    rows = [
-        row
-        for row in question.reader.notes(near.notes).values()
-        if row.record.valid_to is None
-        and not row.record.forgotten
-        and (row.project is None or row.project in question.projects)
-        and (row.kind != "diary" or question.asks_for("history"))
-    ]
-    rows.sort(key=lambda row: (-near.notes[row.record.id] * row.importance, row.record.id))
-    return rows
 
 
 def _make_section_memory(
