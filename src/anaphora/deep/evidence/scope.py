@@ -448,13 +448,15 @@ class ShownSources:
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON: indexes as ranges [first, last], since many are neighbours."""
-        return {
-            "turns": {
-                conversation_id: _to_ranges(indexes)
-                for conversation_id, indexes in self.turns.items()
-            },
-            "memories": sorted(self.memories),
-        }
+        turns: dict[str, list[list[int]]] = {}
+        for conversation_id, indexes in self.turns.items():
+            ranges = turns[conversation_id] = []
+            for index in sorted(indexes):
+                if ranges and index == ranges[-1][1] + 1:
+                    ranges[-1][1] = index
+                else:
+                    ranges.append([index, index])
+        return {"turns": turns, "memories": sorted(self.memories)}
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> ShownSources:
@@ -464,16 +466,6 @@ class ShownSources:
             for conversation_id, ranges in record.get("turns", {}).items()
         }
         return cls(turns, set(record.get("memories", ())))
-
-
-def _to_ranges(indexes: Iterable[int]) -> list[list[int]]:
-    ranges: list[list[int]] = []
-    for index in sorted(indexes):
-        if ranges and index == ranges[-1][1] + 1:
-            ranges[-1][1] = index
-        else:
-            ranges.append([index, index])
-    return ranges
 
 
 def parse_moment(

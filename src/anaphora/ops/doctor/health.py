@@ -32,7 +32,20 @@ def health(services: NamespaceServices) -> Health:
         probe(container.truth, container.ids())
     except AnaphoraError as error:
         write = Check("write", ok=False, detail=str(error))
-    pending, jobs, index = _check_index(services)
+    try:
+        # Synced first: an index that lags is no fault, one that cannot be synced is.
+        services.turns.sync(embed="none")
+        state = services.turns.check()
+        embedded, _ = services.vectors.counts().get(container.embedder.name, (0, 0))
+        waiting = max(0, services.vectors.records() - embedded)
+        jobs = job_count(services.truth)
+    except AnaphoraError as error:
+        pending, jobs, index = 0, 0, Check("index", ok=False, detail=str(error))
+    else:
+        pending = state.pending + waiting
+        trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
+        detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
+        index = Check("index", ok=not trouble, detail=detail)
     threads = Check("threads", ok=True, detail="conversations are in the database")
     if (directory := services.conversations.directory) is not None:
         try:
@@ -77,19 +90,3 @@ def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder
-
-
-def _check_index(services: NamespaceServices) -> tuple[int, int, Check]:
-    try:
-        # Synced first: an index that lags is no fault, one that cannot be synced is.
-        services.turns.sync(embed="none")
-        state = services.turns.check()
-        embedded, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
-        waiting = max(0, services.vectors.records() - embedded)
-        jobs = job_count(services.truth)
-    except AnaphoraError as error:
-        return 0, 0, Check("index", ok=False, detail=str(error))
-    pending = state.pending + waiting
-    trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
-    detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
-    return pending, jobs, Check("index", ok=not trouble, detail=detail)

@@ -86,8 +86,7 @@ def import_sources(
     report = ImportReport.joined(reports)
     if embed:
         memories = bool(exports or report.memories_added or report.memories_changed)
-        # Of few texts now, of many in the background. If this process ends before, the next
-        # question in any process continues.
+        # Few vectors now, many in the background; a later question continues, in any process.
         services.turns.sync()
         if memories:
             with suppress(EmbeddingError):
@@ -95,7 +94,6 @@ def import_sources(
         if exports:
             services.note_taking.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
         if memories:
-            # True with any export.
             services.fill_in_background()
     return report
 
