@@ -60,8 +60,21 @@ def best_evidence(
     does not fit is cut to the passage that is relevant to the question.
     """
     ranked = list(dict.fromkeys(hits))
+    around: list[tuple[int, int, DeepSource]] = []
+    for rank, hit in enumerate(ranked):
+        if hit.conversation_id is None or hit.index is None:
+            continue
+        first = max(0, hit.index - REACH)
+        try:
+            near = scoped.transcript(hit.conversation_id, first, hit.index + REACH + 1)
+        except NotFound:
+            continue  # It was deleted while the question was being answered.
+        around += [
+            (abs((turn.index or 0) - hit.index), rank, turn) for turn in near if turn.id != hit.id
+        ]
+    around.sort(key=lambda entry: entry[:2])
     sources: dict[str, DeepSource] = {}
-    for source in (*ranked, *_neighbours(scoped, ranked)):
+    for source in (*ranked, *(turn for _, _, turn in around)):
         sources.setdefault(source.id, source)
     chosen = fill(
         sources.values(), lambda source: token_cost(source.text), top_k=len(sources), budget=budget
@@ -104,22 +117,6 @@ def format_sources(sources: Sequence[DeepSource]) -> str:
 
 def _conversation_of(source: DeepSource) -> str:
     return source.conversation_id or MEMORY
-
-
-def _neighbours(scoped: ScopedEvidence, hits: Sequence[DeepSource]) -> list[DeepSource]:
-    around: list[tuple[int, int, DeepSource]] = []
-    for rank, hit in enumerate(hits):
-        if hit.conversation_id is None or hit.index is None:
-            continue
-        first = max(0, hit.index - REACH)
-        try:
-            near = scoped.transcript(hit.conversation_id, first, hit.index + REACH + 1)
-        except NotFound:
-            continue  # It was deleted while the question was being answered.
-        around += [
-            (abs((turn.index or 0) - hit.index), rank, turn) for turn in near if turn.id != hit.id
-        ]
-    return [turn for _, _, turn in sorted(around, key=lambda entry: entry[:2])]
 
 
 EVIDENCE: Final = "this is the best evidence, not an answer"
