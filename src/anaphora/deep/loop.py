@@ -115,8 +115,7 @@ class _DeepSearch:
         """The loop, to its end."""
         self._history = self._evidence.history()
         # The sandbox starts now, so that it is ready when the first code comes.
-        with lasting_thread(self._open, "anaphora-sandbox") as opening:
-            self._starting = opening
+        with lasting_thread(self._open, "anaphora-sandbox") as self._starting:
             try:
                 self._seeds = first_hits(self._evidence, self._question)
                 return self._iterate()
@@ -133,13 +132,7 @@ class _DeepSearch:
                 self._record_step("limit", error=str(error))
                 return self._partial(None, error)
             finally:
-                # End the sandbox, also one that never ran any code.
-                starting, self._starting = self._starting, None
-                # A failure to open an unused sandbox is ignored.
-                if starting is not None and not starting.cancel() and starting.exception() is None:
-                    starting.result().close()
-                if self._session is not None:
-                    self._session.close()
+                self._close()
 
     def _iterate(self) -> LoopResult:
         talk = prompts.first_prompt(
@@ -217,6 +210,15 @@ class _DeepSearch:
         limits = SandboxLimits(seconds=self._lane.execution_seconds if seconds is None else seconds)
         inputs = {"history": self._history, "question": self._question}
         return self._lane.engine.open(inputs, self._host.list_functions(), limits)
+
+    def _close(self) -> None:
+        """End the sandbox, also one that never ran any code."""
+        starting, self._starting = self._starting, None
+        # A failure to open an unused sandbox is ignored.
+        if starting is not None and not starting.cancel() and starting.exception() is None:
+            starting.result().close()
+        if self._session is not None:
+            self._session.close()
 
     # The ends of a loop.
 
