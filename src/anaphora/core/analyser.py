@@ -494,7 +494,16 @@ def _split_compound(piece: str, level: int = 0) -> Iterator[_TextPart]:
         level += 1
     if level == len(_JOINTS):
         if (dotted := _DOTTED.fullmatch(piece)) is not None:
-            yield from _split_dotted(piece, *dotted.groups())
+            # A version or another number with points, whole; what is before and behind it.
+            before, number, behind = dotted.groups()
+            alone = not behind and before.lower() in ("", "v")
+            if not alone:
+                yield _TextPart(fold_letters(piece))
+            yield _TextPart(number)
+            if before and not alone:
+                yield from _split_plain(before)
+            if behind:
+                yield from _split_plain(behind)
         else:
             yield from _cached_plain(piece) if len(piece) <= MAX_TOKEN else _split_plain(piece)
         return
@@ -510,18 +519,6 @@ def _split_compound(piece: str, level: int = 0) -> Iterator[_TextPart]:
         parts = [part for part in _JOINTS[level].split(_ISO_DAY.sub("-", piece, 1)) if part]
     for part in parts:
         yield from _split_compound(part, level + 1)
-
-
-def _split_dotted(piece: str, before: str, number: str, behind: str) -> Iterator[_TextPart]:
-    """A version or another number with points, whole; what is written before and behind it."""
-    alone = not behind and before.lower() in ("", "v")
-    if not alone:
-        yield _TextPart(fold_letters(piece))
-    yield _TextPart(number)
-    if before and not alone:
-        yield from _split_plain(before)
-    if behind:
-        yield from _split_plain(behind)
 
 
 def _split_plain(piece: str) -> Iterator[_TextPart]:

@@ -81,21 +81,17 @@ def path_of(name: str, given: object) -> Path:
     try:
         path = Path(text).expanduser().absolute()
         os.fsencode(path)
-        _refuse_too_long(name, path)
+        try:
+            path.lstat()
+        except OSError as error:
+            # Only the file system knows how long a name may be.
+            if error.errno == errno.ENAMETOOLONG:
+                raise InvalidInput(name, path, "is longer than the file system allows") from None
     except UnicodeEncodeError:
         raise InvalidInput(name, given, "must be a name that a file system accepts") from None
     except RuntimeError as error:
         raise InvalidInput(name, given, str(error)) from None
     return path
-
-
-def _refuse_too_long(name: str, path: Path) -> None:
-    """Raise `InvalidInput` for a name that is too long, which only the file system knows."""
-    try:
-        path.lstat()
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise InvalidInput(name, path, "is longer than the file system allows") from None
 
 
 def utc_moment(seconds: float) -> datetime:

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -235,7 +235,12 @@ def load_settings(
         ),
         half_lives=HalfLives(
             **{
-                kind: _positive(env, _first_set(env, names), getattr(HalfLives(), kind), "days")
+                kind: _positive(
+                    env,
+                    next((name for name in names if _text(env, name)), names[0]),
+                    getattr(HalfLives(), kind),
+                    "days",
+                )
                 for kind, names in DECAY_VARIABLES.items()
             }
         ),
@@ -366,10 +371,6 @@ def _not_blank(name: str, value: str | None) -> str | None:
 
 def _text(env: Mapping[str, str], name: str) -> str | None:
     return env.get(name, "").strip() or None
-
-
-def _first_set(env: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((name for name in names if _text(env, name)), names[0])
 
 
 _KEYS = {

@@ -118,14 +118,23 @@ def report(
     earlier = getattr(error, _MARK, None)
     if isinstance(earlier, Incident):
         return earlier
-    chain = _chain(error)
+    # The error and its causes; of a group the first error in it.
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and len(chain) < _CAUSES and cause not in chain:
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+            continue
+        chain.append(cause)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    chain = chain or [error]
     incident = Incident(
         id=incident_id or new_id(),
         at=now(),
         surface=surface,
         operation=operation[:_OPERATION],
         error=type(chain[0]).__name__,
-        causes=tuple(type(cause).__name__ for cause in chain[1:]),
+        causes=tuple(type(e).__name__ for e in chain[1:]),
         # Of the error itself, or else of the first cause with frames in this package.
         frames=next(filter(None, (_places(e.__traceback__) for e in (error, *chain))), ()),
         reason="; ".join(dict.fromkeys(filter(None, (*map(_reason, chain), _origin(error))))),
@@ -179,19 +188,6 @@ def log_path(environ: Mapping[str, str]) -> Path:
     home = environ.get("HOME", "").strip()
     base = state or (f"{home}/.local/state" if home else tempfile.gettempdir())
     return Path(base) / "anaphora" / "incidents.jsonl"
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """The error and its causes; of a group the first error in it."""
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and len(chain) < _CAUSES and cause not in chain:
-        if isinstance(cause, BaseExceptionGroup):
-            cause = cause.exceptions[0]
-            continue
-        chain.append(cause)
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
-    return chain or [error]
 
 
 def _places(traceback: TracebackType | None) -> tuple[str, ...]:

@@ -212,19 +212,17 @@ class Worker:
         except OverflowError as error:
             raise WorkerEnded("output", limits) from error
         except _BROKEN as error:
-            raise WorkerEnded(self._why(), limits) from error
+            limit = self._limit
+            if limit is None:
+                self.end()
+                import signal
+
+                too_long = -int(getattr(signal, "SIGXCPU", 0) or 0)
+                is_over = too_long and self._child.returncode == too_long
+                limit = "seconds" if is_over else "crash"
+            raise WorkerEnded(limit, limits) from error
         finally:
             self._deadline = None
-
-    def _why(self) -> LimitName:
-        """The limit that ended the worker."""
-        if self._limit is not None:
-            return self._limit
-        self.end()
-        import signal
-
-        too_long = -int(getattr(signal, "SIGXCPU", 0) or 0)
-        return "seconds" if too_long and self._child.returncode == too_long else "crash"
 
     def _watch(self) -> None:
         while not self._ended.wait(_LOOK):

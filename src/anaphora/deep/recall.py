@@ -60,13 +60,34 @@ def best_evidence(
     does not fit is cut to the passage that is relevant to the question.
     """
     ranked = list(dict.fromkeys(hits))
+    around: list[tuple[int, int, DeepSource]] = []
+    for rank, hit in enumerate(ranked):
+        if hit.conversation_id is None or hit.index is None:
+            continue
+        first = max(0, hit.index - REACH)
+        try:
+            near = scoped.transcript(hit.conversation_id, first, hit.index + REACH + 1)
+        except NotFound:
+            continue  # It was deleted while the question was being answered.
+        around += [
+            (abs((turn.index or 0) - hit.index), rank, turn) for turn in near if turn.id != hit.id
+        ]
+    around.sort(key=lambda entry: entry[:2])
     sources: dict[str, DeepSource] = {}
-    for source in (*ranked, *_neighbours(scoped, ranked)):
+    for source in (*ranked, *(turn for _, _, turn in around)):
         sources.setdefault(source.id, source)
     chosen = fill(
         sources.values(), lambda source: token_cost(source.text), top_k=len(sources), budget=budget
     )
-    excerpts = [_shorten(source.hit, source.room, question) for source in chosen]
+    excerpts: list[DeepSource] = []
+    for choice in chosen:
+        source = choice.hit
+        if choice.room is not None:
+            span = passage(source.text, query_terms(question), 4 * choice.room)
+            start, end = cut_between_secrets(source.text, *span)
+            excerpt = Excerpt(start, end, len(source.text))
+            source = replace(source, text=source.text[start:end], excerpt=excerpt)
+        excerpts.append(source)
     positions = {
         name: position
         for position, name in enumerate(
@@ -78,15 +99,6 @@ def best_evidence(
             excerpts, key=lambda source: (positions[_conversation_of(source)], source.index or 0)
         )
     )
-
-
-def _shorten(source: DeepSource, room: int | None, question: str) -> DeepSource:
-    if room is None:
-        return source
-    span = passage(source.text, query_terms(question), 4 * room)
-    start, end = cut_between_secrets(source.text, *span)
-    excerpt = Excerpt(start, end, len(source.text))
-    return replace(source, text=source.text[start:end], excerpt=excerpt)
 
 
 def format_sources(sources: Sequence[DeepSource]) -> str:
@@ -105,22 +117,6 @@ def format_sources(sources: Sequence[DeepSource]) -> str:
 
 def _conversation_of(source: DeepSource) -> str:
     return source.conversation_id or MEMORY
-
-
-def _neighbours(scoped: ScopedEvidence, hits: Sequence[DeepSource]) -> list[DeepSource]:
-    around: list[tuple[int, int, DeepSource]] = []
-    for rank, hit in enumerate(hits):
-        if hit.conversation_id is None or hit.index is None:
-            continue
-        first = max(0, hit.index - REACH)
-        try:
-            near = scoped.transcript(hit.conversation_id, first, hit.index + REACH + 1)
-        except NotFound:
-            continue  # It was deleted while the question was being answered.
-        around += [
-            (abs((turn.index or 0) - hit.index), rank, turn) for turn in near if turn.id != hit.id
-        ]
-    return [turn for _, _, turn in sorted(around, key=lambda entry: entry[:2])]
 
 
 EVIDENCE: Final = "this is the best evidence, not an answer"

@@ -113,7 +113,7 @@ def parse_endpoint(setting: str) -> Endpoint | None:
     if not colon or api not in _URLS:
         return None
     url, mark, model = address.rpartition("#")
-    model, _, options = model.partition("?")
+    model, _, query = model.partition("?")
     if not mark and "://" in model:
         raise _bad(setting, "name the model after the URL: URL#MODEL")
     if not model.strip():
@@ -129,12 +129,8 @@ def parse_endpoint(setting: str) -> Endpoint | None:
             f"{api}:…#{model}",
             "its key belongs in ANAPHORA_EMBEDDER_KEY, not in the URL",
         )
-    return Endpoint(api, url, model.strip(), **_options(setting, options))
-
-
-def _options(setting: str, text: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    for name, content in parse_qsl(text, keep_blank_values=True):
+    for name, content in parse_qsl(query, keep_blank_values=True):
         if name in {"dimensions", "window"}:
             if not content.isdecimal() or int(content) < 1:
                 raise _bad(setting, f"{name} must be a whole number above 0")
@@ -143,7 +139,7 @@ def _options(setting: str, text: str) -> dict[str, Any]:
             options[f"{name}_prefix"] = content
         else:
             raise _bad(setting, f"{name} is none of dimensions, window, query and document")
-    return options
+    return Endpoint(api, url, model.strip(), **options)
 
 
 def _bad(setting: str, why: str) -> InvalidInput:
@@ -429,7 +425,13 @@ class _Client:
             if answer.status_code not in _BUSY or attempt == attempts:
                 return self._read(answer, len(texts))
             longest = _LONGEST_PAUSE if attempts > 2 else _SHORT_PAUSE
-            self._pause(min(longest, _requested_pause(answer, _FIRST_PAUSE * 2 ** (attempt - 1))))
+            usual = _FIRST_PAUSE * 2 ** (attempt - 1)
+            try:
+                # The pause that the endpoint asks for, in seconds.
+                pause = float(answer.headers.get("retry-after", usual))
+            except ValueError:
+                pause = usual
+            self._pause(min(longest, usual if math.isnan(pause) else max(pause, 0.0)))
         raise AssertionError("the last attempt returns or raises")
 
     def _read(self, answer: Any, count: int) -> list[Vector]:
@@ -463,7 +465,15 @@ class _Client:
         return vectors
 
     def _refusal(self, answer: Any) -> EmbeddingError:
-        code, message = answer.status_code, self._message_of(answer)
+        code = answer.status_code
+        try:
+            content = answer.json()
+            error = content.get("error", content)
+            message = str(error.get("message", error) if isinstance(error, dict) else error)
+        except (ValueError, AttributeError):
+            message = str(answer.text)
+        # The endpoint may repeat the key.
+        message = (message.replace(self._key, "…") if self._key else message)[:200]
         where = (self._endpoint.shown, self._endpoint.model)
         if code in {401, 403}:
             hint = "it does not accept the key" if self._key else "it wants a key"
@@ -476,24 +486,5 @@ class _Client:
             return _RefusedText(f"{self._endpoint.model} at {self._endpoint.shown}: {message}")
         return self._unreachable(f"it answered {code}: {message}")
 
-    def _message_of(self, answer: Any) -> str:
-        """The error message of the endpoint, shortened, and without the key if it contains it."""
-        try:
-            content = answer.json()
-            error = content.get("error", content)
-            message = str(error.get("message", error) if isinstance(error, dict) else error)
-        except (ValueError, AttributeError):
-            message = str(answer.text)
-        return (message.replace(self._key, "…") if self._key else message)[:200]
-
     def _unreachable(self, reason: str) -> EndpointUnreachable:
         return EndpointUnreachable(self._endpoint.shown, self._endpoint.model, reason)
-
-
-def _requested_pause(answer: Any, otherwise: float) -> float:
-    """The pause that the endpoint asks for, in seconds."""
-    try:
-        seconds = float(answer.headers.get("retry-after", otherwise))
-    except ValueError:
-        seconds = otherwise
-    return otherwise if math.isnan(seconds) else max(seconds, 0.0)

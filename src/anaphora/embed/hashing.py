@@ -57,8 +57,18 @@ class WordHashingEmbedder:
             words = _words(text)
             size = self._window or max(len(words), 1)
             starts = range(0, max(len(words), 1), size)
-            rows = np.stack([self._row(words[at : at + size]) for at in starts])
-            vectors.append(unit_rows(rows))
+            rows = []
+            for part in (words[at : at + size] for at in starts):
+                row = np.zeros(self._dimensions, np.float32)
+                for word, occurrences in sorted(Counter(part or ("",)).items()):
+                    weight = 1.0 + math.log(occurrences)
+                    for position, sign in _places(word, self._dimensions):
+                        row[position] += sign * weight
+                if not row.any():
+                    # Signs can cancel out if there are few dimensions; no vector may be zero.
+                    row[_places(" ".join(part), self._dimensions)[0][0]] = 1.0
+                rows.append(row)
+            vectors.append(unit_rows(np.stack(rows)))
         return vectors
 
     def embed_query(self, text: str) -> Vector:
@@ -68,17 +78,6 @@ class WordHashingEmbedder:
     def query_key(self, text: str) -> Hashable:
         """The words in their order."""
         return tuple(_words(text))
-
-    def _row(self, words: Sequence[str]) -> Vector:
-        row = np.zeros(self._dimensions, np.float32)
-        for word, occurrences in sorted(Counter(words or ("",)).items()):
-            weight = 1.0 + math.log(occurrences)
-            for position, sign in _places(word, self._dimensions):
-                row[position] += sign * weight
-        if not row.any():
-            # Signs can cancel out if there are few dimensions; a vector must not be zero.
-            row[_places(" ".join(words), self._dimensions)[0][0]] = 1.0
-        return row
 
 
 def _words(text: str) -> list[str]:

@@ -448,7 +448,13 @@ class EmbedderService:
                 break
             part_vectors.extend(within_limit(partial(self._embed_group, embedder, group)))
             for count in ends:
-                vectors.append(_join_parts(part_vectors[:count]))
+                # The vectors of all pages of a text together, or the first error.
+                pages = part_vectors[:count]
+                good = [page for page in pages if not isinstance(page, EmbeddingError)]
+                if len(good) < len(pages):
+                    vectors.append(next(page for page in pages if isinstance(page, EmbeddingError)))
+                else:
+                    vectors.append(good[0] if len(good) == 1 else np.concatenate(good))
                 del part_vectors[:count]
             if progress is not None and ends:
                 progress(len(vectors), len(texts))
@@ -612,14 +618,6 @@ def _groups(
                 ends.append(len(text_pieces))
     if group:
         yield group, ends
-
-
-def _join_parts(parts: Sequence[Vectors | EmbeddingError]) -> Vectors | EmbeddingError:
-    """The vectors of all pages of a text together, or the first error."""
-    good = [part for part in parts if not isinstance(part, EmbeddingError)]
-    if len(good) < len(parts):
-        return next(part for part in parts if isinstance(part, EmbeddingError))
-    return good[0] if len(good) == 1 else np.concatenate(good)
 
 
 def _call_guarded(call: Callable[[str], Got], text: str) -> Got:

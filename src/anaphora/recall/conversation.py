@@ -494,7 +494,19 @@ class ConversationRecall:
 
         def statement_texts(candidates: Sequence[Candidate]) -> list[str]:
             rows = scores.rows[[candidate.index for candidate in candidates]]
-            before = self._read_previous(view, rows)
+            # The turns before, in the same sitting: what was said hours before is not what a turn
+            # answers to.
+            earlier = table.previous[rows]
+            beside = (earlier >= 0) & (table.session[earlier] == table.session[rows])
+            rows_before = np.unique(earlier[beside])
+            texts = self._index.texts_of(view, rows_before)
+            before = {}
+            for row, text in zip(rows_before.tolist(), texts, strict=True):
+                # What was forgotten meanwhile, and what only quotes a recall, is nothing.
+                if text := embedded_text(text).strip():
+                    speaker = int(table.speaker[row])
+                    name = table.speakers[speaker] if speaker >= 0 else None
+                    before[row] = said_text(text, name)
             return [
                 statement_text(
                     titled_text(
@@ -516,26 +528,6 @@ class ConversationRecall:
             statement_texts,
             question.unread,
         )
-
-    def _read_previous(self, view: TurnView, rows: Rows) -> dict[int, str]:
-        """The turns before `rows` in the same sitting by their rows, as a statement has them.
-
-        What was said hours before is not what a turn answers to.
-        """
-        table = view.table
-        earlier = table.previous[rows]
-        beside = (earlier >= 0) & (table.session[earlier] == table.session[rows])
-        rows_before = np.unique(earlier[beside])
-        before = {}
-        for row, text in zip(
-            rows_before.tolist(), self._index.texts_of(view, rows_before), strict=True
-        ):
-            # What was forgotten meanwhile, and what only quotes a recall, is nothing.
-            if text := embedded_text(text).strip():
-                speaker = int(table.speaker[row])
-                name = table.speakers[speaker] if speaker >= 0 else None
-                before[row] = said_text(text, name)
-        return before
 
     def _list_candidates(
         self, question: _QuestionRun, scores: TurnScores, limits: _HitLimits, finder: PassageFinder

@@ -96,7 +96,20 @@ def _scan(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
         ]
         yield match[0], rf"(?<![^\W_]){_allow_gaps(letters)}(?![^\W_])", parts
     yield from _find_numbers(plain_text)
-    yield from _find_names(plain_text)
+    # Words that begin with a capital, two or more in a row: the row, and two beside each other.
+    row: list[str] = []
+    end = 0
+    for match in _WORD.finditer(plain_text):
+        word = match[0]
+        named = len(word) > 1 and word[0].isupper() and not word.isupper()
+        if row and not (named and _BETWEEN.match(plain_text[end : match.start()])):
+            yield from _split_row(row)
+            row = []
+        # "The", "My", "When" begin a sentence and no name.
+        if named and (row or analyse(word, keep_stop_words=False)):
+            row.append(word.removesuffix("'s").removesuffix("\u2019s"))
+        end = match.end()
+    yield from _split_row(row)
 
 
 def _find_numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
@@ -128,23 +141,6 @@ def _list_dialled(written: str, digits: str) -> Iterator[str]:
                 yield rf"\(?0\)?{_APART}{_allow_gaps(national[country:])}"
     elif national.startswith("0") and len(national) > _LEAST_NATIONAL:
         yield rf"(?:\+|00)\d{{1,3}}{_APART}(?:\(0\))?{_APART}{_allow_gaps(national[1:])}"
-
-
-def _find_names(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
-    """Words that begin with a capital, two or more in a row: the row, and two beside each other."""
-    row: list[str] = []
-    end = 0
-    for match in _WORD.finditer(text):
-        word = match[0]
-        named = len(word) > 1 and word[0].isupper() and not word.isupper()
-        if row and not (named and _BETWEEN.match(text[end : match.start()])):
-            yield from _split_row(row)
-            row = []
-        # "The", "My", "When" begin a sentence and no name.
-        if named and (row or analyse(word, keep_stop_words=False)):
-            row.append(word.removesuffix("'s").removesuffix("\u2019s"))
-        end = match.end()
-    yield from _split_row(row)
 
 
 def _split_row(words: list[str]) -> Iterator[tuple[str, str, Iterable[str]]]:

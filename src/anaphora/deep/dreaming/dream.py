@@ -29,7 +29,6 @@ from anaphora.values.conversations import Degraded
 from anaphora.values.deep import (
     Budget,
     CostSnapshot,
-    DeepAnswer,
     DeepSource,
     DreamReport,
     Extracted,
@@ -174,8 +173,26 @@ class _Cycle:
         # A model that sent a last reply has searched, even if that reply is of no use.
         searched = not failed or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
-            memory_id = self._store(record, answer)
-            self._close(record, [*(source.id for source in answer.sources), MEMORY + memory_id])
+            # The answer is a memory bound to its sources: it is forgotten with them.
+            first = next((source for source in answer.sources if source.kind == "turn"), None)
+            memory = self.dreamer.remember.remember(
+                NewMemory(
+                    f"{question} {answer.answer}",
+                    source=DREAMT,
+                    conversation_id=first.conversation_id if first else None,
+                    turn_index=first.index if first else None,
+                )
+            )
+            self.stored.append(memory.id)
+            bound = [
+                (source.id, OF_MEMORY, source.text)
+                if source.conversation_id is None or source.index is None
+                else (source.conversation_id, source.index, source.text)
+                for source in answer.sources
+            ]
+            with recall.rows.change() as work:
+                bind(work, memory.id, bound)
+            self._close(record, [*(source.id for source in answer.sources), MEMORY + memory.id])
         elif searched:
             then = take_snapshot(recall.lane, scoped, question)
             with recall.rows.change() as work:
@@ -192,28 +209,6 @@ class _Cycle:
     def _close(self, record: GapRecord, by: Sequence[str]) -> None:
         with self.dreamer.recall.rows.change() as work:
             self.closed.append(self.dreamer.gaps.close(work, record, by))
-
-    def _store(self, record: GapRecord, answer: DeepAnswer) -> str:
-        """Keep a model's answer as a memory bound to its sources: it is forgotten with them."""
-        first = next((source for source in answer.sources if source.kind == "turn"), None)
-        memory = self.dreamer.remember.remember(
-            NewMemory(
-                f"{record.gap.question} {answer.answer}",
-                source=DREAMT,
-                conversation_id=first.conversation_id if first else None,
-                turn_index=first.index if first else None,
-            )
-        )
-        self.stored.append(memory.id)
-        bound = [
-            (source.id, OF_MEMORY, source.text)
-            if source.conversation_id is None or source.index is None
-            else (source.conversation_id, source.index, source.text)
-            for source in answer.sources
-        ]
-        with self.dreamer.recall.rows.change() as work:
-            bind(work, memory.id, bound)
-        return memory.id
 
     def _remaining_budget(self) -> Budget:
         """The rest of the cycle's budget. Raises `OverBudget` if that is too small."""

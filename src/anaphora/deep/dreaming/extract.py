@@ -102,11 +102,18 @@ def read_facts(reply: str) -> tuple[Fact, ...] | None:
         candidates = decoded.get("facts") if isinstance(decoded, dict) else decoded
         if not isinstance(candidates, list):
             continue
-        facts = tuple(
-            fact for candidate in candidates if (fact := _read_fact(candidate)) is not None
-        )
+        facts = []
+        for candidate in candidates:
+            if not isinstance(candidate, dict) or not isinstance(candidate.get("fact"), str):
+                continue
+            text = " ".join(candidate["fact"].split())
+            if text:
+                cited, kind = candidate.get("turns", ()), candidate.get("type")
+                # A citation that is no number is invalid: no turn has the index -1.
+                turns = tuple(map(_read_index, cited if isinstance(cited, list) else [cited]))
+                facts.append(Fact(text, turns, kind if kind in _TYPES else "semantic"))
         if facts or (intact and not candidates):
-            return facts
+            return tuple(facts)
     return None
 
 
@@ -119,19 +126,6 @@ def read_rewordings(reply: str) -> tuple[str, ...]:
     """The queries of a reply, at most three."""
     lines = [_MARK.sub("", line).strip().strip('"') for line in reply.splitlines()]
     return tuple(line[:400] for line in lines if line)[:3]
-
-
-def _read_fact(candidate: Any) -> Fact | None:
-    if not isinstance(candidate, dict) or not isinstance(candidate.get("fact"), str):
-        return None
-    text = " ".join(candidate["fact"].split())
-    if not text:
-        return None
-    cited = candidate.get("turns", ())
-    turns = list(map(_read_index, cited if isinstance(cited, list) else [cited]))
-    kind = candidate.get("type")
-    # A citation that is no number is invalid: no turn has the index -1.
-    return Fact(text, tuple(turns), kind if kind in _TYPES else "semantic")
 
 
 def _read_index(cited: Any) -> int:

@@ -448,13 +448,15 @@ class ShownSources:
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON: indexes as ranges [first, last], since many are neighbours."""
-        return {
-            "turns": {
-                conversation_id: _to_ranges(indexes)
-                for conversation_id, indexes in self.turns.items()
-            },
-            "memories": sorted(self.memories),
-        }
+        turns: dict[str, list[list[int]]] = {}
+        for conversation_id, indexes in self.turns.items():
+            ranges = turns[conversation_id] = []
+            for index in sorted(indexes):
+                if ranges and index == ranges[-1][1] + 1:
+                    ranges[-1][1] = index
+                else:
+                    ranges.append([index, index])
+        return {"turns": turns, "memories": sorted(self.memories)}
 
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> ShownSources:
@@ -464,16 +466,6 @@ class ShownSources:
             for conversation_id, ranges in record.get("turns", {}).items()
         }
         return cls(turns, set(record.get("memories", ())))
-
-
-def _to_ranges(indexes: Iterable[int]) -> list[list[int]]:
-    ranges: list[list[int]] = []
-    for index in sorted(indexes):
-        if ranges and index == ranges[-1][1] + 1:
-            ranges[-1][1] = index
-        else:
-            ranges.append([index, index])
-    return ranges
 
 
 def parse_moment(
@@ -489,7 +481,14 @@ def parse_moment(
     try:
         time = datetime.fromisoformat(stripped)
     except ValueError:
-        return _parse_words(what, stripped, now, end)
+        spans = read_times(stripped, now)
+        if len(spans) != 1:
+            reason = 'expected a time such as "2026-03-12" or "2026-03-12T09:30"'
+            raise InvalidInput(what, stripped, reason) from None
+        time = spans[0].end if end else spans[0].start
+        if not has_utc(time):
+            raise InvalidInput(what, stripped, _YEARS) from None
+        return time
     try:
         if time.utcoffset() is None:
             time = time.replace(tzinfo=now.tzinfo)
@@ -497,17 +496,6 @@ def parse_moment(
             time += timedelta(days=1)
     except OverflowError:
         raise InvalidInput(what, text, _YEARS) from None
-    if not has_utc(time):
-        raise InvalidInput(what, text, _YEARS)
-    return time
-
-
-def _parse_words(what: str, text: str, now: datetime, end: bool) -> datetime:
-    spans = read_times(text, now)
-    if len(spans) != 1:
-        reason = 'expected a time such as "2026-03-12" or "2026-03-12T09:30"'
-        raise InvalidInput(what, text, reason)
-    time = spans[0].end if end else spans[0].start
     if not has_utc(time):
         raise InvalidInput(what, text, _YEARS)
     return time

@@ -38,7 +38,17 @@ def take_snapshot(
 ) -> EvidenceSnapshot:
     """What `question` finds now."""
     # Read first: a row written meanwhile may count as new later, never the other way round.
-    version, counts = lane.records.version(), _count_turns(lane)
+    version = lane.records.version()
+    table = lane.turns.synced_view()[1].table
+    names, size = table.conversations, len(table.conversations)
+    last = np.full(size, -1, np.int64)
+    np.maximum.at(last, table.conversation, table.position)
+    codes = range(size)
+    if size > _COUNTED:
+        times = np.full(size, -np.inf)
+        np.maximum.at(times, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
+        codes = np.argsort(-times, kind="stable")[:_COUNTED].tolist()
+    counts = {names[code]: int(last[code]) + 1 for code in codes}
     return EvidenceSnapshot(
         tuple(source.id for source in scoped.search(question, TOP)), counts, version
     )
@@ -87,16 +97,3 @@ def all_current(lane: NamespaceEvidence, scoped: ScopedEvidence, ids: Iterable[s
     return all(
         scoped.exists(source_id) for source_id in source_ids if not source_id.startswith(MEMORY)
     )
-
-
-def _count_turns(lane: NamespaceEvidence) -> dict[str, int]:
-    table = lane.turns.synced_view()[1].table
-    names, size = table.conversations, len(table.conversations)
-    last = np.full(size, -1, np.int64)
-    np.maximum.at(last, table.conversation, table.position)
-    codes = range(size)
-    if size > _COUNTED:
-        times = np.full(size, -np.inf)
-        np.maximum.at(times, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
-        codes = np.argsort(-times, kind="stable")[:_COUNTED].tolist()
-    return {names[code]: int(last[code]) + 1 for code in codes}

@@ -207,23 +207,18 @@ def merge_sources(
     Each kind keeps the order of its lane, which discriminates better between its own hits: if a
     later one has the higher chance, since it has more hits around it, both get their mean.
     """
-    merged = [
-        replace(source, score=chance)
-        for hits in (turns, memories)
-        for source, chance in zip(
-            hits, _never_rising([hit.score or 0.0 for hit in hits]), strict=True
-        )
-    ]
+    merged: list[DeepSource] = []
+    for hits in (turns, memories):
+        # The nearest values that never rise: pool adjacent violators (isotonic regression).
+        pools: list[tuple[float, int]] = []
+        for hit in hits:
+            total, many = hit.score or 0.0, 1
+            while pools and pools[-1][0] / pools[-1][1] < total / many:
+                before, size = pools.pop()
+                total, many = total + before, many + size
+            pools.append((total, many))
+        chances = [total / many for total, many in pools for _ in range(many)]
+        merged += [
+            replace(source, score=chance) for source, chance in zip(hits, chances, strict=True)
+        ]
     return tuple(sorted(merged, key=lambda source: -(source.score or 0.0))[:limit])
-
-
-def _never_rising(chances: Sequence[float]) -> list[float]:
-    """The nearest values that never rise: pool adjacent violators (isotonic regression)."""
-    pools: list[tuple[float, int]] = []
-    for chance in chances:
-        total, many = chance, 1
-        while pools and pools[-1][0] / pools[-1][1] < total / many:
-            before, size = pools.pop()
-            total, many = total + before, many + size
-        pools.append((total, many))
-    return [total / many for total, many in pools for _ in range(many)]

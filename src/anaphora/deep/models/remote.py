@@ -113,8 +113,18 @@ class RemoteModel:
             if seconds <= 0:
                 raise ModelTimeout(self.name, timeout)
             try:
-                return self._to_reply(
-                    messages, runner.wait(_request(model, messages, max_output, seconds), seconds)
+                response = runner.wait(_request(model, messages, max_output, seconds), seconds)
+                text, usage = response.text or "", response.usage
+                reported = usage.input_tokens > 0
+                tokens_in = usage.input_tokens if reported else prompt_tokens(messages)
+                tokens_out = usage.output_tokens if reported else estimate_tokens(text)
+                return Reply(
+                    text=text,
+                    input_tokens=tokens_in,
+                    output_tokens=tokens_out,
+                    dollars=self.price(tokens_in, tokens_out),
+                    estimated=not reported,
+                    cut=response.finish_reason == "length",
                 )
             except TimeoutError:
                 raise ModelTimeout(self.name, timeout) from None
@@ -157,21 +167,6 @@ class RemoteModel:
             model, self._model = self._model, None
         if runner is not None:
             runner.close(model)
-
-    def _to_reply(self, messages: Sequence[Message], response: ModelResponse) -> Reply:
-        text = response.text or ""
-        usage = response.usage
-        reported = usage.input_tokens > 0
-        input_tokens = usage.input_tokens if reported else prompt_tokens(messages)
-        output_tokens = usage.output_tokens if reported else estimate_tokens(text)
-        return Reply(
-            text=text,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            dollars=self.price(input_tokens, output_tokens),
-            estimated=not reported,
-            cut=response.finish_reason == "length",
-        )
 
 
 def open_models(settings: Settings) -> tuple[RemoteModel, RemoteModel] | None:

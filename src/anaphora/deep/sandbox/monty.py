@@ -350,7 +350,15 @@ class MontySession:
             try:
                 self._feed(self._prelude, output, {"_ask": _ask, "_print": self._print})
                 self._made += 1
-                self._feed_code(replace_surrogates(code), output)
+                code = replace_surrogates(code)
+                self._runs[self._feeds] = self._made
+                try:
+                    # `pass`, since the value of a last expression would be sent out, to no use.
+                    self._feed(code + "\npass", output, {})
+                except self._monty.MontySyntaxError:
+                    # The error may be about the added line, and none of the code has run.
+                    self._runs[self._feeds] = self._made
+                    self._feed(code, output, {})
             except _LimitReached as over:
                 # A killed process may still answer for a moment: it is not resumed any more.
                 self._ended = over.limit
@@ -397,17 +405,6 @@ class MontySession:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def _feed_code(self, code: str, output: Output) -> None:
-        """Run what the model wrote."""
-        self._runs[self._feeds] = self._made
-        try:
-            # `pass`, since the value of a last expression would be sent out, to no use.
-            self._feed(code + "\npass", output, {})
-        except self._monty.MontySyntaxError:
-            # The error may be about the added line, and none of the code has run.
-            self._runs[self._feeds] = self._made
-            self._feed(code, output, {})
 
     def _feed(self, code: str, output: Output, inputs: dict[str, Any]) -> None:
         """Run one piece and answer its host calls, until it ends or breaks a limit."""

@@ -189,7 +189,17 @@ def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) 
         prefix = Path("namespaces", namespace) if folder != home.conversations else Path()
         # Damaged files move out of the folder and never back: their folder is listed afterwards.
         for directory in (folder, folder / CORRUPT):
-            names = _names(directory)
+            try:
+                with os.scandir(directory) as entries:
+                    names = sorted(
+                        file.name
+                        for file in entries
+                        if file.is_file() and temporary_key(file.name) is None
+                    )
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise translate(error, "read", directory) from error
             for done, name in enumerate(names):
                 content = _bytes_of(directory / name)
                 if content is None:
@@ -204,18 +214,6 @@ def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) 
                 if progress is not None:
                     progress("conversations", done + 1, len(names))
     return left_out
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(
-                file.name for file in entries if file.is_file() and temporary_key(file.name) is None
-            )
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise translate(error, "read", folder) from error
 
 
 def _bytes_of(path: Path) -> Any:

@@ -172,7 +172,19 @@ class Spool:
 def spooled(home: Path) -> Iterator[Spool]:
     """A new spool in a home; it is deleted afterwards. Raises `StoreError` and its kinds."""
     if hasattr(os, "O_TMPFILE"):
-        with _nameless(home) as file:
+        try:
+            make_directory(home)
+            try:
+                number = os.open(home, os.O_RDWR | os.O_TMPFILE, 0o600)
+            except OSError:
+                # Not every file system supports unnamed files: this one has a name while it is
+                # empty.
+                path = home / f".{_NAME}.{os.urandom(6).hex()}"
+                number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+                path.unlink()
+        except OSError as error:
+            raise translate(error, "write", home) from error
+        with os.fdopen(number, "w+b") as file:
             yield Spool(file, Path(f"/proc/self/fd/{file.fileno()}"))
         return
     with staged(home / _NAME) as folder, open_new(folder / _NAME) as new_file:
@@ -185,18 +197,3 @@ def spooled(home: Path) -> Iterator[Spool]:
 def sweep(home: Path) -> int:
     """Remove the spools of killed processes; returns how many there were."""
     return make_room(home / _NAME)
-
-
-def _nameless(home: Path) -> BinaryIO:
-    try:
-        make_directory(home)
-        try:
-            number = os.open(home, os.O_RDWR | os.O_TMPFILE, 0o600)
-        except OSError:
-            # Not every file system supports unnamed files: this one has a name while it is empty.
-            path = home / f".{_NAME}.{os.urandom(6).hex()}"
-            number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            path.unlink()
-    except OSError as error:
-        raise translate(error, "write", home) from error
-    return os.fdopen(number, "w+b")

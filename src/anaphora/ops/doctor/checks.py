@@ -179,26 +179,23 @@ def _list_mounts(mounts: Path) -> Iterator[tuple[Path, str]]:
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
-        yield from _list_macos_mounts()
+        # On macOS from `mount`: `/dev/disk3s1 on /Volumes/x (apfs, local, journaled)`.
+        if not MOUNT.exists():
+            return
+        command = [str(MOUNT)]
+        try:
+            done = subprocess.run(  # noqa: S603 - a fixed program without arguments
+                command, capture_output=True, text=True, errors="replace", timeout=5, check=False
+            )
+        except (OSError, subprocess.SubprocessError):
+            return
+        for line in done.stdout.splitlines():
+            if match := _MACOS_MOUNT.fullmatch(line):
+                yield Path(match[1]), match[2]
         return
     for line in lines:
         _, point, kind, *_ = line.split(" ")
         yield Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)), kind
-
-
-def _list_macos_mounts() -> Iterator[tuple[Path, str]]:
-    """From the output of `mount`: `/dev/disk3s1 on /Volumes/x (apfs, local, journaled)`."""
-    if not MOUNT.exists():
-        return
-    try:
-        done = subprocess.run(  # noqa: S603 - a fixed program without arguments
-            [str(MOUNT)], capture_output=True, text=True, errors="replace", timeout=5, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return
-    for line in done.stdout.splitlines():
-        if match := _MACOS_MOUNT.fullmatch(line):
-            yield Path(match[1]), match[2]
 
 
 def file_systems(paths: Iterable[Path], mounts: Path = MOUNTS) -> Check:

@@ -19,7 +19,6 @@ from anaphora.values.conversations import Check, Health
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
-    from anaphora.embed.service import EmbedderService
 
 LEAST_FREE = 64 * 1024 * 1024
 """Bytes below which a disk counts as full: SQLite's journal and one index commit need some."""
@@ -33,7 +32,20 @@ def health(services: NamespaceServices) -> Health:
         probe(container.truth, container.ids())
     except AnaphoraError as error:
         write = Check("write", ok=False, detail=str(error))
-    pending, jobs, index = _check_index(services)
+    try:
+        # Synced first: an index that lags is no fault, one that cannot be synced is.
+        services.turns.sync(embed="none")
+        state = services.turns.check()
+        embedded, _ = services.vectors.counts().get(container.embedder.name, (0, 0))
+        waiting = max(0, services.vectors.records() - embedded)
+        jobs = job_count(services.truth)
+    except AnaphoraError as error:
+        pending, jobs, index = 0, 0, Check("index", ok=False, detail=str(error))
+    else:
+        pending = state.pending + waiting
+        trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
+        detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
+        index = Check("index", ok=not trouble, detail=detail)
     threads = Check("threads", ok=True, detail="conversations are in the database")
     if (directory := services.conversations.directory) is not None:
         try:
@@ -43,7 +55,17 @@ def health(services: NamespaceServices) -> Health:
         except OSError as error:
             detail = f"no file can be written: {error.strerror}"
             threads = Check("threads", ok=False, detail=detail)
-    embedder = _check_embedder(container.embedder)
+    service, ok = container.embedder, True
+    if service.ready(timeout=0):
+        detail = f"{service.name} is loaded"
+        if (away := service.away) is not None:
+            ok = False
+            detail = f"{service.name}: {away}; the bundled model answers until it is back"
+    elif service.failure is not None:
+        ok, detail = False, f"{service.name}: {service.failure}"
+    else:
+        detail = f"{service.name} is loading; recall uses words only until then"
+    embedder = Check("embedder", ok=ok, detail=detail)
     try:
         free = shutil.disk_usage(_existing(container.settings.home)).free
         disk = Check("disk", ok=free >= LEAST_FREE, detail=f"{free / 1e9:,.1f} GB free")
@@ -68,32 +90,3 @@ def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder
-
-
-def _check_index(services: NamespaceServices) -> tuple[int, int, Check]:
-    try:
-        # Synced first: an index that lags is no fault, one that cannot be synced is.
-        services.turns.sync(embed="none")
-        state = services.turns.check()
-        embedded, _ = services.vectors.counts().get(services.container.embedder.name, (0, 0))
-        waiting = max(0, services.vectors.records() - embedded)
-        jobs = job_count(services.truth)
-    except AnaphoraError as error:
-        return 0, 0, Check("index", ok=False, detail=str(error))
-    pending = state.pending + waiting
-    trouble = [*state.problems, *([f"{state.failed} turns failed"] if state.failed else [])]
-    detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
-    return pending, jobs, Check("index", ok=not trouble, detail=detail)
-
-
-def _check_embedder(embedder: EmbedderService) -> Check:
-    if embedder.ready(timeout=0):
-        if (away := embedder.away) is not None:
-            detail = f"{embedder.name}: {away}; the bundled model answers until it is back"
-            return Check("embedder", ok=False, detail=detail)
-        return Check("embedder", ok=True, detail=f"{embedder.name} is loaded")
-    if embedder.failure is not None:
-        return Check("embedder", ok=False, detail=f"{embedder.name}: {embedder.failure}")
-    return Check(
-        "embedder", ok=True, detail=f"{embedder.name} is loading; recall uses words only until then"
-    )

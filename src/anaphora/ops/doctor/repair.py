@@ -9,6 +9,7 @@ and a damaged database is only reported.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,14 @@ def _reseat_notes(services: NamespaceServices) -> Check:
             for index, note in services.sidecar.turn_notes(conversation_id).items()
             if not note.forgotten
         }
-        indexes_by_hash = _index_turns(services, conversation_id) if notes else {}
+        # Empty for a thread that cannot be read.
+        indexes_by_hash: dict[str, list[int]] = {}
+        if notes:
+            with suppress(FileNotFoundError, NotAThread):
+                thread = decode(services.conversations.read_file(conversation_id)[0])
+                for index, turn in enumerate(thread.turns):
+                    key = stored_turn_hash(turn.role, turn.text)
+                    indexes_by_hash.setdefault(key, []).append(index)
         displaced = {
             index: note
             for index, note in notes.items()
@@ -93,18 +101,6 @@ def _reseat_notes(services: NamespaceServices) -> Check:
         void += len(displaced) - len(moved)
     detail = f"{seated} notes reattached to their turns, {void} refer to missing turns"
     return Check("notes", ok=True, detail=detail)
-
-
-def _index_turns(services: NamespaceServices, conversation_id: str) -> dict[str, list[int]]:
-    """The indexes of turns by their hash; empty for a thread that cannot be read."""
-    try:
-        thread = decode(services.conversations.read_file(conversation_id)[0])
-    except (FileNotFoundError, NotAThread):
-        return {}
-    indexes: dict[str, list[int]] = {}
-    for index, turn in enumerate(thread.turns):
-        indexes.setdefault(stored_turn_hash(turn.role, turn.text), []).append(index)
-    return indexes
 
 
 def _merge_log(services: NamespaceServices) -> Check:

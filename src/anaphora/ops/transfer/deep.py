@@ -90,7 +90,15 @@ class GapReader(BatchReader[GapRecord]):
 
     def write(self, batch: Sequence[tuple[int, GapRecord]]) -> None:
         """As `BatchReader.write`."""
-        moved = [self._map_ids(record) for _, record in batch]
+        moved = []
+        for _, record in batch:
+            # The ids that the conversation and the sources have here.
+            conversation_id = record.conversation_id
+            if conversation_id is not None:
+                conversation_id = self.target.thread_ids.get(conversation_id, conversation_id)
+            closed_by = tuple(map(self._source, record.gap.closed_by))
+            gap = replace(record.gap, closed_by=closed_by)
+            moved.append(replace(record, conversation_id=conversation_id, gap=gap))
         # Looked up before the transaction begins: it must stay short.
         lost = [not self.target.again and self._is_forgotten(record) for record in moved]
         outcomes: list[Outcome] = []
@@ -105,7 +113,21 @@ class GapReader(BatchReader[GapRecord]):
                 current = by_id.get(record.gap.id) or (
                     open_by_key.get(key) if _is_open(record) else None
                 )
-                merged = record if current is None else _merge(current, record)
+                merged = record
+                if current is not None:
+                    ours, imported = current.gap, record.gap
+                    gap = replace(
+                        ours,
+                        created_at=min(ours.created_at, imported.created_at),
+                        expires_at=max(ours.expires_at, imported.expires_at),
+                        asked=max(ours.asked, imported.asked),
+                    )
+                    if ours.status != "closed" and imported.status == "closed":
+                        at, by = imported.closed_at, imported.closed_by
+                        gap = replace(gap, status="closed", closed_at=at, closed_by=by)
+                    elif ours.status == "expired" and imported.status == "open":
+                        gap = replace(gap, status="open")
+                    merged = replace(current, gap=gap)
                 if merged != current:
                     put_gap(work, merged)
                     by_id[merged.gap.id] = merged
@@ -115,17 +137,6 @@ class GapReader(BatchReader[GapRecord]):
                     "added" if current is None else "known" if merged == current else "changed"
                 )
         self.target.count(outcomes, "gaps ")
-
-    def _map_ids(self, record: GapRecord) -> GapRecord:
-        """The gap with the ids that its conversation and its sources have here."""
-        conversation_id = record.conversation_id
-        return replace(
-            record,
-            conversation_id=None
-            if conversation_id is None
-            else self.target.thread_ids.get(conversation_id, conversation_id),
-            gap=replace(record.gap, closed_by=tuple(map(self._source, record.gap.closed_by))),
-        )
 
     def _source(self, source: str) -> str:
         if source.startswith(MEMORY):
@@ -209,23 +220,6 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
                 text = texts[source].get(position)
                 if fact in facts and text is not None and not work.find("fact_turn", where):
                     work.put("fact_turn", [{**where, "turn_hash": hash_text(text)}])
-
-
-def _merge(current: GapRecord, incoming: GapRecord) -> GapRecord:
-    ours, imported = current.gap, incoming.gap
-    gap = replace(
-        ours,
-        created_at=min(ours.created_at, imported.created_at),
-        expires_at=max(ours.expires_at, imported.expires_at),
-        asked=max(ours.asked, imported.asked),
-    )
-    if ours.status != "closed" and imported.status == "closed":
-        gap = replace(
-            gap, status="closed", closed_at=imported.closed_at, closed_by=imported.closed_by
-        )
-    elif ours.status == "expired" and imported.status == "open":
-        gap = replace(gap, status="open")
-    return replace(current, gap=gap)
 
 
 def _is_open(record: GapRecord) -> bool:

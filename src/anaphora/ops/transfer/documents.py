@@ -82,7 +82,17 @@ class DocumentReader(LineReader):
     def read(self, number: int, line: Line) -> None:
         """As `LineReader.read`."""
         if line["kind"] == "document_file":
-            self._read_piece(line)
+            stored_id = self._without_file.get(id_in(line, "document"))
+            position = number_in(line, "position")
+            if position is None or position < 0:
+                raise ValueError('"position" is not a number from 0 on')
+            try:
+                piece = base64.b64decode(string(line, "data"), validate=True)
+            except (binascii.Error, ValueError):
+                raise ValueError('"data" is not base64') from None
+            if stored_id is not None and piece:
+                with self._store.change() as work:
+                    work.put_piece(stored_id, position, piece)
             return
         document, sections = _parse(line)
         kinds = kinds_of(self._store.truth, self._store.namespace, [document.id])
@@ -112,19 +122,6 @@ class DocumentReader(LineReader):
 
     def flush(self) -> None:
         """As `LineReader.flush`: nothing waits."""
-
-    def _read_piece(self, line: Line) -> None:
-        document_id = self._without_file.get(id_in(line, "document"))
-        position = number_in(line, "position")
-        if position is None or position < 0:
-            raise ValueError('"position" is not a number from 0 on')
-        try:
-            piece = base64.b64decode(string(line, "data"), validate=True)
-        except (binascii.Error, ValueError):
-            raise ValueError('"data" is not base64') from None
-        if document_id is not None and piece:
-            with self._store.change() as work:
-                work.put_piece(document_id, position, piece)
 
 
 def _write(

@@ -86,23 +86,16 @@ def import_sources(
     report = ImportReport.joined(reports)
     if embed:
         memories = bool(exports or report.memories_added or report.memories_changed)
-        _begin_vectors(services, memories=memories, notes=bool(exports))
+        # Few vectors now, many in the background; a later question continues, in any process.
+        services.turns.sync()
+        if memories:
+            with suppress(EmbeddingError):
+                services.remember.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
+        if exports:
+            services.note_taking.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
+        if memories:
+            services.fill_in_background()
     return report
-
-
-def _begin_vectors(services: NamespaceServices, *, memories: bool, notes: bool) -> None:
-    """Compute the vectors of imported texts: of few texts now, of many in the background.
-
-    If this process ends before, the next question in any process continues.
-    """
-    services.turns.sync()
-    if memories:
-        with suppress(EmbeddingError):
-            services.remember.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
-    if notes:
-        services.note_taking.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
-    if memories or notes:
-        services.fill_in_background()
 
 
 def import_export(

@@ -124,9 +124,16 @@ class RecordFields(LineFields):
             raise ValueError('"created_at" is missing')
         times = {"last_reinforced": created, "valid_from": created}
         record = MemoryRecord(**{"seq": 0} | times | members | extra)
-        events = tuple(_read_event(record.id, event) for event in list_in(line, "events"))
+        events: list[RecordEvent] = []
+        for event in list_in(line, "events"):
+            if not isinstance(event, dict) or event.get("kind") not in get_args(EventKind):
+                raise ValueError("an event has an unknown kind")
+            event_fields = _EVENT.read(event)
+            if "at" not in event_fields:
+                raise ValueError("an event has no time")
+            events.append(RecordEvent(record.id, **event_fields))
         if stands_alone:
-            return IncomingRecord(record, events, stands_alone=True)
+            return IncomingRecord(record, tuple(events), stands_alone=True)
         # InvalidInput for a payload that is nested too deeply.
         present_fields = members_of(record)
         names = [spec.name for spec in fields(NewMemory) if spec.name in present_fields]
@@ -173,15 +180,6 @@ def memory_lines(
                 "relation": link.kind,
                 "strength": link.strength,
             }
-
-
-def _read_event(record_id: str, line: Any) -> RecordEvent:
-    if not isinstance(line, dict) or line.get("kind") not in get_args(EventKind):
-        raise ValueError("an event has an unknown kind")
-    fields = _EVENT.read(line)
-    if "at" not in fields:
-        raise ValueError("an event has no time")
-    return RecordEvent(record_id, **fields)
 
 
 def _clean_event(event: RecordEvent) -> RecordEvent:
@@ -375,11 +373,31 @@ def _unite(work: RecordTransaction, current: MemoryRecord, item: IncomingRecord)
     events = work.events(current.id)
     known_keys = {_event_key(event) for event in events}
     new_events = [event for event in item.events if _event_key(event) not in known_keys]
+    # The changes from new events: occurrences are united; a later change in place wins.
+    last = max((event.at for event in events), default=current.last_reinforced)
+    if current.id == imported.id and any(e.kind == "updated" and e.at > last for e in new_events):
+        gained = {name: getattr(imported, name) for name in _IN_PLACE}
+    else:
+        mentions = [event for event in new_events if event.kind in _SAID]
+        missing = [name for name in _IN_PLACE if mentions and getattr(current, name) is None]
+        gained = {name: getattr(imported, name) for name in missing}
+        gained["tags"] = _join(current.tags, *(event.tags for event in mentions))
+        if mentions:
+            # None is not a missing time: such a memory never expires.
+            ends = current.expires_at, imported.expires_at
+            gained["expires_at"] = ends[0] and ends[1] and max(ends[0], ends[1])
+        gained["pin"] = imported.pin if current.pin is None else current.pin
+    sources = [event.source for event in new_events if event.source is not None]
     merged = {
         "created_at": min(current.created_at, imported.created_at),
         "last_reinforced": max(current.last_reinforced, imported.last_reinforced),
         "valid_from": min(current.valid_from, imported.valid_from),
-    } | _gain(current, imported, events, new_events)
+    } | gained
+    merged |= {
+        "sources": _join(current.sources, sources),
+        "reinforce_count": current.reinforce_count
+        + sum(event.kind in _SAID for event in new_events),
+    }
     if current.valid_to is None and imported.valid_to is not None and current.id == imported.id:
         merged |= {"valid_to": imported.valid_to, "superseded_by": imported.superseded_by}
     changes = {name: new for name, new in merged.items() if getattr(current, name) != new}
@@ -394,31 +412,6 @@ def _unite(work: RecordTransaction, current: MemoryRecord, item: IncomingRecord)
         work.hide(current.id, item.last)
         return "changed"
     return "changed" if changes or new_events else "known"
-
-
-def _gain(
-    current: MemoryRecord,
-    incoming: MemoryRecord,
-    events: Sequence[RecordEvent],
-    new_events: Sequence[RecordEvent],
-) -> dict[str, Any]:
-    """The changes from new events: occurrences are united; a later change in place wins."""
-    last = max((event.at for event in events), default=current.last_reinforced)
-    if current.id == incoming.id and any(e.kind == "updated" and e.at > last for e in new_events):
-        gained = {name: getattr(incoming, name) for name in _IN_PLACE}
-    else:
-        mentions = [event for event in new_events if event.kind in _SAID]
-        missing = [name for name in _IN_PLACE if mentions and getattr(current, name) is None]
-        gained = {name: getattr(incoming, name) for name in missing}
-        gained["tags"] = _join(current.tags, *(event.tags for event in mentions))
-        if mentions:
-            # None is not a missing time: such a memory never expires.
-            ends = current.expires_at, incoming.expires_at
-            gained["expires_at"] = ends[0] and ends[1] and max(ends[0], ends[1])
-        gained["pin"] = incoming.pin if current.pin is None else current.pin
-    sources = [event.source for event in new_events if event.source is not None]
-    count = current.reinforce_count + sum(event.kind in _SAID for event in new_events)
-    return gained | {"sources": _join(current.sources, sources), "reinforce_count": count}
 
 
 def _event_key(event: RecordEvent) -> str:

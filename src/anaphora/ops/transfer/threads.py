@@ -282,7 +282,13 @@ class NoteReader(BatchReader[TurnNote]):
             return None
         conversation_id = self.target.thread_ids.get(exported_id, exported_id)
         if line["kind"] == "conversation_note":
-            self._write_conversation(conversation_id, line)
+            summary = ConversationNote(conversation_id, **_CONVERSATION_NOTE.read(line))
+            if conversation_id not in self._conversations:
+                if summary.branch_of is not None:
+                    branch_of = self.target.thread_ids.get(summary.branch_of, summary.branch_of)
+                    summary = replace(summary, branch_of=branch_of)
+                self._conversations[conversation_id] = summary
+                self.target.services.sidecar.note_conversation(summary)
             return None
         index = line.get("index")
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
@@ -320,16 +326,6 @@ class NoteReader(BatchReader[TurnNote]):
         sidecar.note_turns([note])
         sidecar.forget(note.conversation_id, note.index)
         self._here = {}
-
-    def _write_conversation(self, conversation_id: str, line: Line) -> None:
-        note = ConversationNote(conversation_id, **_CONVERSATION_NOTE.read(line))
-        if conversation_id in self._conversations:
-            return
-        if note.branch_of is not None:
-            branch_of = self.target.thread_ids.get(note.branch_of, note.branch_of)
-            note = replace(note, branch_of=branch_of)
-        self._conversations[conversation_id] = note
-        self.target.services.sidecar.note_conversation(note)
 
     @cached_property
     def _conversations(self) -> dict[str, ConversationNote]:

@@ -9,7 +9,7 @@ open it, unless it is pinned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -133,10 +133,27 @@ def core_entries(
         records, chosen, lambda memory: _has_expired(memory, now) or is_foreign(memory)
     )
     before = records.many(replaced_lately(chosen, now))
-    return [
-        _make_entry(record, at if at <= len(pinned) else None, before, against.get(record.id, ()))
-        for at, record in enumerate(chosen, 1)
-    ]
+    entries = []
+    for at, record in enumerate(chosen, 1):
+        old = before.get(record.supersedes or "")
+        entries.append(
+            CoreEntry(
+                id=record.id,
+                text=cut(record.text, TEXT),
+                kind=kind_of(record),
+                position=at if at <= len(pinned) else None,
+                since=record.valid_from,
+                path=record.path,
+                sources=record.sources,
+                conversation_id=record.conversation_id,
+                turn_index=record.turn_index,
+                previous=None
+                if old is None or old.forgotten
+                else RelatedMemory(old.id, cut(old.text, TEXT), old.created_at),
+                contradicts=tuple(against.get(record.id, ())),
+            )
+        )
+    return entries
 
 
 def replaced_lately(held: Iterable[MemoryRecord], now: datetime) -> Iterator[str]:
@@ -144,30 +161,6 @@ def replaced_lately(held: Iterable[MemoryRecord], now: datetime) -> Iterator[str
     for record in held:
         if record.supersedes and now - record.valid_from <= LATELY:
             yield record.supersedes
-
-
-def _make_entry(
-    record: MemoryRecord,
-    position: int | None,
-    before: Mapping[str, MemoryRecord],
-    against: Iterable[RelatedMemory],
-) -> CoreEntry:
-    old = before.get(record.supersedes or "")
-    return CoreEntry(
-        id=record.id,
-        text=cut(record.text, TEXT),
-        kind=kind_of(record),
-        position=position,
-        since=record.valid_from,
-        path=record.path,
-        sources=record.sources,
-        conversation_id=record.conversation_id,
-        turn_index=record.turn_index,
-        previous=None
-        if old is None or old.forgotten
-        else RelatedMemory(old.id, cut(old.text, TEXT), old.created_at),
-        contradicts=tuple(against),
-    )
 
 
 def _add_tokens(entries: Iterable[CoreEntry]) -> tuple[CoreEntry, ...]:

@@ -22,7 +22,7 @@ from anaphora.values.projects import ContextMemory, GraphEvidence, HistoryEviden
 
 if TYPE_CHECKING:
     from anaphora.index.sections.state import SectionQuery
-    from anaphora.recall.context.candidates import ProjectReader, QuestionContext, RankedCandidates
+    from anaphora.recall.context.candidates import QuestionContext, RankedCandidates
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.graph_rows import EntityRow, Neighbour
     from anaphora.store.projects.notes import NoteRow
@@ -218,10 +218,20 @@ def memories(
     shown_ids = {memory.id for memory in named}
     direct = [*named, *(memory for memory in direct if memory.id not in shown_ids)][:most]
     shown_ids |= {memory.id for memory in direct}
+    # Current notes that the graph ties to the targets, the most important first.
+    rows = [
+        row
+        for row in question.reader.notes(near.notes).values()
+        if row.record.valid_to is None
+        and not row.record.forgotten
+        and (row.project is None or row.project in question.projects)
+        and (row.kind != "diary" or question.asks_for("history"))
+    ]
+    rows.sort(key=lambda row: (-near.notes[row.record.id] * row.importance, row.record.id))
     tied = [
-        note_memory(note, question.projects, ranked.excerpts, near.notes[note.record.id])
-        for note in _find_tied_notes(question, near)
-        if note.record.id not in shown_ids
+        note_memory(row, question.projects, ranked.excerpts, near.notes[row.record.id])
+        for row in rows
+        if row.record.id not in shown_ids
     ]
     return [*direct[:FIRST], *tied[:TIED], *direct[FIRST:]]
 
@@ -237,20 +247,6 @@ def _list_shown(ranked: RankedCandidates) -> Iterator[int]:
         if not ranked.rows.grounded[index]:
             return
         yield index
-
-
-def _find_tied_notes(question: QuestionContext, near: GraphContext) -> list[NoteRow]:
-    """Current notes that the graph ties to the targets, the most important first."""
-    rows = [
-        row
-        for row in question.reader.notes(near.notes).values()
-        if row.record.valid_to is None
-        and not row.record.forgotten
-        and (row.project is None or row.project in question.projects)
-        and (row.kind != "diary" or question.asks_for("history"))
-    ]
-    rows.sort(key=lambda row: (-near.notes[row.record.id] * row.importance, row.record.id))
-    return rows
 
 
 def _make_section_memory(
@@ -325,37 +321,27 @@ def history(
         for project, paths in ranked.best_files(FILES).items()
         for row in question.reader.projects.history_of(project, paths, COMMITS)
     ]
-    kinds = (
-        _find_replaced_notes(question.reader, past),
-        _list_commits(ranked, rows, "rename"),
-        _find_ended_relations(question.reader.graph, near),
-        _list_commits(ranked, rows, "commit"),
-    )
-    turns = chain.from_iterable(zip_longest(*kinds))
-    return [record for record in turns if record is not None]
-
-
-def _find_replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[HistoryEvidence]:
+    reader = question.reader
     candidates = reader.index.candidates(past)
     shares = dict(zip(candidates.rows.tolist(), candidates.words.held.tolist(), strict=True))
     best = sorted(
         (row for row in shares if shares[row] >= LEAST_HELD), key=lambda r: (-shares[r], r)
     )
     # A note that was softly forgotten is not history: it is to stay out of sight.
-    rows = reader.notes(candidates.table.ids[row] for row in best[:OF_EACH_KIND])
-    newer = reader.notes(by for row in rows.values() if (by := row.record.superseded_by))
-    evidence = []
-    for row in rows.values():
-        record = row.record
-        if record.forgotten or row.kind == DOCUMENT_SECTION:
+    notes = reader.notes(candidates.table.ids[row] for row in best[:OF_EACH_KIND])
+    newer = reader.notes(by for note in notes.values() if (by := note.record.superseded_by))
+    replaced = []
+    for note in notes.values():
+        record = note.record
+        if record.forgotten or note.kind == DOCUMENT_SECTION:
             continue
         successor = newer.get(record.superseded_by or "")
         text = one_line(record.text)
         if successor is not None:
             text = f"{text} [replaced by: {one_line(successor.record.text)}]"
-        evidence.append(
+        replaced.append(
             HistoryEvidence(
-                kind=f"superseded_{row.type}",
+                kind=f"superseded_{note.type}",
                 text=text,
                 at=record.valid_to,
                 subject=record.id,
@@ -363,7 +349,14 @@ def _find_replaced_notes(reader: ProjectReader, past: SectionQuery) -> list[Hist
                 id=record.id,
             )
         )
-    return evidence
+    kinds = (
+        replaced,
+        _list_commits(ranked, rows, "rename"),
+        _find_ended_relations(question.reader.graph, near),
+        _list_commits(ranked, rows, "commit"),
+    )
+    turns = chain.from_iterable(zip_longest(*kinds))
+    return [evidence for evidence in turns if evidence is not None]
 
 
 def _find_ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvidence]:

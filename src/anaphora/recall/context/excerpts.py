@@ -134,7 +134,18 @@ class Excerpts:
         """The line from which the lines that fit hold most; the first of several such."""
         first, last = span
         best, best_worth = first, 0.0
-        imports = _find_imports(lines)
+        # The lines that only bring names in, to the end of their brackets.
+        imports: set[int] = set()
+        closing = ""
+        for number, text in enumerate(lines):
+            if closing:
+                imports.add(number)
+                closing = "" if closing in text else closing
+            elif _IMPORT.match(text):
+                imports.add(number)
+                opened = max(text.rfind("("), text.rfind("{"))
+                close = {"(": ")", "{": "}"}.get(text[opened : opened + 1], "")
+                closing = close if opened >= 0 and close not in text[opened:] else ""
         matches = [match for match in matches if match[0] not in imports] or matches
         starts = [first, *(line for line, _ in matches)]
         # A line before what matched says where one is, if there is one.
@@ -153,22 +164,6 @@ class Excerpts:
             if end == last:
                 break
         return best
-
-
-def _find_imports(lines: list[str]) -> set[int]:
-    """The lines that only bring names in, to the end of their brackets."""
-    numbers: set[int] = set()
-    closing = ""
-    for number, line in enumerate(lines):
-        if closing:
-            numbers.add(number)
-            closing = "" if closing in line else closing
-        elif _IMPORT.match(line):
-            numbers.add(number)
-            opened = max(line.rfind("("), line.rfind("{"))
-            close = {"(": ")", "{": "}"}.get(line[opened : opened + 1], "")
-            closing = close if opened >= 0 and close not in line[opened:] else ""
-    return numbers
 
 
 _IMPORT: Final = re.compile(

@@ -106,9 +106,17 @@ def _read_lines(text: str) -> Iterator[FocusPart]:
             continue
         if not line.strip():
             continue
-        special = _read_traceback_line(line)
-        if special is not None:
-            yield special
+        frame = _FRAME.match(line)
+        if frame is not None:
+            path = frame["quoted"] or frame["bare"] or frame["js"] or frame["short"]
+            symbol = frame["f1"] or frame["f2"] or frame["f3"] or frame["f4"] or ""
+            symbol = "" if symbol.startswith("<") else symbol
+            yield FocusPart(
+                "frame", f"{path} {symbol}", WEIGHTS["frame"], path.replace("\\", "/"), symbol
+            )
+            continue
+        if _RAISED.match(line) or _TRACE_NOISE.match(line):
+            yield _make_part("error" if _RAISED.match(line) else "form", line)
             continue
         if fence or line.startswith((">>> ", "In [")):
             yield _make_part("code", line)
@@ -126,21 +134,6 @@ def _read_lines(text: str) -> Iterator[FocusPart]:
 
 def _make_part(kind: PartKind, text: str) -> FocusPart:
     return FocusPart(kind, text, WEIGHTS[kind])
-
-
-def _read_traceback_line(line: str) -> FocusPart | None:
-    """A line of a traceback, else None."""
-    frame = _FRAME.match(line)
-    if frame is not None:
-        path = frame["quoted"] or frame["bare"] or frame["js"] or frame["short"]
-        symbol = frame["f1"] or frame["f2"] or frame["f3"] or frame["f4"] or ""
-        symbol = "" if symbol.startswith("<") else symbol
-        return FocusPart(
-            "frame", f"{path} {symbol}", WEIGHTS["frame"], path.replace("\\", "/"), symbol
-        )
-    if _RAISED.match(line):
-        return _make_part("error", line)
-    return _make_part("form", line) if _TRACE_NOISE.match(line) else None
 
 
 MentionKind = Literal["path", "dotted", "symbol", "frame", "error", "module"]
@@ -194,7 +187,20 @@ def read_focus(statements: str | Iterable[str]) -> FocusReading:
         # The first line, then the prose, then what else there is.
         prose = [part.text for part in statement_parts if part.kind in ("first", "prose", "error")]
         leads.append("\n".join(text for text in prose if text))
-    mentions = _find_mentions(parts)
+    # What is named, once each with its greatest weight, in order of appearance.
+    mention_weights: dict[tuple[str, MentionKind], float] = {}
+    for part in parts:
+        for text, kind, weight in _find_in_part(part):
+            # Of a frame that comes again the place counts: the last one is where it was raised.
+            key = (text, kind)
+            before = (
+                mention_weights.pop(key, 0.0) if kind == "frame" else mention_weights.get(key, 0.0)
+            )
+            mention_weights[key] = min(1.0, max(before, weight))
+    chosen = set(sorted(mention_weights, key=lambda key: -mention_weights[key])[:MOST_MENTIONS])
+    mentions = tuple(
+        Mention(*key, weight) for key, weight in mention_weights.items() if key in chosen
+    )
     weights = _weigh_terms(parts)
     terms = sorted(weights, key=lambda term: -weights[term])[:MOST_TERMS]
     paths = ("path", "dotted", "frame")
@@ -276,19 +282,6 @@ UNTICKED: Final = 0.8
 
 OF_FRAME: Final = 0.5
 """The function of a traceback's frame, beside its file."""
-
-
-def _find_mentions(parts: Sequence[FocusPart]) -> tuple[Mention, ...]:
-    """What is named, once each with its greatest weight, in order of appearance."""
-    weights: dict[tuple[str, MentionKind], float] = {}
-    for part in parts:
-        for text, kind, weight in _find_in_part(part):
-            # Of a frame that comes again the place counts: the last one is where it was raised.
-            key = (text, kind)
-            before = weights.pop(key, 0.0) if kind == "frame" else weights.get(key, 0.0)
-            weights[key] = min(1.0, max(before, weight))
-    chosen = set(sorted(weights, key=lambda key: -weights[key])[:MOST_MENTIONS])
-    return tuple(Mention(*key, weight) for key, weight in weights.items() if key in chosen)
 
 
 def _find_paths(part: FocusPart) -> Iterator[tuple[str, MentionKind, float]]:

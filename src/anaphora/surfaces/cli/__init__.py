@@ -32,7 +32,20 @@ def main() -> None:
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         # A client blocks on its hook, so nothing else is imported for it.
         if not run_at_once(words):
-            _run(words)
+            from anaphora.core.caller import CallOrigin, called_from
+            from anaphora.errors import AnaphoraError
+
+            try:
+                with called_from(CallOrigin("command line")):
+                    if not serve_mcp_at_once(words) and not recall_at_once(words):
+                        from anaphora.surfaces.cli.program import program
+
+                        program(next(iter(command_words(words)), None))(prog_name="anaphora")
+            except AnaphoraError as error:
+                from anaphora.surfaces.cli.output import exit_code, show_error
+
+                show_error(error)
+                sys.exit(exit_code(error))
     except (SystemExit, GeneratorExit):
         raise
     except KeyboardInterrupt:
@@ -46,24 +59,6 @@ def main() -> None:
         from anaphora.surfaces.cli.unexpected import end_by
 
         end_by(error, command_words(words), is_hook=hook_client(words) is not None)
-
-
-def _run(words: Sequence[str]) -> None:
-    """Run a command. An `AnaphoraError` becomes one line and an exit code."""
-    from anaphora.core.caller import CallOrigin, called_from
-    from anaphora.errors import AnaphoraError
-
-    try:
-        with called_from(CallOrigin("command line")):
-            if not serve_mcp_at_once(words) and not recall_at_once(words):
-                from anaphora.surfaces.cli.program import program
-
-                program(next(iter(command_words(words)), None))(prog_name="anaphora")
-    except AnaphoraError as error:
-        from anaphora.surfaces.cli.output import exit_code, show_error
-
-        show_error(error)
-        sys.exit(exit_code(error))
 
 
 def run_at_once(words: Sequence[str]) -> bool:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
-from anaphora.api.memory import Memory
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
 from anaphora.core.shown_times import shown_day, shown_minute
@@ -259,13 +258,6 @@ def get(
         show_text(out, neighbour.text)
 
 
-def _show_any(memory: Memory, id_: str) -> None:
-    try:
-        _show_record(memory.get(id_))
-    except NotFound:
-        show_document(memory.document(id_))
-
-
 def _show_record(record: MemoryRecord) -> None:
     out = console()
     head = styled(record.path or record.type, style="bold")
@@ -439,7 +431,10 @@ def forget(
         would = memory.forget(full, filters=chosen, dry_run=True)
         if not as_json:
             for memory_id in would.ids[:SHOWN_IDS]:
-                _show_any(memory, memory_id)
+                try:
+                    _show_record(memory.get(memory_id))
+                except NotFound:
+                    show_document(memory.document(memory_id))
             if len(would.ids) > SHOWN_IDS:
                 console().print(styled(f"… and {len(would.ids) - SHOWN_IDS} more", "dim"))
         if dry_run:

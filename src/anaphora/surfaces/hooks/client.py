@@ -33,7 +33,20 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
         if not isinstance(payload, dict):
             raise ValueError("the hook's JSON is not an object")
         event = str(payload.get("hook_event_name") or payload.get("hookEventName", ""))
-        out = _asked(client, payload, place, environ)
+        request = request_of(client, payload, place, environ)
+        try:
+            reply = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
+        except resident.NoResident as error:
+            if resident.idle_minutes(environ):
+                hook = str(payload.get("hook_event_name", ""))
+                note = "answered without the resident process"
+                report_quietly(environ, error, client, hook, note=note)
+            # Slower without the resident process, but with the same answer.
+            from anaphora.surfaces.hooks.session import answer_alone
+
+            out = answer_alone(request)
+        else:
+            out = str(reply.get("out", ""))
         if out:
             sys.stdout.write(out + "\n")
             sys.stdout.flush()
@@ -72,24 +85,6 @@ def request_of(
         "environ": passed_on(environ),
         **options,
     }
-
-
-def _asked(
-    client: str, payload: Mapping[str, Any], place: Mapping[str, str], environ: Mapping[str, str]
-) -> str:
-    request = request_of(client, payload, place, environ)
-    try:
-        reply = resident.ask(resident.reach(environ, PATIENCE), request, PATIENCE)
-    except resident.NoResident as error:
-        if resident.idle_minutes(environ):
-            event = str(payload.get("hook_event_name", ""))
-            note = "answered without the resident process"
-            report_quietly(environ, error, client, event, note=note)
-        # Slower without the resident process, but with the same answer.
-        from anaphora.surfaces.hooks.session import answer_alone
-
-        return answer_alone(request)
-    return str(reply.get("out", ""))
 
 
 def report_quietly(

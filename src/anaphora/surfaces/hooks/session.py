@@ -127,7 +127,20 @@ class SessionHooks:
         with called_from(origin), times_shown_in(lambda: self._memory.local_time.tzinfo or UTC):
             text = ""
             if event.kind == "start":
-                text = self._started(event)
+                # Rules, preferences, decisions, and the last sessions of this project.
+                self._background(self._remove_old_states)
+                # The last session is part of the block that this one starts with.
+                self._catch_up(event, most=1, largest=LARGEST_AT_ONCE)
+                self._background(lambda: self._catch_up(event))
+                self._change(event, compacted=False, given=[])
+                from anaphora.ingest.secrets.masking import mask
+                from anaphora.recall.context.warm_up import render_standing
+
+                warm = self._memory.warm_up(
+                    directory=event.directory or None, shape=False, budget=START_TOKENS
+                )
+                lines = list(render_standing(mask(warm)))
+                text = _enclosed(START_HEADER, _fitting(lines, START_TOKENS, START_HEADER))
             elif event.kind == "prompt":
                 text = self._prompted(event)
                 self._put_off(event, self._reread)
@@ -140,22 +153,6 @@ class SessionHooks:
             return answer(event, text)
 
     # Recalling.
-
-    def _started(self, event: HookEvent) -> str:
-        """Rules, preferences, decisions, and the last sessions of this project."""
-        self._background(self._remove_old_states)
-        # The last session is part of the block that this one starts with.
-        self._catch_up(event, most=1, largest=LARGEST_AT_ONCE)
-        self._background(lambda: self._catch_up(event))
-        self._change(event, compacted=False, given=[])
-        from anaphora.ingest.secrets.masking import mask
-        from anaphora.recall.context.warm_up import render_standing
-
-        warm = self._memory.warm_up(
-            directory=event.directory or None, shape=False, budget=START_TOKENS
-        )
-        lines = list(render_standing(mask(warm)))
-        return _enclosed(START_HEADER, _fitting(lines, START_TOKENS, START_HEADER))
 
     def _prompted(self, event: HookEvent) -> str:
         from anaphora.ingest.secrets.masking import mask

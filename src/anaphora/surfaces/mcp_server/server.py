@@ -156,33 +156,30 @@ class ToolServer:
         folders = await self._open_folders(caller) if spec.name in _IN_A_PROJECT else NOWHERE
         with called_from(caller.origin()):
             if spec.name == _LONG:
-                return await self._call_reporting_steps(caller, spec, params.arguments)
+                # The steps are reported to clients that want them.
+                steps: asyncio.Queue[DeepStep | None] = asyncio.Queue()
+
+                async def tell() -> None:
+                    while (step := await steps.get()) is not None:
+                        words = one_line(step.thought or step.output or step.code)
+                        await caller.tell(
+                            step.number, f"{step.kind}: {words}" if words else step.kind
+                        )
+
+                # The group sends all steps before the answer. A cancelled call continues in its
+                # thread; its answer is dropped.
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(tell())
+                    answer = await self._session.long.do(
+                        self._run, spec, params.arguments, NOWHERE, in_loop(steps.put_nowait)
+                    )
+                    steps.put_nowait(None)
+                return answer
             texts = [t for t in (params.arguments or {}).values() if isinstance(t, str)]
             # Analysing long texts must not keep short calls waiting.
             is_large = sum(map(len, texts)) > _LARGE
             workers = self._session.long if is_large else self._session.quick
             return await workers.do(self._run, spec, params.arguments, folders)
-
-    async def _call_reporting_steps(
-        self, caller: McpCaller, spec: ToolSpec, arguments: dict[str, Any] | None
-    ) -> types.CallToolResult:
-        """A long call that reports its steps to clients that want them."""
-        steps: asyncio.Queue[DeepStep | None] = asyncio.Queue()
-
-        async def tell() -> None:
-            while (step := await steps.get()) is not None:
-                words = one_line(step.thought or step.output or step.code)
-                await caller.tell(step.number, f"{step.kind}: {words}" if words else step.kind)
-
-        # The group sends all steps before the answer. A cancelled call continues in its thread;
-        # its answer is dropped.
-        async with asyncio.TaskGroup() as group:
-            group.create_task(tell())
-            answer = await self._session.long.do(
-                self._run, spec, arguments, NOWHERE, in_loop(steps.put_nowait)
-            )
-            steps.put_nowait(None)
-        return answer
 
     def _run(
         self,

@@ -164,7 +164,18 @@ class ResidentServer:
             elif call == "hook":
                 answer = {"out": self._hook(request)}
             elif call == "embed":
-                answer = self._embed(request)
+                from anaphora.embed.resident import text_of
+                from anaphora.embed.service import spec_for
+
+                spec, texts = spec_for("minilm"), request.get("texts")
+                if request.get("model") != spec.name or not isinstance(texts, list):
+                    answer = {"failed": f"this process has {spec.name}"}
+                else:
+                    try:
+                        vectors = spec.load().embed(list(map(str, texts)))
+                        answer = {"vectors": [text_of(rows) for rows in vectors]}
+                    except (AnaphoraError, RuntimeError, ValueError, MemoryError) as error:
+                        answer = {"failed": str(error)}
             else:
                 answer = {"failed": f"unknown call {call!r}"}
             return json.dumps(answer).encode()
@@ -262,19 +273,6 @@ class ResidentServer:
             report(self._environ, error, surface="resident", operation=operation)
 
     # The model.
-
-    def _embed(self, request: dict[str, Any]) -> dict[str, Any]:
-        from anaphora.embed.resident import text_of
-        from anaphora.embed.service import spec_for
-
-        spec = spec_for("minilm")
-        texts = request.get("texts")
-        if request.get("model") != spec.name or not isinstance(texts, list):
-            return {"failed": f"this process has {spec.name}"}
-        try:
-            return {"vectors": [text_of(rows) for rows in spec.load().embed(list(map(str, texts)))]}
-        except (AnaphoraError, RuntimeError, ValueError, MemoryError) as error:
-            return {"failed": str(error)}
 
 
 def _memory_key(request: Mapping[str, Any]) -> str:

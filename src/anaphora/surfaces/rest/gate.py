@@ -127,15 +127,6 @@ def _too_large(limit: int) -> Problem:
     return Problem(413, "too_large", f"the body may have at most {limit:,} bytes")
 
 
-def _check_query(query: bytes) -> None:
-    """Refuse bytes that are neither escaped nor UTF-8: later code could not decode them."""
-    try:
-        query.decode()
-    except UnicodeDecodeError as error:
-        reason = f"byte {error.start + 1} of the query string is not UTF-8"
-        raise Problem(400, "unreadable", reason) from error
-
-
 CONTENT_POLICY: Final = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "object-src 'none'"
@@ -185,7 +176,12 @@ class RequestGate:
                 # Two lengths of one body: a proxy may have believed the other (request smuggling).
                 reason = "expected either Content-Length or Transfer-Encoding"
                 raise Problem(400, "unreadable", reason, {"Connection": "close"})
-            _check_query(scope["query_string"])
+            try:
+                scope["query_string"].decode()
+            except UnicodeDecodeError as error:
+                # Bytes that are neither escaped nor UTF-8: later code could not decode them.
+                reason = f"byte {error.start + 1} of the query string is not UTF-8"
+                raise Problem(400, "unreadable", reason) from error
             self._auth.check_place(headers)
             answer.allowed = self._foreign(headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:

@@ -78,7 +78,22 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas = parts.setdefault("schemas", {})
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
-        _add_problems(schemas)
+        # `Problem` is one of several forms, distinguished by its `type`.
+        mapping: dict[str, str] = {}
+        named = {name for names in PROBLEM_SHAPES.values() for name in names}
+        for shape, names in PROBLEM_SHAPES.items():
+            types = [type_of(name) for name in names or NAMES if names or name not in named]
+            schema = shape.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
+            schemas.update(schema.pop("$defs", {}))
+            schema["properties"]["type"] = {"type": "string", "enum": types}
+            schemas[shape.__name__] = schema
+            mapping |= dict.fromkeys(types, _SCHEMAS + shape.__name__)
+        schemas["Problem"] = {
+            "title": "Problem",
+            "description": "A problem document (RFC 9457).",
+            "oneOf": [{"$ref": _SCHEMAS + shape.__name__} for shape in PROBLEM_SHAPES],
+            "discriminator": {"propertyName": "type", "mapping": mapping},
+        }
         for name, schema in schemas.items():
             kind = _VALUES.get(name)
             if kind is not None and "properties" in schema:
@@ -99,25 +114,6 @@ def document(app: FastAPI) -> dict[str, Any]:
             _explain(reference.rsplit("/", 1)[1], schemas)
         app.openapi_schema = _with_filters(openapi)
     return app.openapi_schema
-
-
-def _add_problems(schemas: dict[str, Any]) -> None:
-    """Add `Problem`: one of several forms, distinguished by its `type`."""
-    mapping: dict[str, str] = {}
-    named = {name for names in PROBLEM_SHAPES.values() for name in names}
-    for shape, names in PROBLEM_SHAPES.items():
-        its = names or tuple(name for name in NAMES if name not in named)
-        schema = shape.model_json_schema(ref_template=f"{_SCHEMAS}{{model}}")
-        schemas.update(schema.pop("$defs", {}))
-        schema["properties"]["type"] = {"type": "string", "enum": [type_of(name) for name in its]}
-        schemas[shape.__name__] = schema
-        mapping |= {type_of(name): _SCHEMAS + shape.__name__ for name in its}
-    schemas["Problem"] = {
-        "title": "Problem",
-        "description": "A problem document (RFC 9457).",
-        "oneOf": [{"$ref": _SCHEMAS + shape.__name__} for shape in PROBLEM_SHAPES],
-        "discriminator": {"propertyName": "type", "mapping": mapping},
-    }
 
 
 def _complete_operation(path: str, operation: dict[str, Any]) -> None:

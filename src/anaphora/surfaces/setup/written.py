@@ -66,20 +66,20 @@ def written_setup(client: str, folders: ClientFolders) -> WrittenSetup:
 
 def clients_set_up(folders: ClientFolders) -> tuple[str, ...]:
     """The clients with Anaphora in their files, including unreadable files."""
-    return tuple(client for client in CLIENTS if _is_set_up(client, folders))
-
-
-def _is_set_up(client: str, folders: ClientFolders) -> bool:
-    try:
-        setup = written_setup(client, folders)
-        return setup.server is not None or bool(setup.hooks)
-    except (InvalidInput, StoreError):
-        # A damaged file that does not mention Anaphora is ignored.
-        for path in {entry.path for entry in entries(client, folders, _ANY_COMMAND)}:
-            with suppress(OSError):
-                if b"anaphora" in path.read_bytes():
-                    return True
-        return False
+    clients = []
+    for client in CLIENTS:
+        try:
+            setup = written_setup(client, folders)
+            is_set_up = setup.server is not None or bool(setup.hooks)
+        except (InvalidInput, StoreError):
+            is_set_up = False
+            # A damaged file that does not mention Anaphora is ignored.
+            for path in {entry.path for entry in entries(client, folders, _ANY_COMMAND)}:
+                with suppress(OSError):
+                    is_set_up = is_set_up or b"anaphora" in path.read_bytes()
+        if is_set_up:
+            clients.append(client)
+    return tuple(clients)
 
 
 def _hook_line(entry: SettingsEntry, members: Any) -> str | None:
