@@ -96,11 +96,11 @@ class AnaphoraContextProvider(ContextProvider):
         state: dict[str, Any],
     ) -> None:
         """Keep the turns of this run: all of them, or none."""
-        answered = context.response.messages if context.response is not None else []
+        answer_messages = context.response.messages if context.response is not None else []
         # The texts of users and agents, without tools and recalled blocks.
         texts = [
             (str(message.role), message.author_name, strip_recalled(message.text or "").strip())
-            for message in (*context.input_messages, *answered)
+            for message in (*context.input_messages, *answer_messages)
             if message.role in _SAID
         ]
         turns = [NewTurn(role, text, speaker=name or None) for role, name, text in texts if text]

@@ -93,10 +93,10 @@ class AnaphoraTools(Toolkit):
             path (str): Key (e.g. `user.editor`). A new value replaces the old one.
         """
         try:
-            remembered = self._of(run_context).remember(fact, path=path, source="agent")
+            report = self._of(run_context).remember(fact, path=path, source="agent")
         except InvalidInput as refused:
             return f"Not kept: {refused}"
-        return f"{remembered.action}: id {remembered.id}"
+        return f"{report.action}: id {report.id}"
 
     def forget(self, run_context: RunContext, id: str) -> str:  # noqa: A002 - what the model calls it
         """Forget a memory that is wrong or unwanted. It can be brought back for a day.
@@ -105,10 +105,10 @@ class AnaphoraTools(Toolkit):
             id (str): The id that `remember` told.
         """
         try:
-            forgotten = self._of(run_context).forget(id, undoable=True)
+            report = self._of(run_context).forget(id, undoable=True)
         except NotFound as missing:
             return str(missing)
-        return f"forgotten: {forgotten.count}"
+        return f"forgotten: {report.count}"
 
     async def arecall(self, run_context: RunContext, question: str) -> str:
         """Look up what was said in earlier conversations, and what is remembered.

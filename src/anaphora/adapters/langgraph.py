@@ -123,10 +123,10 @@ class AnaphoraStore(BaseStore):
     def sweep_ttl(self) -> int:
         """Delete what has expired, for good; how many items went."""
         now = self._clock().isoformat()
-        forgotten = self._memory.forget(
+        report = self._memory.forget(
             filters={"AND": [{"category": CATEGORY}, {"expires_at": {"lte": now}}]}
         )
-        return forgotten.count
+        return report.count
 
     # Reading.
 
@@ -156,12 +156,12 @@ class AnaphoraStore(BaseStore):
         passing = [record.id for record in self._matching(within, keep)] if keep else []
         if keep and not passing:
             return [], {}
-        narrowed = {"id": {"in": passing}} if keep else dict(within)
-        unsearched = {"tags": {"contains": _UNSEARCHED}}
+        narrowed_filter = {"id": {"in": passing}} if keep else dict(within)
+        unsearched_filter = {"tags": {"contains": _UNSEARCHED}}
         hits = self._memory.recall(
             query,
             top_k=_WIDER * upto,
-            filters={"AND": [{"category": CATEGORY}, {"NOT": unsearched}, narrowed]},
+            filters={"AND": [{"category": CATEGORY}, {"NOT": unsearched_filter}, narrowed_filter]},
         )
         items: list[_StoredItem] = [*sorted(hits, key=lambda hit: (-hit.similarity, hit.id))]
         scores = {hit.id: hit.similarity for hit in hits}
@@ -221,20 +221,20 @@ class AnaphoraStore(BaseStore):
             payload = json.loads(json.dumps(dict(cast("Mapping[str, Any]", op.value))))
         except (TypeError, ValueError) as error:
             raise InvalidInput("value", op.value, f"must be a JSON object: {error}") from error
-        searched: list[str] = []
+        searched_texts: list[str] = []
         for field in () if op.index is False else op.index or self._fields:
             if field == "$":
-                searched.append("\n".join(_lines(payload)))
+                searched_texts.append("\n".join(_lines(payload)))
             else:
-                searched += get_text_at_path(payload, tokenize_path(field))
-        searched = [text for text in searched if text.strip()]
-        tags: list[str] = [] if searched else [_UNSEARCHED]
+                searched_texts += get_text_at_path(payload, tokenize_path(field))
+        searched_texts = [text for text in searched_texts if text.strip()]
+        tags: list[str] = [] if searched_texts else [_UNSEARCHED]
         expires = None
         if op.ttl is not None:
             tags.append(f"{_TTL}{op.ttl!r}")
             expires = _after(self._clock(), op.ttl)
         return NewMemory(
-            text=_APART.join(searched) or op.key or "(no key)",
+            text=_APART.join(searched_texts) or op.key or "(no key)",
             path=_path(op.namespace, op.key),
             payload=payload,
             category=CATEGORY,
@@ -278,11 +278,11 @@ def _fields_of(record: _StoredItem) -> dict[str, Any]:
 def _lines(value: Any, name: str = "") -> Iterator[str]:
     """The texts in a value, each after the name of its field, as in a written note."""
     if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _lines(inner, str(key))
+        for key, inner_member in value.items():
+            yield from _lines(inner_member, str(key))
     elif isinstance(value, list):
-        for inner in value:
-            yield from _lines(inner, name)
+        for inner_member in value:
+            yield from _lines(inner_member, name)
     elif value is not None:
         yield f"{name}: {value}" if name else str(value)
 
@@ -302,16 +302,22 @@ def matches(value: Any, condition: Any) -> bool:
     """
     if isinstance(condition, Mapping):
         if any(str(name).startswith("$") for name in condition):
-            return all(_holds(value, str(name), expected) for name, expected in condition.items())
+            return all(
+                _holds(value, str(name), expected_member)
+                for name, expected_member in condition.items()
+            )
         if not isinstance(value, Mapping):
             return False
-        return all(matches(value.get(name), expected) for name, expected in condition.items())
+        return all(
+            matches(value.get(name), expected_member) for name, expected_member in condition.items()
+        )
     if isinstance(condition, (list, tuple)):
         return (
             isinstance(value, (list, tuple))
             and len(value) == len(condition)
             and all(
-                matches(member, expected) for member, expected in zip(value, condition, strict=True)
+                matches(member, expected_member)
+                for member, expected_member in zip(value, condition, strict=True)
             )
         )
     return bool(value == condition)
@@ -323,12 +329,12 @@ def namespace_matches(condition: MatchCondition, namespace: tuple[str, ...]) -> 
     if len(namespace) < len(path):
         return False
     if condition.match_type == "prefix":
-        compared = namespace[: len(path)]
+        compared_part = namespace[: len(path)]
     elif condition.match_type == "suffix":
-        compared = namespace[len(namespace) - len(path) :]
+        compared_part = namespace[len(namespace) - len(path) :]
     else:
         raise FilterError("match_type", condition.match_type, "expected 'prefix' or 'suffix'")
-    return all(pattern in {"*", label} for label, pattern in zip(compared, path, strict=True))
+    return all(pattern in {"*", label} for label, pattern in zip(compared_part, path, strict=True))
 
 
 def _holds(value: Any, name: str, operand: Any) -> bool:

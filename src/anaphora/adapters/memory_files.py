@@ -85,15 +85,15 @@ class MemoryFiles:
         """The same; `CommandRefused` with the error's text, for callers that mark errors."""
         name, arguments = command.get("command"), dict(command)
         arguments.pop("command", None)
-        expected = _COMMANDS.get(name) if isinstance(name, str) else None
-        if expected is None:
+        expected_fields = _COMMANDS.get(name) if isinstance(name, str) else None
+        if expected_fields is None:
             names = ", ".join(_COMMANDS)
             raise CommandRefused(f"Error: Unknown command {name!r}. It should be one of {names}.")
-        for field in expected:
+        for field in expected_fields:
             field.check(str(name), arguments)
         values = {
             spec.name: arguments[spec.name]
-            for spec in expected
+            for spec in expected_fields
             if arguments.get(spec.name) is not None
         }
         answer: str = getattr(self, str(name))(**values)
@@ -141,30 +141,30 @@ class MemoryFiles:
                     f" in {path}."
                 )
             if len(lines) > 1:
-                where = ", ".join(str(line) for line in dict.fromkeys(lines))
+                line_list = ", ".join(str(line) for line in dict.fromkeys(lines))
                 raise CommandRefused(
                     f"No replacement was performed. Multiple occurrences of old_str `{old_str}`"
-                    f" in lines: {where}. Please ensure it is unique"
+                    f" in lines: {line_list}. Please ensure it is unique"
                 )
 
-        before, after, note = self._edit(path, missing, check, replaced)
-        line = before[: before.find(old_str)].count("\n")
-        lines = after.split("\n")
-        first, last = max(0, line - _NEAR), line + new_str.count("\n") + _NEAR + 1
+        text_before, text_after, note = self._edit(path, missing, check, replaced)
+        line = text_before[: text_before.find(old_str)].count("\n")
+        lines = text_after.split("\n")
+        first_line, last_line = max(0, line - _NEAR), line + new_str.count("\n") + _NEAR + 1
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line"
-            f" numbers):\n{_numbered(lines[first:last], first + 1)}{note}"
+            f" numbers):\n{_numbered(lines[first_line:last_line], first_line + 1)}{note}"
         )
 
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Put lines behind a line; behind line 0 they are the first ones."""
 
         def check(content: str) -> None:
-            most = len(_lines(content))
-            if not 0 <= insert_line <= most:
+            line_count = len(_lines(content))
+            if not 0 <= insert_line <= line_count:
                 raise CommandRefused(
                     f"Error: Invalid `insert_line` parameter: {insert_line}. It should be within"
-                    f" the range of lines of the file: [0, {most}]"
+                    f" the range of lines of the file: [0, {line_count}]"
                 )
 
         def inserted(content: str) -> str:
@@ -186,25 +186,25 @@ class MemoryFiles:
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Give a file or a directory another path: all of it or nothing. Nothing is overwritten."""
-        old, new = _normalise_path(old_path), _normalise_path(new_path)
-        if old == ROOT:
+        source_path, target_path = _normalise_path(old_path), _normalise_path(new_path)
+        if source_path == ROOT:
             raise CommandRefused(f"Error: Cannot rename the {ROOT} directory itself")
         while True:
-            moved = self._tree(old)
-            if not moved:
+            moved_files = self._tree(source_path)
+            if not moved_files:
                 raise CommandRefused(f"Error: The path {old_path} does not exist")
-            if new == ROOT or self._file(new) or self._under(new, 1):
+            if target_path == ROOT or self._file(target_path) or self._under(target_path, 1):
                 raise CommandRefused(f"Error: The destination {new_path} already exists")
-            if new.startswith(f"{old}/"):
+            if target_path.startswith(f"{source_path}/"):
                 raise CommandRefused(f"Error: Cannot move {old_path} into itself")
-            self._refuse_file_above(new)
-            if len(moved) > BATCH:
+            self._refuse_file_above(target_path)
+            if len(moved_files) > BATCH:
                 raise CommandRefused(
                     f"Error: {old_path} has more than {BATCH} files: rename its directories apart"
                 )
             news = [
-                _version(file, new + (file.path or "")[len(old) :], _content(file))
-                for file in moved
+                _version(file, target_path + (file.path or "")[len(source_path) :], _content(file))
+                for file in moved_files
             ]
             # Not only files: a memory of another kind keeps its path as well.
             if self._memory.list({"path": {"in": [file.path for file in news]}}, limit=1):
@@ -213,7 +213,7 @@ class MemoryFiles:
                 self._write(new_path, news)
             except (Conflict, NotFound):
                 continue  # A file changed meanwhile: look again.
-            for file, moved_to in zip(moved, news, strict=True):
+            for file, moved_to in zip(moved_files, news, strict=True):
                 self._renew_sections(moved_to.path or "")
                 self._renew_sections(file.path or "")
             return f"Successfully renamed {old_path} to {new_path}"
@@ -266,16 +266,17 @@ class MemoryFiles:
 
     def _write(self, path: str, news: Sequence[NewMemory]) -> tuple[str, str]:
         """Store versions, all or none; the first one's content, and a note about secrets."""
-        most = max((len(_given(new)) for new in news), default=0)
-        if most > MOST_FILE:
+        max_length = max((len(_given(new_memory)) for new_memory in news), default=0)
+        if max_length > MOST_FILE:
             raise CommandRefused(
-                f"Error: {path} would have {most:,} characters; a file has at most {MOST_FILE:,}"
+                f"Error: {path} would have {max_length:,} characters; "
+                f"a file has at most {MOST_FILE:,}"
             )
-        done = self._memory.remember_many(news)
-        kinds = dict.fromkeys(kind for remembered in done for kind in remembered.redacted)
+        reports = self._memory.remember_many(news)
+        kinds = dict.fromkeys(kind for report in reports for kind in report.redacted)
         if not kinds:
             return _given(news[0]), ""
-        content = _content(self._memory.get(done[0].id))
+        content = _content(self._memory.get(reports[0].id))
         return (
             content,
             f"\nNot kept: secrets in the text ({', '.join(kinds)}). Marks stand for them.",
@@ -290,36 +291,42 @@ class MemoryFiles:
         while True:
             file = self._file(file_path)
             texts = [] if file is None else _sections(_content(file))
-            numbered = self._numbered(file_path)
+            section_by_number = self._numbered(file_path)
             current = {
                 section.text: section
-                for section in numbered.values()
+                for section in section_by_number.values()
                 if section.category == SECTION_CATEGORY
             }
             new_texts = [text for text in texts if text not in current]
-            stale = [section for text, section in current.items() if text not in set(texts)]
-            free = (number for number in count(1) if number not in numbered)
+            stale_sections = [
+                section for text, section in current.items() if text not in set(texts)
+            ]
+            free_numbers = (number for number in count(1) if number not in section_by_number)
             new_sections = [
                 NewMemory(
                     text=text,
-                    path=f"{file_path}{_MARK}{next(free)}" if old is None else old.path,
+                    path=f"{file_path}{_MARK}{next(free_numbers)}"
+                    if old_section is None
+                    else old_section.path,
                     parent="" if file is None else file.id,
                     category=SECTION_CATEGORY,
-                    supersedes=None if old is None else old.id,
+                    supersedes=None if old_section is None else old_section.id,
                     dedupe=False,
                     guarded=True,
                 )
-                for text, old in zip(new_texts, [*stale, *[None] * len(new_texts)], strict=False)
+                for text, old_section in zip(
+                    new_texts, [*stale_sections, *[None] * len(new_texts)], strict=False
+                )
             ]
             try:
                 self._memory.remember_many(new_sections)
             except (Conflict, NotFound):
                 continue
-            if surplus := [section.id for section in stale[len(new_texts) :]]:
+            if surplus := [section.id for section in stale_sections[len(new_texts) :]]:
                 within = [{"category": SECTION_CATEGORY}, {"id": {"in": surplus}}]
                 self._memory.forget(filters={"AND": within})
-            now = self._file(file_path)
-            if (now and now.id) == (file and file.id):
+            current_file = self._file(file_path)
+            if (current_file and current_file.id) == (file and file.id):
                 return
 
     def _numbered(self, file_path: str) -> dict[int, MemoryRecord]:
@@ -412,8 +419,8 @@ def _normalise_path(path: str) -> str:
     if len(path) > _MOST_WRITTEN:
         raise _invalid_path(path)
     plain = path
-    while (decoded := unquote(plain)) != plain:
-        plain = decoded
+    while (decoded_path := unquote(plain)) != plain:
+        plain = decoded_path
     # An encoded path is an attack, or likely to be misread: both forms must be valid.
     for text in (path, plain):
         if not text.startswith(ROOT) or text[len(ROOT) : len(ROOT) + 1] not in {"", "/"}:
@@ -451,23 +458,25 @@ def _version(old: MemoryRecord | None, file_path: str, content: str) -> NewMemor
     A short content is the memory's text. For a longer or a blank one the text is the topic of the
     file: its name and its headings.
     """
-    short = len(content) <= SECTION and bool(content.strip())
+    is_short = len(content) <= SECTION and bool(content.strip())
     headings = [
         line.lstrip("#").strip()
-        for line in (() if short else content.split("\n"))
+        for line in (() if is_short else content.split("\n"))
         if _HEADING.match(line)
     ]
-    new = NewMemory(
-        text=content if short else "\n".join([file_path, *headings])[:SECTION],
-        payload=None if short else {_CONTENT: content},
+    new_memory = NewMemory(
+        text=content if is_short else "\n".join([file_path, *headings])[:SECTION],
+        payload=None if is_short else {_CONTENT: content},
         path=file_path,
         category=CATEGORY,
         dedupe=False,
         guarded=True,
     )
     if old is None:
-        return new
-    return replace(new, supersedes=old.id, type=old.type, tags=old.tags, expires_at=old.expires_at)
+        return new_memory
+    return replace(
+        new_memory, supersedes=old.id, type=old.type, tags=old.tags, expires_at=old.expires_at
+    )
 
 
 def _content(file: MemoryRecord) -> str:
@@ -533,29 +542,31 @@ def _show_lines(path: str, content: str, view_range: Sequence[int] | None) -> st
     lines = content.split("\n")
     if len(lines) > MOST_LINES:
         raise CommandRefused(f"File {path} exceeds maximum line limit of 999,999 lines.")
-    first, last = _range(view_range, len(lines))
+    first_line, last_line = _range(view_range, len(lines))
     shown_lines: list[str] = []
     room = MOST_SHOWN
-    for line in lines[first - 1 : last]:
+    for line in lines[first_line - 1 : last_line]:
         room -= len(line) + 1
         if room < 0 and shown_lines:
             break
         shown_lines.append(line[:MOST_SHOWN])
     note = ""
-    if len(shown_lines) < last - first + 1:
-        upto = first + len(shown_lines) - 1
-        note = f"\n(Lines {upto + 1} to {last} are not shown: use view_range [{upto + 1}, {last}].)"
-    return f"Here's the content of {path} with line numbers:\n{_numbered(shown_lines, first)}{note}"
+    if len(shown_lines) < last_line - first_line + 1:
+        upto = first_line + len(shown_lines) - 1
+        omitted = f"Lines {upto + 1} to {last_line} are not shown"
+        note = f"\n({omitted}: use view_range [{upto + 1}, {last_line}].)"
+    numbered = _numbered(shown_lines, first_line)
+    return f"Here's the content of {path} with line numbers:\n{numbered}{note}"
 
 
 def _range(view_range: Sequence[int] | None, most: int) -> tuple[int, int]:
     if not view_range:
         return 1, most
     if len(view_range) == 2 and all(type(number) is int for number in view_range):
-        first = max(1, view_range[0])
-        last = most if view_range[1] == -1 else min(most, view_range[1])
-        if first <= last:
-            return first, last
+        first_line = max(1, view_range[0])
+        last_line = most if view_range[1] == -1 else min(most, view_range[1])
+        if first_line <= last_line:
+            return first_line, last_line
     raise CommandRefused(
         f"Error: Invalid `view_range` parameter: {list(view_range)}. It should be two lines of the"
         f" file, the first and the last, within [1, {most}]; -1 is the last line"

@@ -107,13 +107,13 @@ class AnaphoraSession(SessionABC):
     async def _write(self, call: Callable[[], ResultT]) -> ResultT:
         self._check_open()
         # No lock of asyncio: it belongs to one event loop, and the writer to none.
-        written = self._writer.submit(copy_context().run, call)
-        done = asyncio.wrap_future(written)
+        write_future = self._writer.submit(copy_context().run, call)
+        done_future = asyncio.wrap_future(write_future)
         try:
-            return await asyncio.shield(done)
+            return await asyncio.shield(done_future)
         except asyncio.CancelledError:
             # A write that was begun is completed, so that the order of writes is known.
-            await asyncio.wait({done})
+            await asyncio.wait({done_future})
             raise
 
     def _append(self, turns: list[NewTurn]) -> None:
@@ -165,13 +165,13 @@ def _turn_of(item: Mapping[str, Any]) -> NewTurn:
         return NewTurn(role, item["content"], intent_id=_PLAIN)
     text, remainder = _split_text(item)
     try:
-        encoded = json.dumps(remainder, ensure_ascii=False, separators=(",", ":"))
+        remainder_json = json.dumps(remainder, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise InvalidInput("items", item, f"must be a JSON object: {error}") from error
     if text is None:
         # No text: the item itself can be searched (a call, its arguments, a result).
-        return NewTurn(role, encoded, intent_id=_TEMPLATE)
-    return NewTurn(role, text, intent_id=_TEMPLATE + encoded)
+        return NewTurn(role, remainder_json, intent_id=_TEMPLATE)
+    return NewTurn(role, text, intent_id=_TEMPLATE + remainder_json)
 
 
 def _item_of(turn: Turn) -> dict[str, Any]:

@@ -69,12 +69,10 @@ def memory_toolset(
             path: Key (e.g. `user.editor`). A new value replaces the old one.
         """
         try:
-            remembered = await _of(memory, ctx, namespace_of).remember(
-                fact, path=path, source="agent"
-            )
+            report = await _of(memory, ctx, namespace_of).remember(fact, path=path, source="agent")
         except InvalidInput as refused:
             return f"Not kept: {refused}"
-        return f"{remembered.action}: id {remembered.id}"
+        return f"{report.action}: id {report.id}"
 
     async def forget(ctx: RunContext[Any], id: str) -> str:  # noqa: A002 - what the model calls it
         """Forget a memory that is wrong or unwanted. It can be brought back for a day.
@@ -84,10 +82,10 @@ def memory_toolset(
             id: The id that `remember` told.
         """
         try:
-            forgotten = await _of(memory, ctx, namespace_of).forget(id, undoable=True)
+            report = await _of(memory, ctx, namespace_of).forget(id, undoable=True)
         except NotFound as missing:
             return str(missing)
-        return f"forgotten: {forgotten.count}"
+        return f"forgotten: {report.count}"
 
     for tool in (recall, remember, forget):
         toolset.add_function(tool)
@@ -119,27 +117,29 @@ def recall_history(
         )
         if position is None:
             return messages
-        cleaned: list[ModelMessage] = [
+        cleaned_messages: list[ModelMessage] = [
             message if n == position else _without_blocks(message)
             for n, message in enumerate(messages)
         ]
         request = messages[position]
         assert isinstance(request, ModelRequest)
         if any(_is_block(part) for part in request.parts):
-            return cleaned  # A later step of the same run.
+            return cleaned_messages  # A later step of the same run.
         block = await recalled_block(
             _of(memory, ctx, namespace_of),
             "\n".join(_texts(request)),
-            exclude=[text for message in cleaned for text in _texts(message)],
+            exclude=[text for message in cleaned_messages for text in _texts(message)],
             budget=budget,
             top_k=top_k,
         )
         if block:
-            first = next(n for n, p in enumerate(request.parts) if isinstance(p, UserPromptPart))
+            first_prompt = next(
+                n for n, p in enumerate(request.parts) if isinstance(p, UserPromptPart)
+            )
             parts = list(request.parts)
-            parts.insert(first, UserPromptPart(block))
-            cleaned[position] = replace(request, parts=parts)
-        return cleaned
+            parts.insert(first_prompt, UserPromptPart(block))
+            cleaned_messages[position] = replace(request, parts=parts)
+        return cleaned_messages
 
     return process
 

@@ -166,17 +166,17 @@ class Opening:
 def _mirror(mirror: type, original: type) -> None:
     """Add the original's missing public members to `mirror`, and copy their docstrings."""
     for name, member in public_members(original):
-        mirrored = vars(mirror).get(name)
+        mirrored_member = vars(mirror).get(name)
         if isinstance(member, property):
-            getter = mirrored or property(functools.partial(_property, name))
+            getter = mirrored_member or property(functools.partial(_property, name))
             setattr(mirror, name, property(getter.fget, doc=member.__doc__))
             continue
         function = getattr(member, "__func__", member)
-        if mirrored is None:
-            mirrored = _awaited(function)
-            mirrored.__qualname__ = f"{mirror.__name__}.{name}"
-        _tell_as(getattr(mirrored, "__func__", mirrored), function)
-        setattr(mirror, name, mirrored)
+        if mirrored_member is None:
+            mirrored_member = _awaited(function)
+            mirrored_member.__qualname__ = f"{mirror.__name__}.{name}"
+        _tell_as(getattr(mirrored_member, "__func__", mirrored_member), function)
+        setattr(mirror, name, mirrored_member)
 
 
 def _property(name: str, mirror: AsyncMemory | AsyncConversations) -> Any:

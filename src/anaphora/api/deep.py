@@ -100,8 +100,8 @@ class DeepQuestions(NamespaceView):
         """
         services = self._services()
         with_model = services.container.tools.models() is not None
-        ended = services.conversations.standing_id(check_id(conversation_id))
-        services.jobs.queue_session_jobs(ended, extract=with_model)
+        ended_id = services.conversations.standing_id(check_id(conversation_id))
+        services.jobs.queue_session_jobs(ended_id, extract=with_model)
         return len(services.jobs.list_pending())
 
     def run_jobs(self) -> DreamReport:

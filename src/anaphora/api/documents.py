@@ -48,9 +48,13 @@ class KeptDocuments(NamespaceView):
         from anaphora.ingest.documents.writing import NewDocument, document_in
 
         with span("add_document"):
-            content, called = document_in(source, name)
-            new = NewDocument(content, called, title, date, signed(origin), tuple(tags), keep_file)
-            return self._services().documents.writing.add(new, embed=embed, progress=progress)
+            content, document_name = document_in(source, name)
+            new_document = NewDocument(
+                content, document_name, title, date, signed(origin), tuple(tags), keep_file
+            )
+            return self._services().documents.writing.add(
+                new_document, embed=embed, progress=progress
+            )
 
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
         """At most `limit` documents, the last added first; with `history` past versions too."""
@@ -64,9 +68,11 @@ class KeptDocuments(NamespaceView):
 
         documents = self._services().documents.store
         document_id = document_id_of(id)
-        stored = documents.get(document_id if documents.versions.many([document_id]) else id)
-        self._told_read((stored,))
-        return stored
+        stored_document = documents.get(
+            document_id if documents.versions.many([document_id]) else id
+        )
+        self._told_read((stored_document,))
+        return stored_document
 
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""

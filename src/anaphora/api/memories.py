@@ -62,7 +62,7 @@ class LastingMemories(NamespaceView):
         taken out before anything is stored: `redacted` names their kinds. Raises `InvalidInput`
         naming the field, `NotFound` for `supersedes` and `parent`, `StoreError`.
         """
-        new = NewMemory(
+        new_memory = NewMemory(
             text=text,
             type=type,
             path=path,
@@ -78,10 +78,12 @@ class LastingMemories(NamespaceView):
             created_at=created_at,
         )
         with span("remember"):
-            done = self._services().remember.remember(new)
-        done = self._noticed(done, self._container.languages.of_kept(self._services(), (text,)))
-        self._container.tell("remember", done)
-        return done
+            remembered = self._services().remember.remember(new_memory)
+        remembered = self._noticed(
+            remembered, self._container.languages.of_kept(self._services(), (text,))
+        )
+        self._container.tell("remember", remembered)
+        return remembered
 
     def remember_many(
         self,
@@ -95,13 +97,15 @@ class LastingMemories(NamespaceView):
         `InvalidInput` names the item by its place, such as `items[3].tags`.
         """
         with span("remember_many"):
-            done = self._services().remember.remember_many(items, labelled(progress, "remembering"))
-        if done:
+            remembered_memories = self._services().remember.remember_many(
+                items, labelled(progress, "remembering")
+            )
+        if remembered_memories:
             notices = self._container.languages.of_kept(self._services(), None)
-            done[-1] = self._noticed(done[-1], notices)
-        for remembered in done:
-            self._container.tell("remember", remembered)
-        return done
+            remembered_memories[-1] = self._noticed(remembered_memories[-1], notices)
+        for memory in remembered_memories:
+            self._container.tell("remember", memory)
+        return remembered_memories
 
     def recall(
         self,
@@ -188,9 +192,9 @@ class LastingMemories(NamespaceView):
         `InvalidInput`, `StoreError`.
         """
         with span("update"):
-            done = self._services().remember.update(id, **changes)
-        self._container.tell("remember", done)
-        return done
+            remembered = self._services().remember.update(id, **changes)
+        self._container.tell("remember", remembered)
+        return remembered
 
     def core_block(self, *, budget: int | None = None) -> CoreBlock:
         """What every session is told: pinned memories in their order, then rules and preferences.
@@ -285,10 +289,10 @@ class LastingMemories(NamespaceView):
             if dry_run:
                 return services.forget_any(id, filters, dry_run=True)
             erase_due(services)
-            done = services.forget_any(id, filters, soft=soft or undoable)
+            forgotten_records = services.forget_any(id, filters, soft=soft or undoable)
             if undoable and not soft:
-                services.jobs.erase_later(done.ids)
-            return done
+                services.jobs.erase_later(forgotten_records.ids)
+            return forgotten_records
 
     def undo_forget(self, id: str) -> tuple[str, ...]:  # noqa: A002 - the field's own name
         """Bring back what was forgotten with `undoable` or `soft`; the ids that are back.

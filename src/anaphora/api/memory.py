@@ -329,8 +329,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         from anaphora.core.repositories import branch_of
         from anaphora.values.sessions import SessionPlace
 
-        where = "" if directory is None else os.fspath(directory)
-        session_place = SessionPlace(client, where, branch=branch_of(where))
+        directory_path = "" if directory is None else os.fspath(directory)
+        session_place = SessionPlace(client, directory_path, branch=branch_of(directory_path))
         services = self._services()
         ids = (
             services.conversations.standing_id(conversation_id)
@@ -409,8 +409,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
         services = self._container.own(self.namespace)
         basic = ops.doctor(services, mend=repair, progress=progress)
-        more = (sync_checks(services), mirror_checks(services), audit_checks(services))
-        return (*basic, *(check for checks in more for check in checks))
+        check_groups = (sync_checks(services), mirror_checks(services), audit_checks(services))
+        return (*basic, *(check for checks in check_groups for check in checks))
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.

@@ -67,7 +67,9 @@ class ProjectMemories(NamespaceView):
 
         services = self._services()
         row = services.projects.find(project)
-        projects_by_id = {listed.id: listed for listed in services.projects.list()}
+        projects_by_id = {
+            project_info.id: project_info for project_info in services.projects.list()
+        }
         return project_map(services.graph, projects_by_id[row.id], within)
 
     def remove_project(self, project: str) -> int:

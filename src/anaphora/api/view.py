@@ -59,10 +59,10 @@ class NamespaceView:
         answer = ask(services)
         if self._container.stand_in is None:
             return answer
-        now = self._services()
-        if now is not services:
-            answer = ask(now)
-        return self._with_stand_in(now, answer)
+        current_services = self._services()
+        if current_services is not services:
+            answer = ask(current_services)
+        return self._with_stand_in(current_services, answer)
 
     def _with_stand_in(self, services: NamespaceServices, found: AnswerT) -> AnswerT:
         """Add a note if a local model replaced the endpoint."""

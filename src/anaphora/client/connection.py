@@ -171,9 +171,9 @@ class ServerConnection:
                 self._has_answered = True
                 if answer.is_success or answer.status_code == request.also:
                     return answer
-                failed, retryable = self._read_refusal(answer, request)
+                error_to_raise, retryable = self._read_refusal(answer, request)
             except ServerUnreachable as error:
-                answer, failed = None, error
+                answer, error_to_raise = None, error
                 retryable = request.repeatable or not error.sent
                 if not error.sent and self._has_answered and restart > 0:
                     # Nothing was sent: this does not count as an attempt.
@@ -181,11 +181,11 @@ class ServerConnection:
                     self._patience.sleep(_RESTART_PAUSE)
                     continue
             if not retryable or retries <= 0:
-                raise failed
+                raise error_to_raise
             retries -= 1
             # The server's `retry-after` counts, within limits.
-            after = answer.headers.get("retry-after", "") if answer is not None else ""
-            seconds = min(_LONGEST_PAUSE, float(after)) if after.isdecimal() else pause
+            retry_after = answer.headers.get("retry-after", "") if answer is not None else ""
+            seconds = min(_LONGEST_PAUSE, float(retry_after)) if retry_after.isdecimal() else pause
             self._patience.sleep(seconds)
             pause = min(_LONGEST_PAUSE, pause * 4)
             if request.file is not None:
@@ -279,10 +279,10 @@ class ServerConnection:
     def _unreachable(self, error: Exception) -> ServerUnreachable:
         never = (self._http.ConnectError, self._http.ConnectTimeout, self._http.PoolTimeout)
         sent = not isinstance(error, never)
-        late = isinstance(error, self._http.TimeoutException)
+        is_late = isinstance(error, self._http.TimeoutException)
         words = str(error) or type(error).__name__
         return ServerUnreachable(
-            self.url, f"it did not answer in time ({words})" if late else words, sent=sent
+            self.url, f"it did not answer in time ({words})" if is_late else words, sent=sent
         )
 
     def _read_refusal(self, answer: httpx.Response, request: Request) -> tuple[AnaphoraError, bool]:
@@ -299,8 +299,8 @@ class ServerConnection:
         name = problem.get("type", "") if isinstance(problem, dict) else ""
         never_begun = status == 429 or str(name).endswith(":busy")
         # An error of the memory itself is the same the next time.
-        away = status in _AWAY and not (isinstance(problem, dict) and problem.get("error"))
-        retryable = never_begun or (request.repeatable and away)
+        is_away = status in _AWAY and not (isinstance(problem, dict) and problem.get("error"))
+        retryable = never_begun or (request.repeatable and is_away)
         return error_of(self.url, status, problem), retryable
 
     def _json(self, answer: httpx.Response, content: bytes) -> Any:
@@ -340,10 +340,10 @@ def _check_url(url: str) -> str:
     reason = "expected the address of a server, as https://memory.example.org"
     try:
         parts = urlsplit(url)
-        good = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        is_valid = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
-        good = False
-    if not good:
+        is_valid = False
+    if not is_valid:
         raise InvalidInput("url", url, reason)
     if parts.query or parts.fragment or parts.username is not None:
         # The link that a server prints has its token behind the #.

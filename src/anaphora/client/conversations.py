@@ -59,7 +59,9 @@ class RemoteConversations(Conversations):
     def _extend(
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
     ) -> range:
-        body: dict[str, Any] = {"turns": [_to_body(index, new) for index, new in enumerate(news)]}
+        body: dict[str, Any] = {
+            "turns": [_to_body(index, new_turn) for index, new_turn in enumerate(news)]
+        }
         if title:
             body["title"] = title
         answer = self._ask(
@@ -129,8 +131,8 @@ def _to_body(index: int, new: NewTurn) -> builtins.dict[str, Any]:
             raise NotOffered(f"turns[{index}].{name}", reason)
     members = {"role": new.role, "text": new.text, "intent_id": new.intent_id}
     # The server's clock gives the time of a turn without one.
-    more = {"ts": iso_time(new.ts), "speaker": new.speaker}
-    return members | {name: member for name, member in more.items() if member is not None}
+    more_members = {"ts": iso_time(new.ts), "speaker": new.speaker}
+    return members | {name: member for name, member in more_members.items() if member is not None}
 
 
 def _thread(record: Mapping[str, Any]) -> Thread:

@@ -139,11 +139,11 @@ class RemoteMemory(Memory):
         if not bodies:
             return []
         answer = self._ask(Request("POST", "/v1/memories/many", body={"items": bodies}))
-        done = self._read(tuple[Remembered, ...], answer)
-        for memory in done:
+        remembered_memories = self._read(tuple[Remembered, ...], answer)
+        for memory in remembered_memories:
             self._connection.tell("remember", memory)
-        _report_done(progress, "remembering", len(done))
-        return list(done)
+        _report_done(progress, "remembering", len(remembered_memories))
+        return list(remembered_memories)
 
     def recall_conversation(
         self,
@@ -248,11 +248,11 @@ class RemoteMemory(Memory):
                 staging.put_file(stage / "export.jsonl", target_path)
             target = str(target_path)
         try:
-            exported: Exported = from_plain(Exported, json.loads(headers[_EXPORTED]))
+            export_report: Exported = from_plain(Exported, json.loads(headers[_EXPORTED]))
         except (KeyError, ValueError, TypeError) as error:
             raise ServerError(self.url, "it does not say what it exported") from error
-        _report_done(progress, "threads", exported.threads)
-        return replace(exported, path=target)
+        _report_done(progress, "threads", export_report.threads)
+        return replace(export_report, path=target)
 
     def add_document(
         self,
@@ -273,9 +273,9 @@ class RemoteMemory(Memory):
         """
         from anaphora.ingest.documents.writing import document_in
 
-        content, called = document_in(source, name)
+        content, document_name = document_in(source, name)
         parameters = {
-            "name": called,
+            "name": document_name,
             "title": title,
             "date": _plain(date),
             "origin": origin,
@@ -286,9 +286,9 @@ class RemoteMemory(Memory):
         request = Request(
             "POST", "/v1/documents", query, file=BytesIO(content), repeatable=True, long=True
         )
-        added = self._read(AddedDocument, self._ask(request))
+        added_document = self._read(AddedDocument, self._ask(request))
         _report_done(progress, "adding", 1)
-        return added  # type: ignore[no-any-return]
+        return added_document  # type: ignore[no-any-return]
 
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """As `Memory.document_file`."""

@@ -44,15 +44,15 @@ def error_of(url: str, status: int, problem: Any) -> AnaphoraError:
         return ServerError(url, detail, status)
     # The server refused the request before it called its memory: the first error is named.
     reasons = body.get("errors")
-    first = reasons[0] if isinstance(reasons, list) and reasons else None
-    if not isinstance(first, Mapping):
+    first_reason = reasons[0] if isinstance(reasons, list) and reasons else None
+    if not isinstance(first_reason, Mapping):
         return InvalidInput("request", None, detail)
-    where = str(first.get("at"))
+    reason_place = str(first_reason.get("at"))
     for prefix in _PLACES:
-        where = where.removeprefix(prefix)
+        reason_place = reason_place.removeprefix(prefix)
     # In the notation of the facade: items[3].tags.
-    where = _NUMBER.sub(r"[\1]", where)
-    return InvalidInput(where, None, str(first.get("reason")))
+    reason_place = _NUMBER.sub(r"[\1]", reason_place)
+    return InvalidInput(reason_place, None, str(first_reason.get("reason")))
 
 
 def _rebuild(kind: type[AnaphoraError], url: str, detail: str, data: Any) -> AnaphoraError:

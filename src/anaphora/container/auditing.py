@@ -57,11 +57,11 @@ def _recording(
 ) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(conversation_id: str, *args: Any, **named: Any) -> Any:
-        done = method(conversation_id, *args, **named)
-        if done:
-            count = _count_turns(method.__name__, done, args)
+        outcome = method(conversation_id, *args, **named)
+        if outcome:
+            count = _count_turns(method.__name__, outcome, args)
             tell_of_turns(trail, action, conversation_id, count)
-        return done
+        return outcome
 
     return call
 

@@ -143,15 +143,15 @@ class DocumentServices:
         if dry_run:
             would = self.writing.would_forget(document_id)
             return named(would, self._surviving(would))
-        forgotten = self.writing.forget(document_id, soft=soft)
-        if not forgotten.ids or soft:
-            return named(forgotten, ())
+        forgotten_documents = self.writing.forget(document_id, soft=soft)
+        if not forgotten_documents.ids or soft:
+            return named(forgotten_documents, ())
         self.store.truth.scrub()
         self.index.purge()
         self._needs.sections().purge()
         # Facts extracted from it were deleted, too.
         self._needs.purge()
-        return named(forgotten, self._surviving(forgotten))
+        return named(forgotten_documents, self._surviving(forgotten_documents))
 
     def _surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else contains the text of forgotten documents."""

@@ -53,11 +53,11 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
     if name == DEFAULT_NAMESPACE:
         reason = "it belongs to the home: to delete all of it, delete the home's folder"
         raise InvalidInput("name", name, reason)
-    listed = container.namespaces()
+    namespaces = container.namespaces()
 
     def stands(one: str) -> bool:
         # A process killed during a deletion may have left files of an unlisted name.
-        return one in listed or any(map(os.path.lexists, _files(container, one)))
+        return one in namespaces or any(map(os.path.lexists, _files(container, one)))
 
     name = standing_form(name, stands)
     if not stands(name):
@@ -90,9 +90,9 @@ def remove_files(container: Container, name: str) -> None:
 def _files(container: Container, name: str) -> tuple[Path, ...]:
     """The files and folders of a namespace in the home."""
     root = container.home.root
-    watched = root / "index" / f"watched-{folder_name(name)}.json"
+    watch_file = root / "index" / f"watched-{folder_name(name)}.json"
     folders = (root / folder / folder_name(name) for folder in _FOLDERS)
-    return (root / _MIRRORS / f"{mirror_name(name)}.json", watched, *folders)
+    return (root / _MIRRORS / f"{mirror_name(name)}.json", watch_file, *folders)
 
 
 def remove_orphans(container: Container) -> None:

@@ -24,10 +24,10 @@ def erase_due(services: NamespaceServices) -> int:
 
 def bring_back(services: NamespaceServices, record_id: str) -> tuple[str, ...]:
     """Undo a forgetting that left a way back, of this and what went with it. `NotFound`."""
-    forgotten = services.forget.forget(record_id, dry_run=True)
+    forgotten_records = services.forget.forget(record_id, dry_run=True)
     ids = (
-        services.forget.undo(forgotten.ids)
-        if forgotten.ids
+        services.forget.undo(forgotten_records.ids)
+        if forgotten_records.ids
         else services.upkeep.notes.bring_back(record_id)
     )
     ids = ids or services.documents.writing.bring_back(record_id)

@@ -104,7 +104,7 @@ class Container:
         from anaphora.store.records.ids import RecordIds
 
         home = Home(settings.home, settings.conversations, settings.database)
-        now = UserClock(
+        user_clock = UserClock(
             clock or (lambda: datetime.now(UTC)), settings.timezone, settings.local_zone
         )
         registry = EmbedderRegistry(settings.home)
@@ -119,7 +119,7 @@ class Container:
 
         service = service_of(settings.embedder if embedder is None else embedder)
         truth = open_database(home.truth)
-        truth.clock = now
+        truth.clock = user_clock
         container = cls(
             settings=settings,
             home=home,
@@ -134,8 +134,8 @@ class Container:
             ),
             languages=LanguageNotice(settings, service.name, registry),
             tools=DeepTools(settings, model, sub_model),
-            clock=now,
-            ids=RecordIds(now),
+            clock=user_clock,
+            ids=RecordIds(user_clock),
             handlers={event: [] for event in EVENTS},
         )
         return container
@@ -146,13 +146,13 @@ class Container:
         While the embedder is away they are others, with the local one: its vectors lie beside the
         endpoint's, are made as they are needed, and are never compared with them.
         """
-        away = None if self.stand_in is None else self.embedder.away
-        if self.stand_in is None or away is None:
+        away_error = None if self.stand_in is None else self.embedder.away
+        if self.stand_in is None or away_error is None:
             return self.own(name)
         services = self._of(replace(self, embedder=self.stand_in), self._standing, name)
-        if self._filled.get(name) is not away:
+        if self._filled.get(name) is not away_error:
             # Once per outage of the endpoint.
-            self._filled[name] = away
+            self._filled[name] = away_error
             services.filling.begin(early=True)
         return services
 
@@ -170,16 +170,16 @@ class Container:
             services = among.pop(name, None) or NamespaceServices(container, name)
             # Ordered by last use, the most recent at the end.
             among[name] = services
-            for unused in list(among)[:-OPEN_NAMESPACES]:
-                among.pop(unused).release()
+            for unused_name in list(among)[:-OPEN_NAMESPACES]:
+                among.pop(unused_name).release()
             return services
 
     def instead(self, services: NamespaceServices) -> str:
         """Which embedder replaces the endpoint, and why; "" if the endpoint itself answers."""
-        away = self.embedder.away
-        if away is None or services.embedder is self.embedder:
+        away_error = self.embedder.away
+        if away_error is None or services.embedder is self.embedder:
             return ""
-        return f"{services.embedder.name} answers instead: {away}"
+        return f"{services.embedder.name} answers instead: {away_error}"
 
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace that holds or held anything, the default one first."""
@@ -267,12 +267,12 @@ class Container:
         service = EmbedderService(spec, cache_size=0, registry=self.registry)
         # The embedder is the whole home's: a namespace left behind would have words alone.
         names = (name, *(namespace for namespace in self.namespaces() if namespace != name))
-        done = Reindexed(service.name, 0, 0, 0, 0)
+        reindexed = Reindexed(service.name, 0, 0, 0, 0)
         try:
             for namespace in names:
                 services = NamespaceServices(replace(self, embedder=service), namespace)
                 try:
-                    done += services.reindex(
+                    reindexed += services.reindex(
                         progress if len(names) == 1 else prefixed(progress, namespace)
                     )
                 finally:
@@ -280,7 +280,7 @@ class Container:
         finally:
             service.close()
         remember_embedder(self.settings, setting)
-        return done
+        return reindexed
 
     def cut_logs(self, least: int = 1 << 18) -> None:
         """Merge write-ahead logs of `least` bytes and more into their databases, and cut them.

@@ -49,10 +49,10 @@ def languages_not_read(texts: Iterable[str], embedder: str) -> Counter[str]:
 
 def hardly_read(texts: Sequence[str], embedder: str) -> tuple[str, ...]:
     """The names of those languages, the most frequent first, where enough of the texts are."""
-    counted = languages_not_read(texts, embedder)
-    if counted.total() < max(LEAST, SHARE * len(texts)):
+    language_counts = languages_not_read(texts, embedder)
+    if language_counts.total() < max(LEAST, SHARE * len(texts)):
         return ()
-    return tuple(name for name, _ in counted.most_common())
+    return tuple(name for name, _ in language_counts.most_common())
 
 
 def mending_command(settings: Settings, *, here: bool = True) -> str:
@@ -147,9 +147,10 @@ class LanguageNotice:
         command = mending_command(
             self._settings, here=origin.surface != "http" and not origin.token
         )
-        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        language_list = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
         notice = (
-            f"much of what {what} here is in {listed}, of which the bundled embedder reads little:"
+            f"much of what {what} here is in {language_list}, "
+            "of which the bundled embedder reads little:"
             f" such texts are found by their words, hardly by their meaning. One that reads them:"
             f" {command}. This is said once; `anaphora doctor` says it again"
         )

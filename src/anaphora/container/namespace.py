@@ -580,8 +580,8 @@ class NamespaceServices:
             _, view = self.turns.synced_view(None, embed="none")
             project = EVERYTHING
             if directory is not None:
-                indexed = {row.root: row.name for row in self.projects.rows()}
-                project = project_around(directory, self.places, indexed)
+                names_by_root = {row.root: row.name for row in self.projects.rows()}
+                project = project_around(directory, self.places, names_by_root)
             calls = self.recall_calls.of
             return StandingContext(
                 self.records, self.conversations, view, self.clock(), project, calls
@@ -690,30 +690,34 @@ class NamespaceServices:
         dry_run: bool = False,
     ) -> Forgotten:
         """Forget memories, a note or a document: their ids look alike; see `Memory.forget`."""
-        done = self.forget.forget(record_id, filters=filters, soft=soft, dry_run=dry_run)
-        if dry_run and (done.count or record_id is None):
-            return done
-        if done.count and not soft:
-            self.jobs.cancel_erasures(frozenset(done.ids))
-        if not done.count and record_id is not None:
-            done = self.upkeep.forget_note(
+        forgotten_records = self.forget.forget(
+            record_id, filters=filters, soft=soft, dry_run=dry_run
+        )
+        if dry_run and (forgotten_records.count or record_id is None):
+            return forgotten_records
+        if forgotten_records.count and not soft:
+            self.jobs.cancel_erasures(frozenset(forgotten_records.ids))
+        if not forgotten_records.count and record_id is not None:
+            forgotten_records = self.upkeep.forget_note(
                 record_id, soft=soft, dry_run=dry_run, survivors=self.survivors.of
             )
             # One that was softly forgotten before is still there.
             forgotten_note = (
-                done.count or self.records.many([record_id]) or self.notes.many([record_id])
+                forgotten_records.count
+                or self.records.many([record_id])
+                or self.notes.many([record_id])
             )
             if not forgotten_note:
-                done = self.documents.forget(record_id, soft=soft, dry_run=dry_run)
-            if done.count and not soft and not dry_run:
+                forgotten_records = self.documents.forget(record_id, soft=soft, dry_run=dry_run)
+            if forgotten_records.count and not soft and not dry_run:
                 self.observation_index.purge()
-        elif done.count and not soft:
+        elif forgotten_records.count and not soft:
             # The words must leave the index's files too, before this returns: those that hold
             # any are removed here, and made again behind this call, which takes a while.
             self.memories.purge()
-        if done.count and not soft and not dry_run:
+        if forgotten_records.count and not soft and not dry_run:
             self.container.on_removal(self)
-        return done
+        return forgotten_records
 
     def reindex(self, progress: Progress | None) -> Reindexed:
         """Embed every turn, memory, note and section that has no vector yet."""
@@ -722,8 +726,8 @@ class NamespaceServices:
         self._memories_settled()
         self.upkeep.fill_vectors(progress)
         self.documents.fill()
-        if (away := self.embedder.away) is not None:
-            raise away
+        if (away_error := self.embedder.away) is not None:
+            raise away_error
         return Reindexed(
             self.embedder.name, turns.embedded, memories.embedded, turns.pending + memories.failed
         )

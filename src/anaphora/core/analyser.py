@@ -197,8 +197,8 @@ class QueryWord:
 
     def tokens_in(self, codes: Iterable[str]) -> tuple[str, ...]:
         """All its tokens if there are texts in these languages, too."""
-        stemmed = [token_of(spelling, code) for code in codes for spelling in self.spellings]
-        return (*self.tokens, *dict.fromkeys(stemmed))
+        stemmed_tokens = [token_of(spelling, code) for code in codes for spelling in self.spellings]
+        return (*self.tokens, *dict.fromkeys(stemmed_tokens))
 
 
 def analyse(text: str, *, keep_stop_words: bool = True) -> list[str]:
@@ -269,10 +269,10 @@ def query_words(text: str) -> tuple[QueryWord, ...]:
     ]
     if not words:
         words = [word for part in parts for word in _lookups(part, "")]
-    distinct: dict[str, QueryWord] = {}
+    words_by_token: dict[str, QueryWord] = {}
     for word in words:
-        distinct.setdefault(word.tokens[0], word)
-    return tuple(distinct.values())
+        words_by_token.setdefault(word.tokens[0], word)
+    return tuple(words_by_token.values())
 
 
 def index_text(text: str, code: str | None = None) -> IndexedText:
@@ -287,9 +287,9 @@ def index_text(text: str, code: str | None = None) -> IndexedText:
         if part.folded and SHORTEST_FORM <= len(part.folded) <= LONGEST_FORM:
             forms[part.folded] = None
         if part.unspaced:
-            alone = _alone(part.token)
-            tokens.extend((*_pairs(part.token), *alone))
-            beside += len(alone)
+            single_characters = _alone(part.token)
+            tokens.extend((*_pairs(part.token), *single_characters))
+            beside += len(single_characters)
         elif stemmer and part.folded and _LATIN.match(part.folded):
             tokens.append(_marked(part.raw, stemmer, code))
         else:
@@ -323,12 +323,14 @@ def _lookups(part: _TextPart, code: str) -> Iterator[QueryWord]:
                 continue
             for pair in _pairs(run):
                 # Of a Japanese verb only its first character stays the same.
-                inflected = len(pair) == 2 and _HAN.match(pair) and _KANA.match(pair, 1)
-                yield QueryWord((pair, pair[0]) if inflected else (pair,))
+                is_inflected = len(pair) == 2 and _HAN.match(pair) and _KANA.match(pair, 1)
+                yield QueryWord((pair, pair[0]) if is_inflected else (pair,))
     elif part.folded and _LATIN.match(part.folded):
         language = languages().get(code)
-        joined = language is not None and language.compounds and len(part.folded) >= SHORTEST_FORM
-        compounds = code if joined else ""
+        is_compound = (
+            language is not None and language.compounds and len(part.folded) >= SHORTEST_FORM
+        )
+        compounds = code if is_compound else ""
         exact = _EXACT.fullmatch(part.token) is not None
         # Also without accents, which are often left out.
         spellings = (part.raw,) if part.raw == part.folded else (part.raw, part.folded)
@@ -405,8 +407,8 @@ def _parts(text: str) -> list[_TextPart]:
             if noun and _SHORT_NUMBER.fullmatch(run):
                 # The number also has the token that it makes with the word before it: "locker 3".
                 number = run_parts[0]
-                numbered = f"{noun}{_WITH_NUMBER}{number.token}"[:MAX_TOKEN]
-                number = number._replace(held=(*number.held, numbered))
+                numbered_noun = f"{noun}{_WITH_NUMBER}{number.token}"[:MAX_TOKEN]
+                number = number._replace(held=(*number.held, numbered_noun))
                 run_parts = (number, *run_parts[1:])
             noun = ""
             if len(run_parts) == 1 and run.isalpha():
@@ -444,8 +446,8 @@ def _moment_parts(written: str, moment: WrittenTime) -> Iterator[_TextPart]:
 
 
 def _moment_part(moment: WrittenTime) -> _TextPart:
-    token, *further = moment.held
-    return _TextPart(token, held=tuple(further), others=moment.looked_up[1:])
+    token, *other_tokens = moment.held
+    return _TextPart(token, held=tuple(other_tokens), others=moment.looked_up[1:])
 
 
 def _split_run(run: str) -> Iterator[_TextPart]:
@@ -493,9 +495,9 @@ def _split_compound(piece: str, level: int = 0) -> Iterator[_TextPart]:
     while level < len(_JOINTS) and not _JOINTS[level].search(piece):
         level += 1
     if level == len(_JOINTS):
-        if (dotted := _DOTTED.fullmatch(piece)) is not None:
+        if (dotted_match := _DOTTED.fullmatch(piece)) is not None:
             # A version or another number with points, whole; what is before and behind it.
-            before, number, behind = dotted.groups()
+            before, number, behind = dotted_match.groups()
             alone = not behind and before.lower() in ("", "v")
             if not alone:
                 yield _TextPart(fold_letters(piece))
@@ -510,12 +512,14 @@ def _split_compound(piece: str, level: int = 0) -> Iterator[_TextPart]:
     parts = [part for part in _JOINTS[level].split(piece) if part]
     compound = piece.strip("/\\~")
     if len(parts) > 1 or (parts and parts[0] != compound):
-        named = _NUMBERED.fullmatch(compound)
+        name_match = _NUMBERED.fullmatch(compound)
         yield _TextPart(
-            fold_letters("".join(named.groups()) if named else compound).replace("\u2019", "'")
+            fold_letters("".join(name_match.groups()) if name_match else compound).replace(
+                "\u2019", "'"
+            )
         )
-    if level == len(_JOINTS) - 1 and (dated := _ISO_DAY.search(piece)):
-        yield from (_moment_part(moment) for moment in moments_in(dated.group(), str))
+    if level == len(_JOINTS) - 1 and (date_match := _ISO_DAY.search(piece)):
+        yield from (_moment_part(moment) for moment in moments_in(date_match.group(), str))
         parts = [part for part in _JOINTS[level].split(_ISO_DAY.sub("-", piece, 1)) if part]
     for part in parts:
         yield from _split_compound(part, level + 1)
@@ -538,23 +542,25 @@ def _split_plain(piece: str) -> Iterator[_TextPart]:
         elif run:
             # What is longer than a token is no word: nothing is gained by stemming megabytes.
             word = run[:MAX_TOKEN]
-            folded = fold_letters(word)
+            folded_word = fold_letters(word)
             simple = word.isdecimal() or _HEX.fullmatch(word)
-            cased = word.islower() or word.isupper() or word[1:].islower()
-            cased = cased or word.lower() == word.upper()
-            one_hump = cased and _LETTERS.fullmatch(word)
+            is_plain_case = word.islower() or word.isupper() or word[1:].islower()
+            is_plain_case = is_plain_case or word.lower() == word.upper()
+            one_hump = is_plain_case and _LETTERS.fullmatch(word)
             humps = [] if simple or one_hump else _HUMP.findall(word)
             if simple:
-                cut = len(word) > _SHORT_HEX and not word.isdecimal() and word[1] not in "xX"
-                short = (folded[:_SHORT_HEX],) if cut else ()
-                yield _TextPart(folded, held=short, others=short)
+                is_long_hex = (
+                    len(word) > _SHORT_HEX and not word.isdecimal() and word[1] not in "xX"
+                )
+                short_forms = (folded_word[:_SHORT_HEX],) if is_long_hex else ()
+                yield _TextPart(folded_word, held=short_forms, others=short_forms)
             elif len(humps) > 1:
-                yield _TextPart(folded)
+                yield _TextPart(folded_word)
                 for hump in humps:
-                    folded = fold_letters(hump)
-                    yield _TextPart(_stem(folded), folded, hump.lower())
+                    folded_word = fold_letters(hump)
+                    yield _TextPart(_stem(folded_word), folded_word, hump.lower())
             else:
-                yield _TextPart(_stem(folded), folded, word.lower())
+                yield _TextPart(_stem(folded_word), folded_word, word.lower())
 
 
 @lru_cache(maxsize=16_384)
@@ -576,9 +582,9 @@ def _pairs(run: str) -> Iterator[str]:
 
 def _stem(word: str) -> str:
     """Return the stem of a folded word, by the script of its first letter."""
-    first = word[:1]
+    first_letter = word[:1]
     for low, high, language in _STEMMERS:
-        if low <= first <= high:
+        if low <= first_letter <= high:
             # The library's stemmers keep their state in the object: one thread at a time.
             with _stemming:
                 return _stemmer(language)(word) or word

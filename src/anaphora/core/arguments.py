@@ -202,13 +202,13 @@ def _check_of(annotation: Any) -> Callable[[str, Any], Any] | None:
     kinds = _kinds(annotation)
     if kinds is None:
         return None
-    expected = " or ".join(kind.words for kind in kinds if kind.words)
+    expected_kinds = " or ".join(kind.words for kind in kinds if kind.words)
 
     def check(name: str, value: Any) -> Any:
         for kind in kinds:
             if kind.fits(value):
                 return kind.taken(name, value)
-        raise InvalidInput(name, value, f"expected {expected}")
+        raise InvalidInput(name, value, f"expected {expected_kinds}")
 
     return check
 

@@ -58,11 +58,11 @@ def pieces_of(
 def _unpacked(raw: Iterable[bytes]) -> Iterator[bytes]:
     unpacking = zlib.decompressobj(_WITH_HEADER)
     for piece in raw:
-        packed = piece
+        packed_bytes = piece
         try:
-            while packed and not unpacking.eof:
-                yield unpacking.decompress(packed, _PIECE)
-                packed = unpacking.unconsumed_tail
+            while packed_bytes and not unpacking.eof:
+                yield unpacking.decompress(packed_bytes, _PIECE)
+                packed_bytes = unpacking.unconsumed_tail
         except zlib.error as error:
             raise Unbounded("its answer cannot be unpacked") from error
         if unpacking.eof:

@@ -75,8 +75,8 @@ class Calls:
         """Count the calls of these methods of one object, too."""
         for name in names:
             method = getattr(owner, name)
-            counted = functools.partial(self.run, method)
-            setattr(owner, name, functools.update_wrapper(counted, method))
+            counted_method = functools.partial(self.run, method)
+            setattr(owner, name, functools.update_wrapper(counted_method, method))
 
     def run(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
         """What the function gives, as a call under way while it runs. Raises `Closed`."""

@@ -213,25 +213,25 @@ def load_settings(
     """
     env = environment() if environ is None else environ
     root = _home(home, env)
-    remembered = _remembered(root)
-    chosen, local_zone = zones_of(env)
+    remembered_settings = _remembered(root)
+    chosen_zone, local_zone = zones_of(env)
     if timezone is not None:
-        chosen = named_zone("timezone", timezone)
+        chosen_zone = named_zone("timezone", timezone)
     return Settings(
         home=root,
         conversations=_conversations(conversations, root, env),
         database=_database(database, env),
-        embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered.get("embedder") or "minilm",
+        embedder=_text(env, "ANAPHORA_EMBEDDER") or remembered_settings.get("embedder") or "minilm",
         embedder_key=_text(env, "ANAPHORA_EMBEDDER_KEY"),
         openai_key=_text(env, "OPENAI_API_KEY"),
         reader=_text(env, "ANAPHORA_READER") or "on",
         exact_cap=_count(env, "ANAPHORA_EXACT_CAP", EXACT_CAP),
         core_tokens=_count(env, "ANAPHORA_CORE_TOKENS", CORE_TOKENS, LEAST_BUDGET),
         recall_top_k=_count(
-            env, "ANAPHORA_RECALL_TOP_K", remembered.get("recall_top_k", RECALL_TOP_K), 1
+            env, "ANAPHORA_RECALL_TOP_K", remembered_settings.get("recall_top_k", RECALL_TOP_K), 1
         ),
         recall_budget=_count(
-            env, "ANAPHORA_RECALL_BUDGET", remembered.get("recall_budget", RECALL_BUDGET)
+            env, "ANAPHORA_RECALL_BUDGET", remembered_settings.get("recall_budget", RECALL_BUDGET)
         ),
         half_lives=HalfLives(
             **{
@@ -244,7 +244,7 @@ def load_settings(
                 for kind, names in DECAY_VARIABLES.items()
             }
         ),
-        timezone=chosen,
+        timezone=chosen_zone,
         local_zone=local_zone,
         execution_seconds=_positive(
             env, "ANAPHORA_EXECUTION_SECONDS", EXECUTION_SECONDS, "seconds"
@@ -259,8 +259,8 @@ def zones_of(environ: Mapping[str, str]) -> tuple[ZoneInfo | None, ZoneInfo]:
     That is the zone that `TZ` names, else the machine's, else UTC. Raises `InvalidInput`.
     """
     name = _text(environ, "ANAPHORA_TIMEZONE")
-    chosen = None if name is None else named_zone("ANAPHORA_TIMEZONE", name)
-    return chosen, environment_zone(environ.get("TZ"))
+    chosen_zone = None if name is None else named_zone("ANAPHORA_TIMEZONE", name)
+    return chosen_zone, environment_zone(environ.get("TZ"))
 
 
 def resolve_places(
@@ -305,18 +305,22 @@ def remember_embedder(settings: Settings, embedder: str) -> None:
 def _remembered(root: Path) -> dict[str, Any]:
     path = root / SETTINGS_FILE
     try:
-        stored = json.loads(path.read_text("utf-8"))
+        stored_settings = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise StoreError("read", path, str(error)) from error
-    if not isinstance(stored, dict) or not isinstance(stored.get("embedder", ""), str):
+    if not isinstance(stored_settings, dict) or not isinstance(
+        stored_settings.get("embedder", ""), str
+    ):
         raise StoreError("read", path, "expected a JSON object with the embedder's name")
-    for name, least in (("recall_top_k", 1), ("recall_budget", 0)):
-        number = stored.get(name, least)
-        if type(number) is not int or number < least:
-            raise StoreError("read", path, f"{name}: expected a whole number, {least} or more")
-    return stored
+    for name, least_number in (("recall_top_k", 1), ("recall_budget", 0)):
+        number = stored_settings.get(name, least_number)
+        if type(number) is not int or number < least_number:
+            raise StoreError(
+                "read", path, f"{name}: expected a whole number, {least_number} or more"
+            )
+    return stored_settings
 
 
 _DATA_FOLDERS = {"linux": ".local/share", "darwin": "Library/Application Support"}

@@ -119,23 +119,23 @@ def _in_digits(text: str, at: int, least: int, code: Callable[[], str]) -> Writt
         return _date(at, iso.end(), year, month, int(iso[4]) if iso[4] else None)
     if digits := _DIGITS.match(text, at):
         year = int(digits[4]) if len(digits[4]) == 4 else 2000 + int(digits[4])
-        first, second = int(digits[1]), int(digits[3])
-        readings = [(second, first), (first, second)]
+        first_number, second = int(digits[1]), int(digits[3])
+        readings = [(second, first_number), (first_number, second)]
         if digits[2] != "/" or code() not in ("", ENGLISH):
             # With dots the day stands first everywhere, with slashes everywhere but in America.
-            readings = readings[:1] if _is_date(second, first) else readings[1:]
+            readings = readings[:1] if _is_date(second, first_number) else readings[1:]
         dates = [_date(at, digits.end(), year, *reading) for reading in dict.fromkeys(readings)]
         read = [reading for reading in dates if reading is not None]
         if len(read) < 2:
             return read[0] if read else None
-        written = text[read[0].start : read[0].end]
-        looked_up = (written, *(reading.looked_up[0] for reading in read))
-        indexed = (written, *(token for reading in read for token in reading.held))
-        return read[0]._replace(looked_up=looked_up, held=tuple(dict.fromkeys(indexed)))
-    if (short := _SHORT_DIGITS.match(text, at)) and _LEADS_A_DAY.search(
+        written_form = text[read[0].start : read[0].end]
+        looked_up = (written_form, *(reading.looked_up[0] for reading in read))
+        indexed_tokens = (written_form, *(token for reading in read for token in reading.held))
+        return read[0]._replace(looked_up=looked_up, held=tuple(dict.fromkeys(indexed_tokens)))
+    if (short_match := _SHORT_DIGITS.match(text, at)) and _LEADS_A_DAY.search(
         text, max(least, at - 8), at
     ):
-        return _date(at, short.end(), None, int(short[2]), int(short[1]))
+        return _date(at, short_match.end(), None, int(short_match[2]), int(short_match[1]))
     return None
 
 
@@ -185,28 +185,28 @@ def _date(
     of_any_year = f"--{month:02}-{day:02}"
     if year is None:
         return WrittenTime(start, end, (of_any_year,), (of_any_year, day_tokens(0, month, day)[0]))
-    dated, yearless = day_tokens(year, month, day)
-    indexed = (dated, of_any_year, month_token(year, month), str(year))
-    return WrittenTime(start, end, (dated, yearless), indexed)
+    day_token, yearless_token = day_tokens(year, month, day)
+    indexed_tokens = (day_token, of_any_year, month_token(year, month), str(year))
+    return WrittenTime(start, end, (day_token, yearless_token), indexed_tokens)
 
 
 def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTime | None:
     match = _CLOCK.match(text, at)
     if match is None:
         return None
-    half, late, early = match["half"], match["late"], match["early"]
+    half, late_mark, early_mark = match["half"], match["late"], match["early"]
     minute = match["minute"] or match["after"]
-    if not (half or late or early or match["unit"] or match["joint"] not in (None, ".")):
+    if not (half or late_mark or early_mark or match["unit"] or match["joint"] not in (None, ".")):
         return None
     hour, start = int(match[1]), at
     if hour > 23 or (half and not 1 <= hour <= 12):
         return None
     if east := _EAST_HALF.search(text, max(least, at - 4), at):
-        late, early, start = east[1], east[2], east.start()
+        late_mark, early_mark, start = east[1], east[2], east.start()
     minutes, end = minute or "00", match.end()
     plain = f"{hour}:{minutes}"
-    if half or late or early:
-        afternoon = bool(late) or (half or "").lower() == "p"
+    if half or late_mark or early_mark:
+        afternoon = bool(late_mark) or (half or "").lower() == "p"
         hour = hour % 12 + 12 * afternoon if hour <= 12 else hour
         token = f"{hour:02}:{minutes}"
         return WrittenTime(start, end, tuple(dict.fromkeys((token, plain))), (token,), is_day=False)
@@ -222,19 +222,26 @@ def _clock(text: str, at: int, least: int, code: Callable[[], str]) -> WrittenTi
 @lru_cache(maxsize=4096)
 def month_named(word: str) -> int:
     """The number of the month that a word names in any language, 0 for none."""
-    small = word.lower()
-    if small in MONTH_OF:
-        return MONTH_OF[small]
-    folded = fold_letters(small)
+    lower_word = word.lower()
+    if lower_word in MONTH_OF:
+        return MONTH_OF[lower_word]
+    folded_word = fold_letters(lower_word)
     return next(
-        (month for month, name in _names() if name.fullmatch(small) or name.fullmatch(folded)), 0
+        (
+            month
+            for month, name in _names()
+            if name.fullmatch(lower_word) or name.fullmatch(folded_word)
+        ),
+        0,
     )
 
 
 @lru_cache(maxsize=1)
 def _names() -> tuple[tuple[int, re.Pattern[str]], ...]:
-    spaced = [language for language in languages().values() if language.spaced and language.times]
+    spaced_languages = [
+        language for language in languages().values() if language.spaced and language.times
+    ]
     return tuple(
         (month, re.compile(loose(f"(?:{language.times['months'][month - 1]})")))
-        for language, month in product(spaced, range(1, 13))
+        for language, month in product(spaced_languages, range(1, 13))
     )

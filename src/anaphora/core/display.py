@@ -57,10 +57,10 @@ def headed(text: str, most: int | None = None) -> str:
 
 def quoted(text: str, most: int | None = None) -> str:
     """Every line of `text` behind "| "; longer than `most` characters it is cut, and says so."""
-    cut = most is not None and len(text) > most
-    visible_text = visible(text[:most] if cut else text).strip("\n")
+    is_cut = most is not None and len(text) > most
+    visible_text = visible(text[:most] if is_cut else text).strip("\n")
     lines = [f"| {line}" for line in visible_text.split("\n")]
-    return "\n".join([*lines, *([f"(cut after {most} characters)"] if cut else [])])
+    return "\n".join([*lines, *([f"(cut after {most} characters)"] if is_cut else [])])
 
 
 def visible_json(text: str) -> str:

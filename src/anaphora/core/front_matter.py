@@ -50,15 +50,18 @@ def split_front_matter(text: str) -> FrontMatter:
         return FrontMatter({}, text, 0)
     values: dict[str, tuple[str, list[str]]] = {}
     stray_lines: list[str] = []
-    below = stray_lines
+    lines_below = stray_lines
     for line in match[1].split("\n"):
-        named = None if line[:1] in (" ", "\t") else _NAMED.match(line)
-        if named is not None:
-            quoted = named[1] or (named[2] or "").replace("''", "'")
-            below = []
-            values[(quoted or named[3]).lower()] = (named[4] or "").strip(), below
+        name_match = None if line[:1] in (" ", "\t") else _NAMED.match(line)
+        if name_match is not None:
+            quoted_name = name_match[1] or (name_match[2] or "").replace("''", "'")
+            lines_below = []
+            values[(quoted_name or name_match[3]).lower()] = (
+                (name_match[4] or "").strip(),
+                lines_below,
+            )
         elif not line.startswith("#"):
-            below.append(line)
+            lines_below.append(line)
     read = {name: _value(head, lines) for name, (head, lines) in values.items()}
     # Empty properties are left out.
     properties = {name: content for name, content in read.items() if content}
@@ -80,36 +83,44 @@ def _value(head: str, below: Sequence[str]) -> str | list[str]:
     lines = [line for line in below if line.strip()]
     if not head:
         return list(_entries(lines))
-    joined = " ".join((head, *(line.strip() for line in lines)))
-    if joined.startswith("[") and joined.endswith("]") and not joined.startswith("[["):
-        listed, parts, at = joined[1:-1], list[str](), 0
-        while at < len(listed) and (match := _QUOTED_ITEM.match(listed, at)) and match.end() > at:
+    joined_lines = " ".join((head, *(line.strip() for line in lines)))
+    if (
+        joined_lines.startswith("[")
+        and joined_lines.endswith("]")
+        and not joined_lines.startswith("[[")
+    ):
+        list_text, parts, at = joined_lines[1:-1], list[str](), 0
+        while (
+            at < len(list_text)
+            and (match := _QUOTED_ITEM.match(list_text, at))
+            and match.end() > at
+        ):
             parts.append(_bare(match[1]))
             at = match.end()
         return [part for part in parts if part]
-    return _bare(joined)
+    return _bare(joined_lines)
 
 
 def _entries(lines: Sequence[str]) -> Iterator[str]:
     """The items of a list with one item per line, each with the lines below it; else the lines."""
-    collected, depth = "", -1
+    item_text, depth = "", -1
     for line in lines:
         match = _ITEM.match(line)
         indentation = len(line) - len(line.lstrip())
         if match is None and 0 <= depth < indentation:
             # The rest of an item: more of its text, or of what it maps.
-            collected = (
-                f"{collected}{', ' if _NAMED.match(line.strip()) else ' '}{line.strip()}".strip()
+            item_text = (
+                f"{item_text}{', ' if _NAMED.match(line.strip()) else ' '}{line.strip()}".strip()
             )
             continue
-        if collected:
-            yield collected
-        collected = _bare(match[2] or "" if match is not None else line)
+        if item_text:
+            yield item_text
+        item_text = _bare(match[2] or "" if match is not None else line)
         depth = len(match[1]) if match is not None else -1
-        if _BLOCK.fullmatch(collected):
-            collected = ""
-    if collected:
-        yield collected
+        if _BLOCK.fullmatch(item_text):
+            item_text = ""
+    if item_text:
+        yield item_text
 
 
 def write_front_matter(properties: Mapping[str, str | Sequence[str] | None]) -> str:

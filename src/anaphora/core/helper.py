@@ -56,11 +56,11 @@ def with_helper(
         helper.send(computed_here)
         while computed_here:
             results = list(map(function, islice(things, callers)))
-            computed = helper.receive(len(computed_here))
+            computed_there = helper.receive(len(computed_here))
             following = list(islice(things, helpers))
             # Before the results are yielded, so that the helper works meanwhile.
             helper.send(following)
-            yield from map(function, computed_here) if computed is None else computed
+            yield from map(function, computed_here) if computed_there is None else computed_there
             yield from results
             computed_here = following
     finally:
@@ -132,8 +132,8 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _write(pipe: IO[bytes], content: Any) -> None:
-    packed = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
-    pipe.write(_SIZE.pack(len(packed)) + packed)
+    packed_content = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+    pipe.write(_SIZE.pack(len(packed_content)) + packed_content)
     pipe.flush()
 
 

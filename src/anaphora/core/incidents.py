@@ -167,13 +167,14 @@ def incidents(environ: Mapping[str, str], since: float = 0.0) -> list[Incident]:
         for line in lines:
             # Lines that are cut off, or written by another version, are skipped.
             with suppress(ValueError, TypeError, KeyError, AttributeError):
-                stored = json.loads(line)
+                stored_incident = json.loads(line)
                 lists = {
-                    name: tuple(map(str, stored.get(name, ()))) for name in ("causes", "frames")
+                    name: tuple(map(str, stored_incident.get(name, ())))
+                    for name in ("causes", "frames")
                 }
                 texts = ("id", "surface", "operation", "error", "reason", "note", "version")
-                words = {name: str(stored.get(name, "")) for name in texts}
-                incident = Incident(at=float(stored["at"]), **words, **lists)  # type: ignore[arg-type]
+                words = {name: str(stored_incident.get(name, "")) for name in texts}
+                incident = Incident(at=float(stored_incident["at"]), **words, **lists)  # type: ignore[arg-type]
                 if incident.at >= since:
                     entries.append(incident)
     return entries
@@ -241,14 +242,14 @@ def _append(path: Path, incident: Incident) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, line)
-        written = os.fstat(descriptor)
+        file_status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
     # The entry is written by now, so a failure to rename the log is ignored.
     with suppress(OSError):
         # Renamed, not rewritten: entries that another process adds meanwhile are in one of the two
         # files. If another process has renamed it already, the file at this path is a new one.
-        if written.st_size > MOST and path.stat().st_ino == written.st_ino:
+        if file_status.st_size > MOST and path.stat().st_ino == file_status.st_ino:
             path.replace(_older(path))
 
 

@@ -200,7 +200,7 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
     if time_is_up():
         raise TimedOut(limit.seconds)
     outcome: list[tuple[ResultT | None, BaseException | None]] = []
-    ended = threading.Event()
+    end_event = threading.Event()
 
     permits = current_permits()
 
@@ -211,7 +211,7 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.append((None, error))
         finally:
-            ended.set()
+            end_event.set()
 
     thread = threading.Thread(
         target=copy_context().run, args=(run,), name="anaphora-limited", daemon=True
@@ -220,14 +220,14 @@ def within_limit(call: Callable[[], ResultT]) -> ResultT:
         return call()
     _running.add(thread)
     with lent():
-        done = wait_within(ended.wait)
-    if not done:
+        is_done = wait_within(end_event.wait)
+    if not is_done:
         raise TimedOut(limit.seconds)
     _running.discard(thread)
-    returned, error = outcome[0]
+    return_value, error = outcome[0]
     if error is not None:
         raise error
-    return returned  # type: ignore[return-value]
+    return return_value  # type: ignore[return-value]
 
 
 _running: set[threading.Thread] = set()

@@ -100,26 +100,37 @@ def tell_apart(text: str, most: int = ASKING) -> LongQuestion:
 
     Words of more than `most` characters are taken for pasted prose.
     """
-    typed: list[str] = []
-    pasted: list[str] = []
+    typed_parts: list[str] = []
+    pasted_lines: list[str] = []
     for end in _ends(text):
         kinds = [(line, mark > 0) for line, mark in blocks(end)]
-        typed.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
-        pasted += [line for line, is_pasted in kinds if is_pasted]
-    words, asks = _asking([part for part in typed if part], most)
+        typed_parts.append("\n".join(line for line, is_pasted in kinds if not is_pasted).strip())
+        pasted_lines += [line for line, is_pasted in kinds if is_pasted]
+    words, asks = _asking([part for part in typed_parts if part], most)
     # The exceptions, the user's own frames next to them, and errors of a log.
-    raised = [at for at, line in enumerate(pasted) if _EXCEPTION.match(line)]
-    frames = [at for at, line in enumerate(pasted) if _FRAME.match(line)]
-    stamped = (at for at, line in enumerate(pasted) if _STAMPED.match(line) and at not in raised)
-    failed = (at for at in stamped if _FAILED.search(pasted[at]))
-    # The outermost exception is the last in Python, the first in Java; both name the problem.
-    chosen = _distinct(pasted, [*raised[-1:], *raised], _EXCEPTIONS)
-    near = sorted(
-        frames, key=lambda at: min((abs(at - other_at) for other_at in raised[-2:]), default=0)
+    exception_lines = [at for at, line in enumerate(pasted_lines) if _EXCEPTION.match(line)]
+    frames = [at for at, line in enumerate(pasted_lines) if _FRAME.match(line)]
+    stamped_lines = (
+        at
+        for at, line in enumerate(pasted_lines)
+        if _STAMPED.match(line) and at not in exception_lines
     )
-    chosen += _distinct(pasted, (at for at in near if not _LIBRARY.search(pasted[at])), _FRAMES)
-    chosen += _distinct(pasted, failed, _ERRORS)
-    identifying = (_WHEN.sub("", pasted[at]).strip()[:_LONGEST] for at in sorted(chosen))
+    error_lines = (at for at in stamped_lines if _FAILED.search(pasted_lines[at]))
+    # The outermost exception is the last in Python, the first in Java; both name the problem.
+    chosen_lines = _distinct(pasted_lines, [*exception_lines[-1:], *exception_lines], _EXCEPTIONS)
+    frames_by_distance = sorted(
+        frames,
+        key=lambda at: min((abs(at - other_at) for other_at in exception_lines[-2:]), default=0),
+    )
+    chosen_lines += _distinct(
+        pasted_lines,
+        (at for at in frames_by_distance if not _LIBRARY.search(pasted_lines[at])),
+        _FRAMES,
+    )
+    chosen_lines += _distinct(pasted_lines, error_lines, _ERRORS)
+    identifying = (
+        _WHEN.sub("", pasted_lines[at]).strip()[:_LONGEST] for at in sorted(chosen_lines)
+    )
     return LongQuestion(words, tuple(identifying), asks)
 
 
@@ -133,9 +144,9 @@ def _ends(text: str) -> list[str]:
     if len(text) <= 2 * LOOKED:
         return [text]
     head, tail = text[:LOOKED], text[-LOOKED:]
-    cut, begin = head.rfind("\n"), tail.find("\n")
+    cut_position, begin = head.rfind("\n"), tail.find("\n")
     return [
-        head[:cut] if cut > LOOKED // 2 else head,
+        head[:cut_position] if cut_position > LOOKED // 2 else head,
         tail[begin + 1 :] if 0 <= begin < LOOKED // 2 else tail,
     ]
 
@@ -144,33 +155,33 @@ def blocks(text: str) -> Iterable[tuple[str, int]]:
     """Each line, and whether it belongs to a pasted block: one that is fenced (2), or that looks
     like code, a trace, a log or a quotation (1). Linear in the length of the text."""
     lines = text.split("\n")
-    marked, fence = [], ""
+    marks, fence = [], ""
     for line in lines:
         match = _FENCE.match(line)
         if match and (not fence or match[1] == fence):
             fence = "" if fence else match[1]
-            marked.append(2)
+            marks.append(2)
         else:
-            marked.append(2 if fence else int(_looks_pasted(line)))
+            marks.append(2 if fence else int(_looks_pasted(line)))
     if fence:
         # An end of a fence that began before, or an unclosed fence: judged line by line.
-        marked = [1 if _FENCE.match(line) or _looks_pasted(line) else 0 for line in lines]
+        marks = [1 if _FENCE.match(line) or _looks_pasted(line) else 0 for line in lines]
     # Single lines between pasted ones go into their block, and blocks of too few are given up.
     size = len(lines)
     for at in range(1, size - 1):
-        between = not marked[at] and marked[at - 1] and marked[at + 1]
+        between = not marks[at] and marks[at - 1] and marks[at + 1]
         if between and len(lines[at]) < _LONGEST and not _ASKS.search(lines[at]):
-            marked[at] = 1
+            marks[at] = 1
     at = 0
     while at < size:
         end = at
-        while end < size and marked[end]:
+        while end < size and marks[end]:
             end += 1
-        named = any(_EXCEPTION.match(line) or _FRAME.match(line) for line in lines[at:end])
-        if 0 < end - at < _LEAST_PASTED and max(marked[at:end]) < 2 and not named:
-            marked[at:end] = [0] * (end - at)
+        names_problem = any(_EXCEPTION.match(line) or _FRAME.match(line) for line in lines[at:end])
+        if 0 < end - at < _LEAST_PASTED and max(marks[at:end]) < 2 and not names_problem:
+            marks[at:end] = [0] * (end - at)
         at = max(end, at + 1)
-    return zip(lines, marked, strict=True)
+    return zip(lines, marks, strict=True)
 
 
 def _looks_pasted(line: str) -> bool:
@@ -195,16 +206,16 @@ def _asking(ends: Sequence[str], most: int) -> tuple[str, bool]:
     Words of more than `most` characters are taken for pasted prose with a question before or after
     it: the first and the last part if they ask, at most `ASKING` characters.
     """
-    typed = "\n".join(ends)
-    if len(typed) <= most:
-        return typed, bool(typed)
-    first, last = _outer(ends[0], 0), _outer(ends[-1], -1)
-    asking = [part for part in (first, last) if _ASKS.search(part)]
+    typed_text = "\n".join(ends)
+    if len(typed_text) <= most:
+        return typed_text, bool(typed_text)
+    first_part, last_part = _outer(ends[0], 0), _outer(ends[-1], -1)
+    asking = [part for part in (first_part, last_part) if _ASKS.search(part)]
     # Pasted text may ask too; a question of the user is short and ends with a question mark.
     plain = [part for part in asking if part.endswith("?") and len(part) <= _PLAIN]
     if asking:
         return "\n".join(dict.fromkeys(plain or asking)), True
-    return f"{typed[: ASKING // 2]}\n{typed[-ASKING // 2 :]}", False
+    return f"{typed_text[: ASKING // 2]}\n{typed_text[-ASKING // 2 :]}", False
 
 
 def _outer(text: str, which: int) -> str:

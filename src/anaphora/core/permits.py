@@ -51,12 +51,12 @@ class Permits:
             if self._free > 0:
                 self._give_out()
                 return
-            granted = threading.Event()
-            self._queue.append(granted)
-        while not granted.wait(PATIENCE):
+            grant_event = threading.Event()
+            self._queue.append(grant_event)
+        while not grant_event.wait(PATIENCE):
             with self._lock:
-                if granted in self._queue and self._clock() - self._given >= PATIENCE:
-                    self._queue.remove(granted)
+                if grant_event in self._queue and self._clock() - self._given >= PATIENCE:
+                    self._queue.remove(grant_event)
                     self._give_out()
                     return
 

@@ -53,8 +53,8 @@ def _resident_on_windows(process: int) -> int | None:
     handle = ctypes.c_void_p(number)
     counters = Counters(size=ctypes.sizeof(Counters))
     try:
-        done = kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.size)
+        is_done = kernel.K32GetProcessMemoryInfo(handle, ctypes.byref(counters), counters.size)
     finally:
         kernel.CloseHandle(handle)
     # The second of the eight: WorkingSetSize.
-    return int(counters.bytes1) if done else None
+    return int(counters.bytes1) if is_done else None

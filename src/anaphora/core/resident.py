@@ -87,10 +87,10 @@ def program_stamp() -> str:
     """Distinguishes this program from another version, or from itself before an upgrade."""
     package = _package()
     try:
-        changed = os.stat(f"{package}/__init__.py").st_mtime_ns  # noqa: PTH116 - slow to import
+        changed_ns = os.stat(f"{package}/__init__.py").st_mtime_ns  # noqa: PTH116 - slow to import
     except OSError:
-        changed = 0
-    return f"{package}|{sys.prefix}|{changed}"
+        changed_ns = 0
+    return f"{package}|{sys.prefix}|{changed_ns}"
 
 
 def address(environ: Mapping[str, str]) -> str:
@@ -254,7 +254,7 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
 
     Waits at most `patience` seconds for a starting one. Raises `NoResident`.
     """
-    began, started = time.monotonic(), not start
+    began, is_started = time.monotonic(), not start
     while True:
         try:
             connection = connect(environ)
@@ -264,9 +264,9 @@ def reach(environ: Mapping[str, str], patience: float, *, start: bool = True) ->
         except NoResident as error:
             if error.hopeless or not start or time.monotonic() - began > patience:
                 raise
-        if not started:
+        if not is_started:
             start_process(environ)
-            started = True
+            is_started = True
         if time.monotonic() - began > patience:
             raise NoResident("it is still starting")
         time.sleep(_POLL)

@@ -14,8 +14,8 @@ def shown_zone() -> tzinfo:
     zone = calling_zone()
     if zone is not None:
         return zone
-    chosen, fallback = zones_of(environment())
-    return chosen or fallback
+    chosen_zone, fallback = zones_of(environment())
+    return chosen_zone or fallback
 
 
 def in_shown_zone(moment: datetime) -> datetime:

@@ -79,8 +79,10 @@ def _words(remaining: str, text: str) -> set[str]:
 def _stops(code: str) -> frozenset[str]:
     """Function words of a language and of English; of all languages if it is unknown."""
     all_languages = languages()
-    chosen = (all_languages[ENGLISH], all_languages[code]) if code else all_languages.values()
-    return frozenset(word for language in chosen for word in language.stop)
+    chosen_languages = (
+        (all_languages[ENGLISH], all_languages[code]) if code else all_languages.values()
+    )
+    return frozenset(word for language in chosen_languages for word in language.stop)
 
 
 @lru_cache(maxsize=4)

@@ -79,15 +79,15 @@ def typed_in_codex(text: str) -> str:
     if _OF_CODEX.match(text):
         if text.lstrip().startswith(_AGENTS) and "<INSTRUCTIONS" not in text:
             return ""
-        typed = typed_words(text)
+        typed_text = typed_words(text)
     elif _OF_EDITOR.match(text):
-        typed = _AMBIENT.sub("", text)
+        typed_text = _AMBIENT.sub("", text)
     else:
-        typed = _AMBIENT.sub("", text)
-        if len(typed) == len(text):
+        typed_text = _AMBIENT.sub("", text)
+        if len(typed_text) == len(text):
             return text
-    requests = list(_REQUEST.finditer(typed))
-    return (typed[requests[-1].end() :] if requests else typed).strip()
+    requests = list(_REQUEST.finditer(typed_text))
+    return (typed_text[requests[-1].end() :] if requests else typed_text).strip()
 
 
 def is_one_element(text: str) -> bool:
@@ -118,5 +118,5 @@ def typed_words(prompt: str) -> str:
                 continue
         parts.append(prompt[at : begin.start()])
         at = len(prompt) if end < 0 else end + len(ending)
-    typed = "".join([*parts, prompt[at:]])
-    return _TYPED.sub("", _HEADS.sub("", typed)).strip()
+    typed_text = "".join([*parts, prompt[at:]])
+    return _TYPED.sub("", _HEADS.sub("", typed_text)).strip()

@@ -22,8 +22,8 @@ def span(name: str, **attributes: Attribute) -> AbstractContextManager[Any]:
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return nullcontext()
-    prefixed = {f"anaphora.{key}": attribute for key, attribute in attributes.items()}
-    started: AbstractContextManager[Any] = trace.get_tracer("anaphora").start_as_current_span(
-        f"anaphora.{name}", attributes=prefixed
+    prefixed_attributes = {f"anaphora.{key}": attribute for key, attribute in attributes.items()}
+    started_span: AbstractContextManager[Any] = trace.get_tracer("anaphora").start_as_current_span(
+        f"anaphora.{name}", attributes=prefixed_attributes
     )
-    return started
+    return started_span

@@ -12,4 +12,4 @@ def words(written: str) -> frozenset[str]:
 
 def by_word(table: Mapping[str, str]) -> dict[str, str]:
     """What each word stands under: `{"go": "a b"}` becomes `{"a": "go", "b": "go"}`."""
-    return {word: name for name, written in table.items() for word in written.split()}
+    return {word: name for name, word_list in table.items() for word in word_list.split()}

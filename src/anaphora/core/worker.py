@@ -101,8 +101,8 @@ def call_in_worker(
     pool = _pool()
     # What this program does not let itself import, its workers do not import either.
     modules: Mapping[str, ModuleType | None] = sys.modules.copy()
-    blocked = [name for name, module in modules.items() if module is None]
-    request = (function, arguments, limits, blocked)
+    blocked_modules = [name for name, module in modules.items() if module is None]
+    request = (function, arguments, limits, blocked_modules)
     worker = pool.take()
     clean = False
     try:
@@ -132,13 +132,13 @@ def path_for_worker(path: Path) -> Path:
 
 def limits_here() -> str:
     """Which kind of limits holds on this system, in words."""
-    watched = "the parent ends a reader that takes too much memory or time"
+    parent_limit = "the parent ends a reader that takes too much memory or time"
     system: str = sys.platform
     if system.startswith("linux"):
         return "the kernel limits memory, processor time and files of readers (setrlimit)"
     if system == "win32":
-        return f"{watched}; Windows has no limits of its own for that"
-    return f"the system limits processor time and files of readers (setrlimit); {watched}"
+        return f"{parent_limit}; Windows has no limits of its own for that"
+    return f"the system limits processor time and files of readers (setrlimit); {parent_limit}"
 
 
 class Worker:
@@ -190,14 +190,14 @@ class Worker:
                     raise WorkerEnded(content, limits)
                 if kind == "failed":
                     raise WorkerFailed(str(content))
-                received = (
+                received_values = (
                     from_plain(content, types) if kind == "value" else _make_error(content, types)
                 )
             except _BROKEN as error:
                 raise WorkerEnded("crash", limits) from error
-            if isinstance(received, BaseException):
-                raise received
-            yield received
+            if isinstance(received_values, BaseException):
+                raise received_values
+            yield received_values
 
     def _receive(self, limits: WorkerLimits) -> list[Any]:
         """The parts of the next message. The clock only runs during this wait."""
@@ -287,11 +287,11 @@ class Pool:
 
     def replacement(self, worker: Worker) -> Worker:
         """A new worker in the place of one that has ended."""
-        fresh = _start_worker()
+        new_worker = _start_worker()
         with self._changed:
             self._busy.discard(worker)
-            self._busy.add(fresh)
-        return fresh
+            self._busy.add(new_worker)
+        return new_worker
 
     def give_back(self, worker: Worker, *, clean: bool) -> None:
         """Take a worker back; one that is in the middle of something is ended."""

@@ -84,7 +84,7 @@ def _listen(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
 def _answer(request: bytes, target: IO[bytes]) -> None:
     # The data comes from our own parent. The function's module is imported before limits are set,
     # so that the memory of the reader itself does not count for the file.
-    function, arguments, limits, blocked = pickle.loads(request)  # noqa: S301
+    function, arguments, limits, blocked_modules = pickle.loads(request)  # noqa: S301
     request = b""
     write(target, b'["begun"]')
     sender = _Sender(target)
@@ -93,8 +93,8 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
     _limit_memory(limits)
     _limit_time(limits.seconds)
     modules: Any = sys.modules
-    hidden = {module: modules[module] for module in blocked if module in modules}
-    modules.update(dict.fromkeys(blocked))
+    hidden = {module: modules[module] for module in blocked_modules if module in modules}
+    modules.update(dict.fromkeys(blocked_modules))
     try:
         for sent in function(*arguments):
             if isinstance(sent, Piece):
@@ -108,7 +108,7 @@ def _answer(request: bytes, target: IO[bytes]) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - the parent decides what it is
         message = _of_error(error)
-    for module in blocked:
+    for module in blocked_modules:
         del modules[module]
     modules.update(hidden)
     _unlimit()
@@ -207,8 +207,11 @@ def _limit_memory(limits: WorkerLimits) -> None:
 
 def _limit_time(seconds: float) -> None:
     if resource is not None:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + seconds) + 1)
+        resource_usage = resource.getrusage(resource.RUSAGE_SELF)
+        _limit(
+            resource.RLIMIT_CPU,
+            int(resource_usage.ru_utime + resource_usage.ru_stime + seconds) + 1,
+        )
 
 
 def _unlimit() -> None:

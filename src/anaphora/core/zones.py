@@ -59,14 +59,14 @@ def _zone_if_known(name: str) -> ZoneInfo | None:
 def _zone_of_file(path: Path) -> ZoneInfo | None:
     """The zone of a file: by its name among the zones, where links lead, else by what it says."""
     try:
-        resolved = path.resolve(strict=True)
-        _, _, name = resolved.as_posix().rpartition(_FOLDER)
+        resolved_path = path.resolve(strict=True)
+        _, _, name = resolved_path.as_posix().rpartition(_FOLDER)
         for prefix in ("posix/", "right/"):
             name = name.removeprefix(prefix)
-        zone = _zone_if_known(name) if _FOLDER in resolved.as_posix() else None
+        zone = _zone_if_known(name) if _FOLDER in resolved_path.as_posix() else None
         if zone is not None:
             return zone
-        with resolved.open("rb") as file:
+        with resolved_path.open("rb") as file:
             return ZoneInfo.from_file(file)
     except (ValueError, OSError):
         return None

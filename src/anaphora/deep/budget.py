@@ -117,19 +117,23 @@ class Meter:
             if seconds_left < LEAST_SECONDS:
                 raise self.refuse_for_time()
             tokens_in = prompt_tokens(messages)
-            used = sum(count.input + count.output for count in self._spent.values())
-            promised = sum(claim.tokens for claim in self._open)
-            tokens_left = int(self.budget.tokens * share) - used - promised - tokens_in
+            used_tokens = sum(count.input + count.output for count in self._spent.values())
+            promised_tokens = sum(claim.tokens for claim in self._open)
+            tokens_left = (
+                int(self.budget.tokens * share) - used_tokens - promised_tokens - tokens_in
+            )
             if tokens_left < min(LEAST_OUTPUT, max_output):
-                detail = f"the limit of {self.budget.tokens} tokens is reached: {used} are used"
+                detail = (
+                    f"the limit of {self.budget.tokens} tokens is reached: {used_tokens} are used"
+                )
                 raise self._refuse("tokens", detail)
             output = min(max_output, tokens_left)
             output, dollars = self._limit_price(share, model, tokens_in, output)
-            new = Claim(role, output, min(seconds_left, seconds), tokens_in + output, dollars)
-            self._open.append(new)
+            new_claim = Claim(role, output, min(seconds_left, seconds), tokens_in + output, dollars)
+            self._open.append(new_claim)
             self._spent[role] += TokenCount(calls=1)
             self._sub_calls += role == "sub"
-            return new
+            return new_claim
 
     def ask(
         self,
@@ -204,12 +208,12 @@ class Meter:
         if self.budget.dollars is None:
             return output, None
         spent = sum(count.dollars or 0.0 for count in self._spent.values())
-        promised = sum(claim.dollars or 0.0 for claim in self._open)
-        remaining = self.budget.dollars * share - spent - promised
-        least = min(LEAST_OUTPUT, output)
+        promised_dollars = sum(claim.dollars or 0.0 for claim in self._open)
+        remaining = self.budget.dollars * share - spent - promised_dollars
+        least_output = min(LEAST_OUTPUT, output)
         while (dollars := model.price(tokens_in, output)) is not None and dollars > remaining:
             output //= 2
-            if output < least:
+            if output < least_output:
                 detail = f"the limit of ${self.budget.dollars:g} is reached: ${spent:.4f} are spent"
                 raise self._refuse("dollars", detail)
         return output, dollars

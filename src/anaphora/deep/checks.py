@@ -56,20 +56,20 @@ def sandbox_checks() -> tuple[Check, ...]:
     except SandboxError as error:
         return (Check("sandbox", ok=False, detail=str(error)),)
     walls = engine.walls()
-    outer = [w.name for w in walls if w.active and w.name in _OUTER]
-    behind = f"behind {outer[0]}" if outer else _BARE
-    first = Check(
+    outer_names = [w.name for w in walls if w.active and w.name in _OUTER]
+    wall_note = f"behind {outer_names[0]}" if outer_names else _BARE
+    engine_check = Check(
         "sandbox",
-        ok=run.output == "42\n" and bool(outer),
-        detail=f"works {behind}" if run.output == "42\n" else f"does not work: {run.error}",
+        ok=run.output == "42\n" and bool(outer_names),
+        detail=f"works {wall_note}" if run.output == "42\n" else f"does not work: {run.error}",
     )
     linux = sys.platform.startswith("linux")
     return (
-        first,
+        engine_check,
         *(
             Check(
                 f"sandbox.{wall.name}",
-                ok=wall.active or (wall.name in _OUTER and bool(outer)) or not linux,
+                ok=wall.active or (wall.name in _OUTER and bool(outer_names)) or not linux,
                 detail=f"{'stands' if wall.active else 'does not stand'}: {wall.detail}",
             )
             for wall in walls

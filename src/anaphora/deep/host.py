@@ -45,11 +45,11 @@ class SubCalls:
 
         In a batch, a prompt whose call failed is answered with "[no answer: …]"; alone, it raises.
         """
-        new = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self._answers]
+        new_prompts = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self._answers]
         deadline = self._meter.timer() + self.remaining()
         try:
-            self._meter.need_sub_calls(len(new))
-            claims = self._claim(new, deadline)
+            self._meter.need_sub_calls(len(new_prompts))
+            claims = self._claim(new_prompts, deadline)
         except OverBudget as over:
             raise HostRefusal(f"{over.detail}; continue with what you have") from None
         if len(claims) == 1:
@@ -59,17 +59,19 @@ class SubCalls:
             calls = call_each(call_one, claims, AT_ONCE, "anaphora-sub-call")
         self._made.extend(calls)
         self._answers.update({call.prompt: call.answer for call in calls if call.error is None})
-        failed = {call.prompt: call.error for call in calls if call.error is not None}
+        error_by_prompt = {call.prompt: call.error for call in calls if call.error is not None}
         # A cached answer is in the trace too, at no cost.
-        pending = set(new)
+        pending = set(new_prompts)
         for prompt in prompts:
             if prompt in pending:
                 pending.discard(prompt)
             elif prompt in self._answers:
                 self._made.append(SubCall(prompt, self._answers[prompt], cached=True))
-        if failed and len(prompts) == 1:
-            raise HostRefusal(failed[prompts[0]])
-        return tuple(self._answers.get(p) or f"[no answer: {failed.get(p, '')}]" for p in prompts)
+        if error_by_prompt and len(prompts) == 1:
+            raise HostRefusal(error_by_prompt[prompts[0]])
+        return tuple(
+            self._answers.get(p) or f"[no answer: {error_by_prompt.get(p, '')}]" for p in prompts
+        )
 
     def drain(self) -> tuple[SubCall, ...]:
         """The sub-calls since the last `drain`."""
@@ -175,11 +177,13 @@ class Host:
     def load_transcript(self, id: Any, start: Any = 0, end: Any = None) -> JsonValue:  # noqa: A002
         """Turns of a session, in order."""
         name = _read_text("id", id, QUERY_CHARS)
-        first = _read_number("start", start, 0, 1 << 31)
-        upto = first + TRANSCRIPT_TURNS if end is None else _read_number("end", end, 0, 1 << 31)
-        if upto - first > TRANSCRIPT_TURNS:
+        first_index = _read_number("start", start, 0, 1 << 31)
+        upto = (
+            first_index + TRANSCRIPT_TURNS if end is None else _read_number("end", end, 0, 1 << 31)
+        )
+        if upto - first_index > TRANSCRIPT_TURNS:
             raise HostRefusal(f"at most {TRANSCRIPT_TURNS} turns in one call: read on from there")
-        turns = self._evidence.transcript(name, first, upto)
+        turns = self._evidence.transcript(name, first_index, upto)
         room = min(TURN_CHARS, TRANSCRIPT_CHARS // max(1, len(turns)))
         return [_to_row(turn, room) for turn in turns]
 
@@ -286,8 +290,8 @@ def _guard(function: Callable[..., JsonValue]) -> HostFunction:
 def _to_row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
     # Masked here: a program of the model's own may print any part of it.
     text = mask_text(source.text)
-    cut = len(text) > room
-    if cut:
+    is_cut = len(text) > room
+    if is_cut:
         half = (room - len(_CUT)) // 2
         text = text[:half] + _CUT + text[-half:]
     time = source.ts.isoformat() if source.ts is not None else ""
@@ -302,7 +306,7 @@ def _to_row(source: DeepSource, room: int) -> Mapping[str, JsonValue]:
         "index": source.index if source.index is not None else -1,
         "score": round(source.score, 4) if source.score is not None else 0.0,
     }
-    if cut:
+    if is_cut:
         row["cut"] = True
     return row
 

@@ -148,7 +148,7 @@ class _DeepSearch:
             iterations_left = self._meter.begin_iteration()
             began = self._lane.timer()
             reply = self._ask(talk, self._lane.max_output)
-            step, lost = self._run_reply(reply, began)
+            step, has_lost_variables = self._run_reply(reply, began)
             if (submission := self._host.accepted) is not None:
                 # The refused calls are missing from the answer: it may not be the best one.
                 limit = self._meter.refused[0] if self._meter.refused else None
@@ -157,7 +157,7 @@ class _DeepSearch:
             if not iterations_left:
                 return self._extract_answer("iterations")
             if step.code:
-                report = prompts.describe_run(step, iterations_left, lost=lost)
+                report = prompts.describe_run(step, iterations_left, lost=has_lost_variables)
             else:
                 report = prompts.ask_for_code(iterations_left)
             talk += [Message("assistant", reply.text), Message("user", report)]
@@ -261,16 +261,16 @@ class _DeepSearch:
         """
         answer, note = "", "nothing was found in time"
         source_ids: tuple[str, ...] = ()
-        printed = [step.output.strip() for step in self._steps if step.output.strip()]
-        refused = self._host.refused
-        if refused is not None and refused.answer:
-            answer, source_ids = refused.answer, refused.sources
-            note = "an answer that was submitted and refused: " + "; ".join(refused.mistakes)
-        elif printed:
-            answer, note = printed[-1][:PARTIAL_CHARS], "the last output of the search"
-        answered = bool(answer) and failure is None
+        outputs = [step.output.strip() for step in self._steps if step.output.strip()]
+        refused_answer = self._host.refused
+        if refused_answer is not None and refused_answer.answer:
+            answer, source_ids = refused_answer.answer, refused_answer.sources
+            note = "an answer that was submitted and refused: " + "; ".join(refused_answer.mistakes)
+        elif outputs:
+            answer, note = outputs[-1][:PARTIAL_CHARS], "the last output of the search"
+        is_answered = bool(answer) and failure is None
         outcome = self._result(
-            answer, source_ids, complete=False, limit=limit, note=note, answered=answered
+            answer, source_ids, complete=False, limit=limit, note=note, answered=is_answered
         )
         if failure is None:
             return outcome

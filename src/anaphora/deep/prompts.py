@@ -155,20 +155,20 @@ def first_prompt(
 
     `sessions` are the newest; `history` is (characters, turns in scope).
     """
-    listed = [
+    listed_sessions = [
         headed(f"{visible(s.id)}: {s.turns} turns{s.title and ', ' + one_line(s.title)}")
         for s in sessions
     ]
-    more = session_count - len(listed)
+    hidden_count = session_count - len(listed_sessions)
     user = "\n\n".join(
         [
             f"Question: {question}",
             f"It is {shown_minute(now)}. In scope: {history[1]} turns in {session_count} sessions; "
             f"history holds {history[0]} characters. {_iterations_left(iterations)}",
             "Sessions, newest first"
-            + (f" ({more} more by list_sessions)" if more > 0 else "")
+            + (f" ({hidden_count} more by list_sessions)" if hidden_count > 0 else "")
             + ":",
-            "\n".join(listed),
+            "\n".join(listed_sessions),
             "A first search found (texts are cut):",
             "\n".join(map(_format_hit, seeds)) or "(nothing)",
             "Write your first block of code.",
@@ -179,8 +179,10 @@ def first_prompt(
 
 def describe_run(step: DeepStep, iterations_left: int, *, lost: bool = False) -> str:
     """The result of a block of code: output, error, and how many iterations are left."""
-    printed = _quote_within(step.output, OUTPUT_CHARS) if step.output else "(nothing was printed)"
-    parts = ["Output:", printed]
+    printed_output = (
+        _quote_within(step.output, OUTPUT_CHARS) if step.output else "(nothing was printed)"
+    )
+    parts = ["Output:", printed_output]
     if step.error:
         parts += ["It ended with an error:", _quote_within(step.error, OUTPUT_CHARS // 3)]
     if lost:
@@ -217,9 +219,9 @@ def extraction_prompt(
         )
         text = "\n".join(part for part in (step.output, sub) if part)
         if text and room > 1:
-            marked = _quote_within(text, room // 2)
-            outputs.append(f"{headed(f'Step {step.number}:')}\n{marked}")
-            room -= len(marked)
+            marked_text = _quote_within(text, room // 2)
+            outputs.append(f"{headed(f'Step {step.number}:')}\n{marked_text}")
+            room -= len(marked_text)
     hits: list[str] = []
     for hit in map(_format_hit, seeds):
         room -= len(hit)
@@ -263,13 +265,13 @@ def read_extraction(reply: str) -> Extraction:
     for answer in _iterate_objects(reply):
         if isinstance(answer.get("answer"), str | int | float):
             return Extraction(str(answer["answer"]).strip(), _parse_ids(answer.get("sources")))
-    labelled = re.search(
+    label_match = re.search(
         r"answer\W{0,3}:\s*(?P<answer>.+?)(?:\n\W*sources?\W{0,3}:\s*(?P<ids>.*))?\Z",
         reply,
         re.IGNORECASE | re.DOTALL,
     )
-    if labelled:
-        return Extraction(labelled["answer"].strip(" \n\"'`*,"), _parse_ids(labelled["ids"]))
+    if label_match:
+        return Extraction(label_match["answer"].strip(" \n\"'`*,"), _parse_ids(label_match["ids"]))
     thought, code = split_code(reply)
     # The text around another program explains the program: it is no answer.
     return Extraction("" if code else thought, formed=False)
@@ -283,19 +285,20 @@ def _format_hit(source: DeepSource) -> str:
 
 
 def _iterations_left(iterations: int) -> str:
-    many = "1 iteration" if iterations == 1 else f"{iterations} iterations"
+    iterations_phrase = "1 iteration" if iterations == 1 else f"{iterations} iterations"
     return (
-        f"You have {many} left, one block of code each. Submit in one of them: after the last you "
+        f"You have {iterations_phrase} left, one block of code each. "
+        "Submit in one of them: after the last you "
         "can only answer from what you have seen."
     )
 
 
 def _quote_within(text: str, limit: int) -> str:
     """`text` behind the mark, in about `limit` characters, marks and escapes included."""
-    marked = quoted(_shorten(text, limit))
-    if len(marked) <= limit:
-        return marked
-    return quoted(_shorten(text, limit * limit // len(marked)))
+    marked_text = quoted(_shorten(text, limit))
+    if len(marked_text) <= limit:
+        return marked_text
+    return quoted(_shorten(text, limit * limit // len(marked_text)))
 
 
 def _shorten(text: str, limit: int) -> str:
@@ -314,12 +317,12 @@ def _iterate_objects(reply: str) -> Iterable[dict[str, Any]]:
     start = reply.find("{")
     while start >= 0:
         try:
-            decoded, end = decoder.raw_decode(reply, start)
+            decoded_json, end = decoder.raw_decode(reply, start)
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            if isinstance(decoded, dict):
-                yield decoded
+            if isinstance(decoded_json, dict):
+                yield decoded_json
         start = reply.find("{", end)
 
 
@@ -328,5 +331,5 @@ def _parse_ids(ids: object) -> tuple[str, ...]:
         ids = re.split(r"[,\s]+", ids)
     if not isinstance(ids, list):
         return ()
-    cleaned = (part.strip(" \"'`[]()") for part in ids if isinstance(part, str))
-    return tuple(dict.fromkeys(part for part in cleaned if part))
+    cleaned_ids = (part.strip(" \"'`[]()") for part in ids if isinstance(part, str))
+    return tuple(dict.fromkeys(part for part in cleaned_ids if part))

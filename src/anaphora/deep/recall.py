@@ -59,9 +59,9 @@ def best_evidence(
     Hits come before neighbours, near neighbours before far ones; at least one hit. A long text that
     does not fit is cut to the passage that is relevant to the question.
     """
-    ranked = list(dict.fromkeys(hits))
+    ranked_hits = list(dict.fromkeys(hits))
     around: list[tuple[int, int, DeepSource]] = []
-    for rank, hit in enumerate(ranked):
+    for rank, hit in enumerate(ranked_hits):
         if hit.conversation_id is None or hit.index is None:
             continue
         first = max(0, hit.index - REACH)
@@ -74,13 +74,13 @@ def best_evidence(
         ]
     around.sort(key=lambda entry: entry[:2])
     sources: dict[str, DeepSource] = {}
-    for source in (*ranked, *(turn for _, _, turn in around)):
+    for source in (*ranked_hits, *(turn for _, _, turn in around)):
         sources.setdefault(source.id, source)
-    chosen = fill(
+    chosen_hits = fill(
         sources.values(), lambda source: token_cost(source.text), top_k=len(sources), budget=budget
     )
     excerpts: list[DeepSource] = []
-    for choice in chosen:
+    for choice in chosen_hits:
         source = choice.hit
         if choice.room is not None:
             span = passage(source.text, query_terms(question), 4 * choice.room)
@@ -91,7 +91,7 @@ def best_evidence(
     positions = {
         name: position
         for position, name in enumerate(
-            dict.fromkeys(_conversation_of(source) for source in ranked)
+            dict.fromkeys(_conversation_of(source) for source in ranked_hits)
         )
     }
     return tuple(
@@ -166,35 +166,35 @@ class DeepRecall:
         names = models.names if models else ()
         secrets = Secrets.of(question)
         context = QuestionScope(question, scope, conversation_id, include_memory, names, secrets)
-        scoped = self.scope_evidence(context)
+        scoped_evidence = self.scope_evidence(context)
         if models is not None:
-            cached = self.answers.find_answer(context, scoped)
-            if cached is not None:
+            cached_answer = self.answers.find_answer(context, scoped_evidence)
+            if cached_answer is not None:
                 if on_step is not None:
-                    for step in cached.steps:
+                    for step in cached_answer.steps:
                         on_step(step)
-                return cached
-        hits = shortcut(scoped, question)
+                return cached_answer
+        hits = shortcut(scoped_evidence, question)
         if hits:
-            return self._answer_from_hits(context, scoped, hits, on_step)
+            return self._answer_from_hits(context, scoped_evidence, hits, on_step)
         if models is None:
-            counted = count_mentions(scoped, question)
-            if counted is None:
-                return self._answer_with_evidence(context, scoped)
+            count_answer = count_mentions(scoped_evidence, question)
+            if count_answer is None:
+                return self._answer_with_evidence(context, scoped_evidence)
             # A count is no gap, and not worth caching.
             answer = DeepAnswer(
                 question,
-                counted.text,
-                counted.sources,
+                count_answer.text,
+                count_answer.sources,
                 supported=True,
                 trace_id=self.ids(),
                 note=COUNTED,
-                degraded=scoped.degraded,
+                degraded=scoped_evidence.degraded,
             )
             with self.rows.change() as work:
-                self.traces.put_trace(work, answer, scoped.seen, secrets)
+                self.traces.put_trace(work, answer, scoped_evidence.seen, secrets)
             return answer
-        return self._answer_from_loop(context, scoped, models, budget, on_step)
+        return self._answer_from_loop(context, scoped_evidence, models, budget, on_step)
 
     def scope_evidence(
         self, context: QuestionScope, seen: ShownSources | None = None
@@ -242,9 +242,9 @@ class DeepRecall:
         self, context: QuestionScope, scoped: ScopedEvidence, failed: LoopResult | None = None
     ) -> DeepAnswer:
         """The best evidence: without a model, or if a loop has ended without the model's answer."""
-        then = take_snapshot(self.lane, scoped, context.question)
-        weighed = scoped.weigh(context.question)
-        sources = best_evidence(scoped, weighed[:HITS], context.question)
+        snapshot = take_snapshot(self.lane, scoped, context.question)
+        weighed_sources = scoped.weigh(context.question)
+        sources = best_evidence(scoped, weighed_sources[:HITS], context.question)
         answer = DeepAnswer(
             context.question,
             "",
@@ -254,10 +254,15 @@ class DeepRecall:
             note=NO_MODEL,
             degraded=scoped.degraded,
         )
-        blind = not weighed or (weighed[0].score or 0.0) < UNLIKELY
+        blind = not weighed_sources or (weighed_sources[0].score or 0.0) < UNLIKELY
         if failed is not None:
             why = next(
-                (degraded.reason for degraded in failed.degraded if degraded.part == "model"), None
+                (
+                    degradation.reason
+                    for degradation in failed.degraded
+                    if degradation.part == "model"
+                ),
+                None,
             )
             # A model that could not be reached has not searched: that is no gap of the memory.
             blind = why is None
@@ -269,7 +274,7 @@ class DeepRecall:
                 note=f"{(why or failed.note).rstrip('.')}; {EVIDENCE}",
                 degraded=tuple(dict.fromkeys((*failed.degraded, *scoped.degraded))),
             )
-        return self._store_answer(context, answer, then, scoped.seen, blind=blind)
+        return self._store_answer(context, answer, snapshot, scoped.seen, blind=blind)
 
     def _answer_from_loop(
         self,
@@ -280,7 +285,7 @@ class DeepRecall:
         on_step: OnStep | None,
     ) -> DeepAnswer:
         # Taken before: the model may miss the answer in a row written while it works.
-        then = take_snapshot(self.lane, scoped, context.question)
+        snapshot = take_snapshot(self.lane, scoped, context.question)
         evidence = self.scope_evidence(context, scoped.seen)
         outcome = self._run_loop(context, evidence, models, budget, on_step)
         if not outcome.answered:
@@ -289,7 +294,7 @@ class DeepRecall:
         blind = not (answer.answer and answer.supported)
         reusable = answer.complete and answer.supported and not answer.degraded
         return self._store_answer(
-            context, answer, then, scoped.seen, blind=blind, reusable=reusable
+            context, answer, snapshot, scoped.seen, blind=blind, reusable=reusable
         )
 
     def _run_loop(
@@ -322,20 +327,20 @@ class DeepRecall:
         reusable: bool = False,
     ) -> DeepAnswer:
         """Write an answer's gap, trace and cache entry in one change; returns the answer."""
-        located = context
+        located_scope = context
         if blind and context.conversation_id is None:
             # With the conversation that stores the question: the gap is deleted with that one.
             form = question_form(context.question)
-            scoped = self.lane.within(context.scope, include_memory=False)
-            same = (
+            scoped_evidence = self.lane.within(context.scope, include_memory=False)
+            conversation_ids = (
                 hit.conversation_id
-                for hit in scoped.search(context.question, TOP)
+                for hit in scoped_evidence.search(context.question, TOP)
                 if question_form(hit.text) == form
             )
-            located = replace(context, conversation_id=next(same, None))
+            located_scope = replace(context, conversation_id=next(conversation_ids, None))
         with self.rows.change() as work:
             if blind:
-                gap = self.gaps.register(work, located, then)
+                gap = self.gaps.register(work, located_scope, then)
                 answer = replace(answer, gap_id=gap.id)
             elif answer.supported and answer.answer:
                 self.gaps.close_question(work, context, [s.id for s in answer.sources])

@@ -62,11 +62,11 @@ class DeepTools:
                 if code is None or (sub is None and self._settings.sub_model is not None):
                     from anaphora.deep.models.remote import open_models
 
-                    opened = open_models(self._settings)
-                    if opened is not None:
+                    opened_models = open_models(self._settings)
+                    if opened_models is not None:
                         # One of the two may be the caller's own, or both may be the same.
-                        self._own = list(dict.fromkeys(opened))
-                        code, sub = code or opened[0], sub or opened[1]
+                        self._own = list(dict.fromkeys(opened_models))
+                        code, sub = code or opened_models[0], sub or opened_models[1]
                 if code is not None:
                     self._models = Models(code, sub or code)
             return self._models
@@ -85,6 +85,6 @@ class DeepTools:
         with self._lock:
             models, self._own = self._own, []
         for model in models:
-            close = getattr(model, "close", None)
-            if close is not None:
-                close()
+            close_model = getattr(model, "close", None)
+            if close_model is not None:
+                close_model()

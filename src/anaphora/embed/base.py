@@ -63,8 +63,10 @@ def without_final_marks(text: str) -> str:
 def unit_rows(rows: npt.NDArray[np.float32]) -> Vectors:
     """Scale every row to length 1. Takes and gives shape (n, dimensions); a zero row stays zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: Vectors = (rows / np.where(lengths == 0.0, 1.0, lengths)).astype(np.float32, copy=False)
-    return scaled
+    scaled_rows: Vectors = (rows / np.where(lengths == 0.0, 1.0, lengths)).astype(
+        np.float32, copy=False
+    )
+    return scaled_rows
 
 
 def mean_vector(parts: Vectors) -> Vector:
@@ -76,5 +78,5 @@ def mean_vector(parts: Vectors) -> Vector:
     if len(parts) > 1:
         mean = parts.mean(axis=0, keepdims=True)
         rows = unit_rows(mean) if mean.any() else parts
-    first: Vector = rows[0]
-    return first
+    first_row: Vector = rows[0]
+    return first_row

@@ -47,8 +47,10 @@ class Line:
         if self.identity:
             return cosines
         kind = cosines.dtype.type
-        mapped = np.clip(cosines * kind(self.scale) + kind(self.shift), kind(-1.0), kind(1.0))
-        return np.where(cosines == 0.0, cosines, mapped)
+        mapped_cosines = np.clip(
+            cosines * kind(self.scale) + kind(self.shift), kind(-1.0), kind(1.0)
+        )
+        return np.where(cosines == 0.0, cosines, mapped_cosines)
 
     def apply_to(self, cosine: float) -> float:
         """The same for one cosine."""

@@ -80,9 +80,9 @@ def rough_windows(text: str, size: int) -> Iterator[tuple[str, list[tuple[int, i
     """
     for block in blocks(text, _ROUGH_BLOCK):
         spans = [piece.span() for piece in ROUGH_PIECES.finditer(block)]
-        for first, last in windows(block, spans, size):
-            if first < last:
-                yield block, spans[first:last]
+        for first_piece, end_piece in windows(block, spans, size):
+            if first_piece < end_piece:
+                yield block, spans[first_piece:end_piece]
 
 
 def windows(text: str, spans: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
@@ -94,15 +94,15 @@ def windows(text: str, spans: Sequence[tuple[int, int]], size: int) -> Iterator[
     while total - start > size:
         # The strongest boundary within the last part of the window; the last of equal ones.
         high = start + size
-        cut, strongest = high, 0
+        cut_position, strongest = high, 0
         for at in range(high, start + size // _SLACK, -1):
             strength = _boundary(text, spans, at)
             if strength > strongest:
-                cut, strongest = at, strength
+                cut_position, strongest = at, strength
                 if strength == _PARAGRAPH:
                     break
-        yield start, cut
-        start = _restart(text, spans, start, cut, size)
+        yield start, cut_position
+        start = _restart(text, spans, start, cut_position, size)
     yield start, total
 
 
@@ -123,13 +123,13 @@ def _restart(text: str, spans: Sequence[tuple[int, int]], start: int, cut: int, 
 
 def _boundary(text: str, spans: Sequence[tuple[int, int]], at: int) -> int:
     """How strong the boundary before word piece `at` is; 0 inside a word."""
-    before, after = spans[at - 1][1], spans[at][0]
-    gap = text[before:after]
+    gap_start, gap_end = spans[at - 1][1], spans[at][0]
+    gap = text[gap_start:gap_end]
     if "\n" in gap or "\r" in gap:
         return _PARAGRAPH if gap.count("\n") > 1 else _LINE
-    last = text[before - 1] if before else ""
-    if last in _CLOSERS and before > 1:
-        last = text[before - 2]
-    if last in _SENTENCE_ENDS and (gap or not last.isascii()):
+    last_character = text[gap_start - 1] if gap_start else ""
+    if last_character in _CLOSERS and gap_start > 1:
+        last_character = text[gap_start - 2]
+    if last_character in _SENTENCE_ENDS and (gap or not last_character.isascii()):
         return _SENTENCE
     return _WORD if gap else 0

@@ -163,20 +163,20 @@ def known_endpoint(
     With `anew` it is always asked, and gets another name if its vectors have changed. Raises
     EndpointError if it has to be asked and does not answer.
     """
-    noted = registry.get("endpoints", endpoint.key)
-    stored = _read_known(endpoint, noted)
-    if stored is not None and not anew:
-        return stored
+    endpoint_record = registry.get("endpoints", endpoint.key)
+    stored_endpoint = _read_known(endpoint, endpoint_record)
+    if stored_endpoint is not None and not anew:
+        return stored_endpoint
     client = _Client(endpoint, key)
     try:
         rows = client.embed(_probe_texts(endpoint))
     finally:
         client.close()
     probes = unit_rows(np.stack(rows))
-    generation = noted.get("generation", 1) if stored is not None else 1
-    if stored is not None:
-        if _are_alike(stored.probes, probes):
-            return stored
+    generation = endpoint_record.get("generation", 1) if stored_endpoint is not None else 1
+    if stored_endpoint is not None:
+        if _are_alike(stored_endpoint.probes, probes):
+            return stored_endpoint
         generation += 1
     record = {
         "dimensions": int(probes.shape[1]),
@@ -184,9 +184,9 @@ def known_endpoint(
         "probes": base64.b64encode(probes.astype("<f4").tobytes()).decode(),
     }
     registry.put("endpoints", endpoint.key, record)
-    fresh = _read_known(endpoint, record)
-    assert fresh is not None
-    return fresh
+    new_endpoint = _read_known(endpoint, record)
+    assert new_endpoint is not None
+    return new_endpoint
 
 
 def _read_known(endpoint: Endpoint, record: dict[str, Any]) -> KnownEndpoint | None:
@@ -247,10 +247,10 @@ class EndpointEmbedder:
         with self._lock:
             if self._away is None:
                 return None
-            due = not self._looking and time.monotonic() >= self._look_at
-            self._looking |= due
+            is_due = not self._looking and time.monotonic() >= self._look_at
+            self._looking |= is_due
             reason = self._away
-        if due and not begins(threading.Thread(target=self._look, daemon=True)):
+        if is_due and not begins(threading.Thread(target=self._look, daemon=True)):
             self._looking = False
         return reason
 
@@ -344,8 +344,8 @@ class EndpointEmbedder:
                 raise EmbeddingError(
                     f"{self.name} does not take a text of {len(text)} characters"
                 ) from error
-            cut = spans[len(spans) // 2][0]
-            rows = self._send([text[:cut], text[cut:]], prefix, attempts)
+            cut_position = spans[len(spans) // 2][0]
+            rows = self._send([text[:cut_position], text[cut_position:]], prefix, attempts)
             return [np.concatenate(rows)]
 
 
@@ -454,13 +454,13 @@ class _Client:
         if len(vectors) != count or not all(np.isfinite(row).all() for row in vectors):
             raise self._unreachable("its answer has not one vector for each text")
         lengths = {len(row) for row in vectors}
-        expected = self._dimensions or self._endpoint.dimensions or max(lengths, default=0)
-        if lengths != {expected}:
+        expected_length = self._dimensions or self._endpoint.dimensions or max(lengths, default=0)
+        if lengths != {expected_length}:
             lengths_shown = ", ".join(map(str, sorted(lengths)))
             raise EmbedderChanged(
                 self._endpoint.shown,
                 self._endpoint.model,
-                f"its vectors have {lengths_shown} dimensions, expected {expected}",
+                f"its vectors have {lengths_shown} dimensions, expected {expected_length}",
             )
         return vectors
 
@@ -474,14 +474,16 @@ class _Client:
             message = str(answer.text)
         # The endpoint may repeat the key.
         message = (message.replace(self._key, "…") if self._key else message)[:200]
-        where = (self._endpoint.shown, self._endpoint.model)
+        endpoint_and_model = (self._endpoint.shown, self._endpoint.model)
         if code in {401, 403}:
             hint = "it does not accept the key" if self._key else "it wants a key"
-            return EndpointDenied(*where, f"{hint} (ANAPHORA_EMBEDDER_KEY); it answered {code}")
+            return EndpointDenied(
+                *endpoint_and_model, f"{hint} (ANAPHORA_EMBEDDER_KEY); it answered {code}"
+            )
         if code == 404:
             names_model = "model" in message.lower()
             reason = message if names_model else "there is nothing at this URL; does it end in /v1?"
-            return EndpointModelUnknown(*where, reason)
+            return EndpointModelUnknown(*endpoint_and_model, reason)
         if code in _TOO_LONG:
             return _RefusedText(f"{self._endpoint.model} at {self._endpoint.shown}: {message}")
         return self._unreachable(f"it answered {code}: {message}")

@@ -45,8 +45,8 @@ Pooling = Callable[[Floats, Floats], Floats]
 
 def _mean(hidden: Floats, mask: Floats) -> Floats:
     weights = (mask / np.maximum(mask.sum(axis=1, keepdims=True), 1.0)).astype(np.float32)
-    pooled: Floats = np.einsum("bth,bt->bh", hidden, weights)
-    return pooled
+    pooled_vectors: Floats = np.einsum("bth,bt->bh", hidden, weights)
+    return pooled_vectors
 
 
 def _weighted_mean(hidden: Floats, mask: Floats) -> Floats:
@@ -55,20 +55,20 @@ def _weighted_mean(hidden: Floats, mask: Floats) -> Floats:
 
 
 def _first(hidden: Floats, mask: Floats) -> Floats:
-    pooled: Floats = hidden[np.arange(len(hidden)), mask.argmax(axis=1)]
-    return pooled
+    pooled_vectors: Floats = hidden[np.arange(len(hidden)), mask.argmax(axis=1)]
+    return pooled_vectors
 
 
 def _last(hidden: Floats, mask: Floats) -> Floats:
-    pooled: Floats = hidden[
+    pooled_vectors: Floats = hidden[
         np.arange(len(hidden)), mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)
     ]
-    return pooled
+    return pooled_vectors
 
 
 def _greatest(hidden: Floats, mask: Floats) -> Floats:
-    pooled: Floats = np.where(mask[:, :, None] > 0, hidden, -np.inf).max(axis=1)
-    return pooled
+    pooled_vectors: Floats = np.where(mask[:, :, None] > 0, hidden, -np.inf).max(axis=1)
+    return pooled_vectors
 
 
 POOLINGS: Final[Mapping[str, Pooling]] = {
@@ -120,11 +120,11 @@ def read_folder(path_: Path) -> ModelFolder:
     Raises InvalidInput if there is no such folder, or if it needs anything unsupported.
     """
     path_ = path_.expanduser()
-    chosen = path_ if path_.suffix == ".onnx" else None
-    root = path_ if chosen is None else chosen.parent
-    if chosen is not None and not (root / "modules.json").is_file():
+    chosen_model = path_ if path_.suffix == ".onnx" else None
+    root = path_ if chosen_model is None else chosen_model.parent
+    if chosen_model is not None and not (root / "modules.json").is_file():
         root = root.parent
-    if not root.is_dir() or (chosen is not None and not chosen.is_file()):
+    if not root.is_dir() or (chosen_model is not None and not chosen_model.is_file()):
         raise _refused(
             path_,
             "it is not there, and is not fetched; `anaphora reindex --embedder minilm` goes back",
@@ -137,7 +137,7 @@ def read_folder(path_: Path) -> ModelFolder:
     tokenizer = root / "tokenizer.json"
     if not tokenizer.is_file():
         raise _refused(path_, "it has no tokenizer.json")
-    model = chosen or _model(path_, root)
+    model = chosen_model or _model(path_, root)
     weights = (path for path in model.parent.glob("*.onnx*") if path.stem == model.name)
     beside = sorted({*weights, *model.parent.glob(f"{model.name}_data*")})
     config_names = ("modules.json", "config.json", "sentence_bert_config.json")
@@ -233,10 +233,10 @@ class FolderEmbedder:
         return ids, TextWindows(spec.tokenizer, room)
 
     def _embed(self, texts: Sequence[str], way: tuple[list[int], TextWindows]) -> list[Vectors]:
-        prefix, cut = way
+        prefix, text_windows = way
         around = len(self._before) + len(prefix) + len(self._after)
         return embed_parts(
-            cut.parts(texts), len(texts), around, lambda batch: self._run(batch, prefix)
+            text_windows.parts(texts), len(texts), around, lambda batch: self._run(batch, prefix)
         )
 
     def _run(self, batch: Sequence[Sequence[int]], prefix: Sequence[int]) -> Vectors:
@@ -247,19 +247,19 @@ class FolderEmbedder:
         for row, part_ids in enumerate(sequences):
             ids[row, : len(part_ids)] = part_ids
             mask[row, : len(part_ids)] = 1
-        offered = {
+        possible_inputs = {
             "input_ids": ids,
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids),
             "position_ids": np.broadcast_to(np.arange(width), ids.shape).astype(np.int64),
         }
-        feed = {name: offered[name] for name in self._inputs}
+        feed = {name: possible_inputs[name] for name in self._inputs}
         hidden = np.asarray(run_session(self._session, feed, self._output), np.float32)
         if hidden.ndim == 3:
-            pooled = mask.astype(np.float32)
+            pooling_mask = mask.astype(np.float32)
             if prefix and not self._folder.pools_prefix:
-                pooled[:, len(self._before) : len(self._before) + len(prefix)] = 0.0
-            hidden = POOLINGS[self._folder.pooling](hidden, pooled)
+                pooling_mask[:, len(self._before) : len(self._before) + len(prefix)] = 0.0
+            hidden = POOLINGS[self._folder.pooling](hidden, pooling_mask)
         return unit_rows(hidden)
 
 
@@ -273,11 +273,11 @@ def _output(session: Any, folder: ModelFolder) -> str:
 
 def _steps(path_: Path, root: Path) -> dict[str, str]:
     """The steps of the model, in order, each with the folder of its description."""
-    listed = _json(root / "modules.json", None)
-    if not isinstance(listed, list):
+    modules = _json(root / "modules.json", None)
+    if not isinstance(modules, list):
         raise _refused(path_, "it has no modules.json: not a sentence-transformers folder")
     steps: dict[str, str] = {}
-    for module in listed:
+    for module in modules:
         step = str(module.get("type", "")).rpartition(".")[2] if isinstance(module, dict) else ""
         if step not in _STEPS or step in steps:
             raise _refused(

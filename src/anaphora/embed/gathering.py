@@ -51,8 +51,8 @@ class GatheredQuestions:
 
         None if its run failed: only running each question alone can show which one caused that.
         """
-        question, leads, shared = self._join(key, text)
-        if shared:
+        question, leads, is_shared = self._join(key, text)
+        if is_shared:
             question.done.wait()
             return question.vector, True
         if not leads:

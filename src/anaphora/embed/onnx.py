@@ -99,5 +99,8 @@ def _failures() -> tuple[type[Exception], ...]:
     """The exceptions of onnxruntime: its own classes, with no common base except Exception."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-    named = (getattr(state, name, None) for name in _FAILURES)
-    return (RuntimeError, *(error_class for error_class in named if isinstance(error_class, type)))
+    failure_types = (getattr(state, name, None) for name in _FAILURES)
+    return (
+        RuntimeError,
+        *(error_class for error_class in failure_types if isinstance(error_class, type)),
+    )

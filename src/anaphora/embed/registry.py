@@ -34,8 +34,10 @@ class EmbedderRegistry:
     def get(self, group: str, key: str) -> Record:
         """The record of a key, {} if there is none."""
         with self._lock:
-            fresh = self._fresh.get(group, {}).get(key)
-            return dict(fresh if fresh is not None else self._read().get(group, {}).get(key, {}))
+            new_record = self._fresh.get(group, {}).get(key)
+            return dict(
+                new_record if new_record is not None else self._read().get(group, {}).get(key, {})
+            )
 
     def put(self, group: str, key: str, record: Record) -> None:
         """Set the record of a key."""
@@ -48,12 +50,14 @@ class EmbedderRegistry:
         with self._lock:
             if self._path is None or not self._fresh or not self._path.parent.is_dir():
                 return
-            stored = self._read()
+            stored_groups = self._read()
             for group, records in self._fresh.items():
-                stored.setdefault(group, {}).update(records)
+                stored_groups.setdefault(group, {}).update(records)
             new_file = self._path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.new")
             with suppress(OSError):
-                new_file.write_text(json.dumps(stored, indent=1, sort_keys=True), encoding="utf-8")
+                new_file.write_text(
+                    json.dumps(stored_groups, indent=1, sort_keys=True), encoding="utf-8"
+                )
                 new_file.replace(self._path)
                 self._fresh = {}
 
@@ -61,12 +65,14 @@ class EmbedderRegistry:
         if self._path is None:
             return {}
         try:
-            stored = json.loads(self._path.read_text("utf-8"))
+            stored_groups = json.loads(self._path.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
-        if not isinstance(stored, dict):
+        if not isinstance(stored_groups, dict):
             return {}
-        groups = {group: records for group, records in stored.items() if isinstance(records, dict)}
+        groups = {
+            group: records for group, records in stored_groups.items() if isinstance(records, dict)
+        }
         return {
             group: {key: record for key, record in records.items() if isinstance(record, dict)}
             for group, records in groups.items()

@@ -388,9 +388,9 @@ class EmbedderService:
             self._loader.join()
         wait_for_given_up(EXIT_PATIENCE)
         self._registry.flush()
-        close: Callable[[], None] | None = getattr(self._embedder, "close", None)
-        if self.remote and close is not None:
-            close()
+        close_embedder: Callable[[], None] | None = getattr(self._embedder, "close", None)
+        if self.remote and close_embedder is not None:
+            close_embedder()
 
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until loading has ended, at most `timeout` seconds (None: as long as it takes).
@@ -419,9 +419,9 @@ class EmbedderService:
         vector = self._cache.by_key(text, key)
         if vector is not None:
             return self._report("hit", text, vector)
-        vector, shared = within_limit(lambda: self._embed_once(embedder, question, key))
+        vector, is_shared = within_limit(lambda: self._embed_once(embedder, question, key))
         self._cache.put(text, key, vector)
-        return self._report("hit" if shared else "miss", text, vector)
+        return self._report("hit" if is_shared else "miss", text, vector)
 
     def embed(
         self,
@@ -442,8 +442,8 @@ class EmbedderService:
         embedder = self._wait_for_embedder(None)
         vectors: list[Vectors | EmbeddingError] = []
         part_vectors: list[Vectors | EmbeddingError] = []
-        most = (_GROUP_SIZE,) * 2 if stopping is None else (_GROUP_BEHIND, _LONG_BEHIND)
-        for group, ends in _groups(texts, *most):
+        size_limits = (_GROUP_SIZE,) * 2 if stopping is None else (_GROUP_BEHIND, _LONG_BEHIND)
+        for group, ends in _groups(texts, *size_limits):
             if stopping is not None and stopping():
                 break
             part_vectors.extend(within_limit(partial(self._embed_group, embedder, group)))
@@ -477,9 +477,9 @@ class EmbedderService:
                 *self._embed_group(embedder, texts[:middle]),
                 *self._embed_group(embedder, texts[middle:]),
             ]
-        checked = [self._check(vectors) for vectors in rows]
-        self._count(sum(not isinstance(vectors, EmbeddingError) for vectors in checked))
-        return checked
+        checked_rows = [self._check(vectors) for vectors in rows]
+        self._count(sum(not isinstance(vectors, EmbeddingError) for vectors in checked_rows))
+        return checked_rows
 
     def _embed_once(self, embedder: Embedder, text: str, key: Hashable) -> tuple[Vector, bool]:
         """The vector of a question, and whether another call with the same question computed it.
@@ -490,17 +490,17 @@ class EmbedderService:
         if vector is not None:
             return vector, True
         run: _Run | None = getattr(embedder, "embed_queries", None)
-        gathered, shared = None, False
+        gathered_vector, is_shared = None, False
         if run is not None and len(text) <= _BRIEF:
             # In one run with other questions that wait.
             with suppress(*_TEXT_FAILURES), lent():
-                gathered, shared = self._gathered.vector(key, text, run)
-        if gathered is None:
-            vector, shared = self._compute(embedder, text), False
+                gathered_vector, is_shared = self._gathered.vector(key, text, run)
+        if gathered_vector is None:
+            vector, is_shared = self._compute(embedder, text), False
         else:
-            vector = self._accept(embedder, gathered, made=0 if shared else 1)
+            vector = self._accept(embedder, gathered_vector, made=0 if is_shared else 1)
         self._cache.put(text, key, vector)
-        return vector, shared
+        return vector, is_shared
 
     def _compute(self, embedder: Embedder, text: str) -> Vector:
         with lent():
@@ -541,11 +541,11 @@ class EmbedderService:
     def _wait_for_embedder(self, timeout: float | None) -> Embedder:
         self.start()
         if not self._ended.is_set():
-            started = time.monotonic()
+            start_time = time.monotonic()
             with lent():
-                ended = wait_within(self._ended.wait, timeout)
-            if not ended:
-                raise EmbedderNotReady(time.monotonic() - started)
+                has_ended = wait_within(self._ended.wait, timeout)
+            if not has_ended:
+                raise EmbedderNotReady(time.monotonic() - start_time)
         if self._embedder is None:
             assert self._failure is not None
             raise self._failure.with_traceback(None)
@@ -588,8 +588,8 @@ class EmbedderService:
 
 def _read_calibration(record: dict[str, Any]) -> Calibration | None:
     lines = []
-    for stored in (record.get("asked"), record.get("alike")):
-        fields = stored if isinstance(stored, dict) else {}
+    for stored_line in (record.get("asked"), record.get("alike")):
+        fields = stored_line if isinstance(stored_line, dict) else {}
         scale, shift = fields.get("scale"), fields.get("shift")
         if not (isinstance(scale, float) and isinstance(shift, float) and scale > 0.0):
             return None
@@ -632,6 +632,6 @@ def _call_guarded(call: Callable[[str], Got], text: str) -> Got:
 def _as_embedding_error(error: Exception) -> EmbeddingError:
     if isinstance(error, EmbeddingError):
         return error
-    wrapped = EmbeddingError(f"{type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return wrapped
+    embedding_error = EmbeddingError(f"{type(error).__name__}: {error}")
+    embedding_error.__cause__ = error
+    return embedding_error

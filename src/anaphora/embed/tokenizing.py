@@ -61,12 +61,14 @@ def read_tokenizer(path: Path, *, lower: bool = False) -> TokenizerSpec:
         raise EmbeddingError(f"{path} is no tokenizer: {error}") from error
     read.no_truncation()
     read.no_padding()
-    marked = read.encode(_PROBE)
-    special = marked.special_tokens_mask
-    first = next((at for at, on in enumerate(special) if not on), len(special))
-    last = len(special) - next((at for at, on in enumerate(special[::-1]) if not on), 0)
-    ids = tuple(marked.ids)
-    return TokenizerSpec(_Library(read, lower=lower), ids[:first], ids[max(first, last) :])
+    probe_encoding = read.encode(_PROBE)
+    special = probe_encoding.special_tokens_mask
+    first_plain = next((at for at, on in enumerate(special) if not on), len(special))
+    plain_end = len(special) - next((at for at, on in enumerate(special[::-1]) if not on), 0)
+    ids = tuple(probe_encoding.ids)
+    return TokenizerSpec(
+        _Library(read, lower=lower), ids[:first_plain], ids[max(first_plain, plain_end) :]
+    )
 
 
 def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
@@ -82,18 +84,23 @@ def _is_wordpiece(raw: Mapping[str, Any]) -> bool:
 
 def _read_special_ids(raw: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The ids before and after a text; None if the file defines them in an unsupported way."""
-    after = raw.get("post_processor")
+    post_processor = raw.get("post_processor")
     try:
-        if isinstance(after, dict) and after["type"] in {"BertProcessing", "RobertaProcessing"}:
-            return (int(after["cls"][1]),), (int(after["sep"][1]),)
-        if isinstance(after, dict) and after["type"] == "TemplateProcessing":
+        if isinstance(post_processor, dict) and post_processor["type"] in {
+            "BertProcessing",
+            "RobertaProcessing",
+        }:
+            return (int(post_processor["cls"][1]),), (int(post_processor["sep"][1]),)
+        if isinstance(post_processor, dict) and post_processor["type"] == "TemplateProcessing":
             sides: tuple[list[int], list[int]] = ([], [])
             side = 0
-            for step in after["single"]:
+            for step in post_processor["single"]:
                 if "Sequence" in step:
                     side = 1
                 else:
-                    sides[side].extend(after["special_tokens"][step["SpecialToken"]["id"]]["ids"])
+                    sides[side].extend(
+                        post_processor["special_tokens"][step["SpecialToken"]["id"]]["ids"]
+                    )
             return tuple(sides[0]), tuple(sides[1])
     except (KeyError, IndexError, TypeError, ValueError):
         return None
@@ -119,7 +126,7 @@ class _Library:
 
     def _encode(self, text: str) -> Any:
         # Not lower-cased if that changes its length, which would shift the spans.
-        lowered = text.lower() if self._lower else text
+        cased_text = text.lower() if self._lower else text
         return self._read.encode(
-            lowered if len(lowered) == len(text) else text, add_special_tokens=False
+            cased_text if len(cased_text) == len(text) else text, add_special_tokens=False
         )

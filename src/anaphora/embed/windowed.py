@@ -122,14 +122,14 @@ def _run_round(
 ) -> None:
     """Embed parts in batches of nearly equal length and append the rows to their texts."""
     order = sorted(range(len(parts)), key=lambda at: len(parts[at][1]))
-    done: list[Vector | None] = [None] * len(parts)
+    part_vectors: list[Vector | None] = [None] * len(parts)
 
     def embed(batch: list[int]) -> None:
         for at, vector in zip(batch, run([parts[at][1] for at in batch]), strict=True):
-            done[at] = vector
+            part_vectors[at] = vector
 
     share_out([*_batches(order, [len(ids) + around for _, ids in parts])], embed, threads)
-    for (number, _), vector in zip(parts, done, strict=True):
+    for (number, _), vector in zip(parts, part_vectors, strict=True):
         assert vector is not None
         rows[number].append(vector)
 
@@ -137,10 +137,10 @@ def _run_round(
 def share_out(batches: list[list[int]], run: Callable[[list[int]], None], threads: int) -> None:
     """Run all batches, the last first, in this thread and in others."""
     lock = threading.Lock()
-    failed: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def work() -> None:
-        while not failed:
+        while not errors:
             with lock:
                 if not batches:
                     return
@@ -148,7 +148,7 @@ def share_out(batches: list[list[int]], run: Callable[[list[int]], None], thread
             try:
                 run(batch)
             except BaseException as error:  # noqa: BLE001 - raised again by the caller
-                failed.append(error)
+                errors.append(error)
 
     helpers = [
         threading.Thread(target=work, name="anaphora-embedding", daemon=True)
@@ -158,16 +158,16 @@ def share_out(batches: list[list[int]], run: Callable[[list[int]], None], thread
     work()
     for helper in begun:
         helper.join()
-    if failed:
-        raise failed[0]
+    if errors:
+        raise errors[0]
 
 
 def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
     """Cut an order of rising length into batches that keep both limits."""
     batch: list[int] = []
     for at in order:
-        full = len(batch) == _BATCH or (len(batch) + 1) * lengths[at] > _BATCH_PIECES
-        if batch and full:
+        is_full = len(batch) == _BATCH or (len(batch) + 1) * lengths[at] > _BATCH_PIECES
+        if batch and is_full:
             yield batch
             batch = []
         batch.append(at)

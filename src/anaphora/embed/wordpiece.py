@@ -68,10 +68,14 @@ class WordPiece:
         for part, special in self._parts(text):
             if special is not None:
                 spans.append((start, start + len(part)))
-            written = [] if special is not None else [self._characters[char] for char in part]
+            character_forms = (
+                [] if special is not None else [self._characters[char] for char in part]
+            )
             # The position in the text of each character of the cleaned text.
-            positions = [at for at, characters in enumerate(written, start) for _ in characters]
-            for word in _WORDS.finditer("".join(written)):
+            positions = [
+                at for at, characters in enumerate(character_forms, start) for _ in characters
+            ]
+            for word in _WORDS.finditer("".join(character_forms)):
                 at = word.start()
                 for _, length in self._pieces(word.group()):
                     spans.append((positions[at], positions[at + length - 1] + 1))
@@ -87,12 +91,12 @@ class WordPiece:
             yield part, self._special.get(part)
 
     def _pieces(self, word: str) -> _Pieces:
-        cut = self._words.get(word)
-        if cut is None:
+        word_pieces = self._words.get(word)
+        if word_pieces is None:
             if len(self._words) >= _KEPT_WORDS:
                 self._words.clear()
-            cut = self._words[word] = self._cut(word)
-        return cut
+            word_pieces = self._words[word] = self._cut(word)
+        return word_pieces
 
     def _cut(self, word: str) -> _Pieces:
         unknown = ((self._unknown, len(word)),)
@@ -126,10 +130,10 @@ class _Characters(dict[str, str]):
         else:
             parts = (part for part in normalize("NFD", character) if kind_of(part) != "Mn")
             read = "".join(part.lower() for part in parts)
-            alone = any(low <= code <= high for low, high in _IDEOGRAPHS) or any(
+            stands_alone = any(low <= code <= high for low, high in _IDEOGRAPHS) or any(
                 part in _ASCII_PUNCTUATION or kind_of(part).startswith("P") for part in read
             )
-            read = f" {read} " if alone else read
+            read = f" {read} " if stands_alone else read
         self[character] = read
         return read
 

@@ -77,15 +77,15 @@ class Backlog(Generic[OwnerT]):
         self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None
     ) -> list[tuple[OwnerT, Vectors]]:
         """Owners with the vectors of their texts, without texts that fail now or failed before."""
-        fresh = {
+        owners_by_key = {
             self._key_of(owner): owner
             for owner in owners
             if self._key_of(owner) not in self._failed
         }
-        texts = {key: self._text_of(owner) for key, owner in fresh.items()}
+        texts = {key: self._text_of(owner) for key, owner in owners_by_key.items()}
         vectors, failures = embed_texts(self._embedder, texts, stopping)
         self._failed.update(failures)
-        return [(fresh[key], embedded) for key, embedded in vectors.items()]
+        return [(owners_by_key[key], text_vectors) for key, text_vectors in vectors.items()]
 
     def attach(self, owners: Sequence[OwnerT], stopping: Callable[[], bool] | None = None) -> int:
         """Embed texts and store their vectors; how many owners received theirs."""
@@ -110,9 +110,13 @@ class Backlog(Generic[OwnerT]):
         it, and when `stopping` becomes true. Vectors are stored group by group, so an interrupted
         call can be repeated.
         """
-        done, failed, after, step = 0, 0, "", step or GROUP
-        while (limit is None or done < limit) and not (stopping is not None and stopping()):
-            owners = owners_without(after, step if limit is None else min(step, limit - done))
+        embedded_count, failed_count, cursor, step = 0, 0, "", step or GROUP
+        while (limit is None or embedded_count < limit) and not (
+            stopping is not None and stopping()
+        ):
+            owners = owners_without(
+                cursor, step if limit is None else min(step, limit - embedded_count)
+            )
             if room is not None:
                 fitting: list[OwnerT] = []
                 for owner in owners:
@@ -124,12 +128,15 @@ class Backlog(Generic[OwnerT]):
                 owners = fitting
             if not owners:
                 break
-            after = (cursor_of or self._key_of)(owners[-1])
-            embedded = self.attach(owners, stopping)
-            done, failed = done + embedded, failed + len(owners) - embedded
+            cursor = (cursor_of or self._key_of)(owners[-1])
+            group_count = self.attach(owners, stopping)
+            embedded_count, failed_count = (
+                embedded_count + group_count,
+                failed_count + len(owners) - group_count,
+            )
             if progress is not None:
-                progress(done, done + failed)
-        return done, failed
+                progress(embedded_count, embedded_count + failed_count)
+        return embedded_count, failed_count
 
 
 def fill_records(
@@ -155,9 +162,13 @@ def fill_records(
     def long(after: str, count: int) -> Sequence[TextToEmbed]:
         return vectors.owners_without(embedder, after=after, limit=count, longer_than=longest)
 
-    done, failed = backlog.fill(short, limit, progress, room=room, stopping=stopping)
-    if room is None and (limit is None or done < limit):
-        remaining = None if limit is None else limit - done
-        more, more_failed = backlog.fill(long, remaining, progress, step=1, stopping=stopping)
-        done, failed = done + more, failed + more_failed
-    return done, failed
+    embedded_count, failed_count = backlog.fill(
+        short, limit, progress, room=room, stopping=stopping
+    )
+    if room is None and (limit is None or embedded_count < limit):
+        remaining = None if limit is None else limit - embedded_count
+        more_embedded, more_failed = backlog.fill(
+            long, remaining, progress, step=1, stopping=stopping
+        )
+        embedded_count, failed_count = embedded_count + more_embedded, failed_count + more_failed
+    return embedded_count, failed_count

@@ -31,10 +31,10 @@ class GrowingColumn:
 
     def add(self, values: NDArray[Any]) -> None:
         """Append values."""
-        first = self._count
-        self.reserve(first + len(values))
-        self._count = first + len(values)
-        self._buffer[first : self._count] = values
+        first_row = self._count
+        self.reserve(first_row + len(values))
+        self._count = first_row + len(values)
+        self._buffer[first_row : self._count] = values
 
     def extend_to(self, count: int) -> NDArray[Any]:
         """All of them, at least `count`: new ones have the value `fill`."""
@@ -53,8 +53,8 @@ class GrowingColumn:
         if needed > len(self._buffer):
             # Grown in large steps: copying a column of 100,000 for every value would be slow.
             # A column that was filled in one step rarely grows much.
-            more = min(needed // 2 + 64, 16_384) if self._count else 0
-            grown = np.empty((needed + more, *self._buffer.shape[1:]), self._buffer.dtype)
+            extra_size = min(needed // 2 + 64, 16_384) if self._count else 0
+            grown = np.empty((needed + extra_size, *self._buffer.shape[1:]), self._buffer.dtype)
             grown[: self._count] = self.view()
             self._buffer = grown
 
@@ -98,10 +98,10 @@ class KeyedRows:
         New rows without a `state` are CURRENT; all other columns are required.
         """
         first_new = len(self.ids)
-        numbered = dict(zip(keys, range(first_new, first_new + len(keys)), strict=True))
-        if len(numbered) == len(keys) and self._place.keys().isdisjoint(numbered):
+        rows_by_key = dict(zip(keys, range(first_new, first_new + len(keys)), strict=True))
+        if len(rows_by_key) == len(keys) and self._place.keys().isdisjoint(rows_by_key):
             # All new, as on opening: added at once.
-            self._place.update(numbered)
+            self._place.update(rows_by_key)
             self.ids.extend(keys)
         else:
             for key in keys:

@@ -119,14 +119,14 @@ class _Planner:
             self.plan.known += 1
             self._settle(turn.key, (note.conversation_id, note.index))
             return
-        before = self._find_position(turn.parent)
-        thread_id, index = before or (self.conversation.conversation_id, -1)
+        parent_position = self._find_position(turn.parent)
+        thread_id, index = parent_position or (self.conversation.conversation_id, -1)
         state = self._load_state(thread_id)
         following = index + 1
         if following < len(state.hashes):
             if self._adopt(turn, content, (thread_id, following)):
                 return
-            if self._branch(turn, content, before):
+            if self._branch(turn, content, parent_position):
                 return
             thread_id = next(reversed(self.plan.started))
             state = self._load_state(thread_id)

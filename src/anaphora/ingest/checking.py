@@ -99,9 +99,9 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
     def clean(text: str | None, how: Callable[[str], RedactedText] = redact) -> str | None:
         if text is None:
             return None
-        redacted = how(text)
-        kinds.extend(redacted.kinds)
-        return redacted.text
+        redacted_text = how(text)
+        kinds.extend(redacted_text.kinds)
+        return redacted_text.text
 
     text, payload = clean(new.text) or "", new.payload
     if payload is not None:
@@ -121,12 +121,12 @@ def without_secrets(new: NewMemory) -> tuple[NewMemory, tuple[str, ...]]:
 
 def _replace_changed(new: NewMemory, values: Mapping[str, Any]) -> NewMemory:
     """The memory with these values: the same one if they are its own, as nearly always."""
-    changed = {
+    changed_fields = {
         name: field_value
         for name, field_value in values.items()
         if field_value is not getattr(new, name)
     }
-    return replace(new, **changed) if changed else new
+    return replace(new, **changed_fields) if changed_fields else new
 
 
 def _clean_names(value: Any, kinds: list[str]) -> Any:
@@ -135,15 +135,15 @@ def _clean_names(value: Any, kinds: list[str]) -> Any:
         return [_clean_names(member, kinds) for member in value]
     if not isinstance(value, dict):
         return value
-    cleaned: dict[str, Any] = {}
+    clean_members: dict[str, Any] = {}
     for name, member in value.items():
-        redacted = redact(name)
-        kinds.extend(redacted.kinds)
-        free, number = redacted.text, 2
-        while free in cleaned:
-            free, number = f"{redacted.text} ({number})", number + 1
-        cleaned[free] = _clean_names(member, kinds)
-    return cleaned
+        redacted_name = redact(name)
+        kinds.extend(redacted_name.kinds)
+        free_name, number = redacted_name.text, 2
+        while free_name in clean_members:
+            free_name, number = f"{redacted_name.text} ({number})", number + 1
+        clean_members[free_name] = _clean_names(member, kinds)
+    return clean_members
 
 
 def _check_text(name: str, value: object) -> str:

@@ -39,19 +39,27 @@ class Contradictions:
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
         contradictions: list[Contradiction] = []
-        before = NO_LIMIT
+        position = NO_LIMIT
         kinds = SETTLED if settled else (OPEN,)
-        while len(contradictions) < limit and (links := self.records.links_of(kinds, before)):
+        while len(contradictions) < limit and (links := self.records.links_of(kinds, position)):
             ends = {end for link, _ in links for end in (link.record_id, link.other_id)}
             records = self.records.many(ends)
             for link, _ in links:
-                first, second = records.get(link.record_id), records.get(link.other_id)
-                if first is None or second is None or first.forgotten or second.forgotten:
+                first_record, second_record = (
+                    records.get(link.record_id),
+                    records.get(link.other_id),
+                )
+                if (
+                    first_record is None
+                    or second_record is None
+                    or first_record.forgotten
+                    or second_record.forgotten
+                ):
                     continue
                 # If one of the two was replaced meanwhile there is nothing to settle.
-                if settled or first.valid_to is second.valid_to is None:
-                    contradictions.append(_make_contradiction(link, first, second))
-            before = links[-1][1]
+                if settled or first_record.valid_to is second_record.valid_to is None:
+                    contradictions.append(_make_contradiction(link, first_record, second_record))
+            position = links[-1][1]
         return tuple(contradictions[:limit])
 
     def settle(self, record_id: str, other_id: str, verdict: Verdict) -> Contradiction:
@@ -63,11 +71,11 @@ class Contradictions:
         if verdict not in SETTLED:
             raise InvalidInput("verdict", verdict, f"expected one of {', '.join(SETTLED)}")
         with self.records.change() as work:
-            link, first, second = self._find_pair(work, record_id, other_id)
+            link, first_record, second_record = self._find_pair(work, record_id, other_id)
             if link.kind != OPEN:
                 raise InvalidInput("id", record_id, f'it is settled as "{link.kind}": reopen it')
             if verdict != "both_hold":
-                for record in (first, second):
+                for record in (first_record, second_record):
                     if record.valid_to is not None:
                         reason = (
                             f"it was replaced by {record.superseded_by}: nothing is left to settle"
@@ -77,16 +85,20 @@ class Contradictions:
                 now = self.clock()
                 # If the current one was said first, it is current again from now on.
                 at = (
-                    first.valid_from
-                    if first.valid_from >= second.valid_from
-                    else max(now, second.valid_from)
+                    first_record.valid_from
+                    if first_record.valid_from >= second_record.valid_from
+                    else max(now, second_record.valid_from)
                 )
-                work.change(second.id, valid_to=at, superseded_by=first.id)
-                if first.supersedes is None:
-                    work.change(first.id, supersedes=second.id)
+                work.change(second_record.id, valid_to=at, superseded_by=first_record.id)
+                if first_record.supersedes is None:
+                    work.change(first_record.id, supersedes=second_record.id)
             elif verdict == "wrong":
                 # It never held: no moment lies between its beginning and its end.
-                work.change(first.id, valid_to=first.valid_from, superseded_by=second.id)
+                work.change(
+                    first_record.id,
+                    valid_to=first_record.valid_from,
+                    superseded_by=second_record.id,
+                )
             work.turn(link, verdict)
             details = {"other": other_id, "verdict": verdict}
             work.tell(RecordEvent(record_id, "settled", self.clock(), details=details))
@@ -99,18 +111,18 @@ class Contradictions:
         settled, or if the path of the ended one has another value by now.
         """
         with self.records.change() as work:
-            link, first, second = self._find_pair(work, record_id, other_id)
+            link, first_record, second_record = self._find_pair(work, record_id, other_id)
             if link.kind == OPEN:
                 raise InvalidInput("id", record_id, "it is not settled")
-            for ended, by in ((first, second), (second, first)):
-                if link.kind != "both_hold" and ended.superseded_by == by.id:
-                    if ended.path is not None:
-                        for version in work.versions(ended.path):
-                            if version.id != ended.id and version.valid_to is None:
+            for ended_record, by in ((first_record, second_record), (second_record, first_record)):
+                if link.kind != "both_hold" and ended_record.superseded_by == by.id:
+                    if ended_record.path is not None:
+                        for version in work.versions(ended_record.path):
+                            if version.id != ended_record.id and version.valid_to is None:
                                 reason = f"its path has another value by now: {version.id}"
-                                raise InvalidInput("id", ended.id, reason)
-                    work.change(ended.id, valid_to=None, superseded_by=None)
-                    if by.supersedes == ended.id:
+                                raise InvalidInput("id", ended_record.id, reason)
+                    work.change(ended_record.id, valid_to=None, superseded_by=None)
+                    if by.supersedes == ended_record.id:
                         work.change(by.id, supersedes=None)
             work.turn(link, OPEN)
             details = {"other": other_id, "verdict": link.kind}
@@ -135,10 +147,10 @@ class Contradictions:
 
 
 def _reload(work: RecordTransaction, link: RecordLink) -> Contradiction:
-    first, second = work.find(link.record_id), work.find(link.other_id)
-    assert first is not None
-    assert second is not None
-    return _make_contradiction(link, first, second)
+    first_record, second_record = work.find(link.record_id), work.find(link.other_id)
+    assert first_record is not None
+    assert second_record is not None
+    return _make_contradiction(link, first_record, second_record)
 
 
 def _make_contradiction(

@@ -77,12 +77,14 @@ class ConversationImport:
                     except OSError as error:
                         raise translate(error, "lock", self._locks_at) from error
                 known_notes = self._sidecar.known(conversation.source, conversation.key)
-                resolved = self._copies.resolve(conversation, known_notes)
-                if resolved.key != conversation.key:
-                    known_notes = self._sidecar.known(resolved.source, resolved.key)
-                self.chats.add((resolved.source, resolved.key))
+                resolved_conversation = self._copies.resolve(conversation, known_notes)
+                if resolved_conversation.key != conversation.key:
+                    known_notes = self._sidecar.known(
+                        resolved_conversation.source, resolved_conversation.key
+                    )
+                self.chats.add((resolved_conversation.source, resolved_conversation.key))
                 plan = plan_threads(
-                    resolved,
+                    resolved_conversation,
                     known_notes,
                     self._store.get,
                     self._sidecar.turn_notes,
@@ -91,9 +93,9 @@ class ConversationImport:
                 self._sidecar.note_turns(plan.adopted)
                 self.counts["known"] += plan.known
                 self.counts["forgotten"] += plan.forgotten
-                self._write(resolved, plan, refuse)
+                self._write(resolved_conversation, plan, refuse)
                 if self._sessions is not None:
-                    self.counts["tool_calls"] += self._sessions.keep(resolved, plan)
+                    self.counts["tool_calls"] += self._sessions.keep(resolved_conversation, plan)
                 self.threads.update(plan.threads)
                 self._copies.settle(conversation.source)
         except (CorruptThread, InvalidInput) as error:
@@ -106,7 +108,7 @@ class ConversationImport:
             if note is not None:
                 self._sidecar.note_conversation(note)
                 self.counts["branches"] += note.branch_of is not None
-            written = self._store.extend(
+            written_turns = self._store.extend(
                 thread_id,
                 [
                     NewTurn(
@@ -125,7 +127,7 @@ class ConversationImport:
                 # turns. In the same write: an import that is cut off there never comes back for it.
                 title=conversation.title if thread_id == conversation.conversation_id else "",
             )
-            self.counts["added"] += len(written)
-            if len(written) < len(turns):
-                lost = len(turns) - len(written)
-                refuse(conversation, thread_id, f"the store did not keep {lost} turns")
+            self.counts["added"] += len(written_turns)
+            if len(written_turns) < len(turns):
+                lost_count = len(turns) - len(written_turns)
+                refuse(conversation, thread_id, f"the store did not keep {lost_count} turns")

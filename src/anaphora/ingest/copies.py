@@ -94,6 +94,6 @@ class CopiedChats:
 def _digest_parts(*parts: str) -> bytes:
     hasher = hashlib.blake2b(digest_size=12)
     for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        hasher.update(len(encoded).to_bytes(8, "big") + encoded)
+        part_bytes = part.encode("utf-8", "surrogatepass")
+        hasher.update(len(part_bytes).to_bytes(8, "big") + part_bytes)
     return hasher.digest()

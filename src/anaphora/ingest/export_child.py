@@ -48,45 +48,45 @@ def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
             elif len(line) > parts and sum(line.count(mark) for mark in b"[{,") > parts:
                 yield [f"more than {parts:,} values in one line; it was skipped"]
             else:
-                checked: str | list[str]
+                checked_line: str | list[str]
                 try:
-                    checked = write_object(read_object(line.decode()))
+                    checked_line = write_object(read_object(line.decode()))
                 except MemoryError:
-                    checked = ["there is not memory enough for it"]
+                    checked_line = ["there is not memory enough for it"]
                 except (ValueError, TypeError) as error:
-                    checked = [str(error)[:300]]
-                yield checked
+                    checked_line = [str(error)[:300]]
+                yield checked_line
 
 
 def read_object(text: str) -> dict[str, Any]:
     """The object of a line. ValueError if there is none, or it is nested too deeply."""
-    parsed = _parse(text)
-    if isinstance(parsed, dict) and parsed.get("kind") == "escaped":
-        wrapped = parsed.get("line")
-        if not isinstance(wrapped, str):
+    parsed_line = _parse(text)
+    if isinstance(parsed_line, dict) and parsed_line.get("kind") == "escaped":
+        wrapped_line = parsed_line.get("line")
+        if not isinstance(wrapped_line, str):
             raise ValueError('"line" is not a string')
-        parsed = _parse(unescape(wrapped))
-    if not isinstance(parsed, dict):
+        parsed_line = _parse(unescape(wrapped_line))
+    if not isinstance(parsed_line, dict):
         raise ValueError("it is not a JSON object")
-    return parsed
+    return parsed_line
 
 
 def write_object(value: dict[str, Any]) -> str:
     """The JSON that `read_object` reads as this object."""
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if _SPLIT_CHARACTER.search(written) is None:
-        return written
-    return json.dumps({"kind": "escaped", "line": escape(written)}, ensure_ascii=False)
+    json_text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if _SPLIT_CHARACTER.search(json_text) is None:
+        return json_text
+    return json.dumps({"kind": "escaped", "line": escape(json_text)}, ensure_ascii=False)
 
 
 def _parse(text: str) -> object:
     try:
-        parsed = json.loads(text, parse_constant=_refuse, parse_float=_parse_finite)
+        parsed_line = json.loads(text, parse_constant=_refuse, parse_float=_parse_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if is_too_deep(parsed, text):
+    if is_too_deep(parsed_line, text):
         raise ValueError("it is nested too deeply")
-    return parsed
+    return parsed_line
 
 
 def _refuse(constant: str) -> Any:

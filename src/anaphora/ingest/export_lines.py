@@ -68,13 +68,15 @@ def export_lines(
         memory=bounds.memory,
         output=_BYTES * most + (1 << 20),
     )
-    where = os.fspath(path_for_worker(path))
-    done = 0
-    for answer in call_in_worker(_READ, where, most, bounds.parts, limits=limits, types=_TYPES):
+    worker_path = os.fspath(path_for_worker(path))
+    read_size = 0
+    for answer in call_in_worker(
+        _READ, worker_path, most, bounds.parts, limits=limits, types=_TYPES
+    ):
         # In the shortest form, as there are many: a line, the bytes read, or why a line is invalid.
         if isinstance(answer, str):
-            yield ReadLine(answer, "", done)
+            yield ReadLine(answer, "", read_size)
         elif isinstance(answer, int):
-            done = answer
+            read_size = answer
         else:
-            yield ReadLine(None, str(answer[0]), done)
+            yield ReadLine(None, str(answer[0]), read_size)

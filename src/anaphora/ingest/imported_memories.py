@@ -67,8 +67,8 @@ class ImportedMemoryWriter:
                 tags=(*item.memory.tags, item.source),
                 source=_make_source(item.source, item.key),
             )
-            new, redacted = without_secrets(checked(new))
-            self.redacted.update(dict.fromkeys(redacted))
+            new, redacted_kinds = without_secrets(checked(new))
+            self.redacted.update(dict.fromkeys(redacted_kinds))
             draft = draft_memory(new, self._clock(), self._ids())
             self._waiting.append(
                 ImportDraft(replace(draft, details={IMPORTED: True}), item.changed)
@@ -81,40 +81,42 @@ class ImportedMemoryWriter:
 
     def end(self, whole: ImportedWhole) -> None:
         """End memories that are no longer in a completely read source, or report removed files."""
-        before = self._before.get(whole.source)
-        if before is None:
+        ids_by_owner = self._before.get(whole.source)
+        if ids_by_owner is None:
             # The stored memories of a format: source to record id, by the note they are a part of.
-            before = self._before[whole.source] = {}
-            beginning, after = f"{whole.source}:", 0
-            while records := self._records.changed_since(after):
-                after = records[-1].seq
+            ids_by_owner = self._before[whole.source] = {}
+            beginning, last_seq = f"{whole.source}:", 0
+            while records := self._records.changed_since(last_seq):
+                last_seq = records[-1].seq
                 for record in records:
                     if record.valid_to or record.forgotten or record.expires_at:
                         continue
                     for source in record.sources:
                         if source.startswith(beginning):
                             owner = source[len(beginning) :].partition(PART)[0]
-                            before.setdefault(owner, {})[source] = record.id
+                            ids_by_owner.setdefault(owner, {})[source] = record.id
         if whole.key.endswith("/"):
             current_names = {redact(key).text for key in whole.keys}
-            files = [name for name in before if name.startswith(redact(whole.key).text)]
+            files = [name for name in ids_by_owner if name.startswith(redact(whole.key).text)]
             self.gone.update(dict.fromkeys(sorted(n for n in files if n not in current_names)))
             return
         current_sources = {_make_source(whole.source, key) for key in whole.keys}
-        ended = [
+        ended_pairs = [
             (record_id, source)
-            for source, record_id in before.get(redact(whole.key).text, {}).items()
+            for source, record_id in ids_by_owner.get(redact(whole.key).text, {}).items()
             if source not in current_sources
         ]
-        if not ended:
+        if not ended_pairs:
             return
         from anaphora.store.records.importing import end_imported
 
         self.flush()
         with self._records.change() as work:
-            work.load(ids=[record_id for record_id, _ in ended])
-            done = [end_imported(work, *pair, whole.at or self._clock()) for pair in ended]
-        self.counts["ended"] += sum(done)
+            work.load(ids=[record_id for record_id, _ in ended_pairs])
+            is_ended_list = [
+                end_imported(work, *pair, whole.at or self._clock()) for pair in ended_pairs
+            ]
+        self.counts["ended"] += sum(is_ended_list)
 
     def flush(self) -> None:
         """Write the pending drafts."""

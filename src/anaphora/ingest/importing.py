@@ -73,17 +73,17 @@ def import_files(
     for problem in problems:
         run.add(problem, problem.path)
     for file in files:
-        passed = _Passed()
-        _add_files(run, file, progress, passed)
-        if not passed.is_all:
+        passed_over = _Passed()
+        _add_files(run, file, progress, passed_over)
+        if not passed_over.is_all:
             continue
         if len(files) == 1 and not conversations_given and not problems:
             # It imports every format.
             from anaphora.ingest.importers import RECOGNISED
 
-            reason = f"{passed.in_words()}.\n{RECOGNISED}\n"
+            reason = f"{passed_over.in_words()}.\n{RECOGNISED}\n"
             raise UnknownFormat("path", str(file.path), reason)
-        run.add(ImportProblem(str(file.path), "file", passed.in_words()), "")
+        run.add(ImportProblem(str(file.path), "file", passed_over.in_words()), "")
     total = len(conversations_given)
     for number, conversation in enumerate(conversations_given, start=1):
         run.add(conversation, _GIVEN)
@@ -112,8 +112,8 @@ class _Passed:
 
     def in_words(self) -> str:
         """Why nothing was imported."""
-        words, more = self.words[:_MOST_TOLD], len(self.words) - _MOST_TOLD
-        contents = "; ".join(words) + (f" and {more:,} more" if more > 0 else "")
+        words, more_count = self.words[:_MOST_TOLD], len(self.words) - _MOST_TOLD
+        contents = "; ".join(words) + (f" and {more_count:,} more" if more_count > 0 else "")
         return f"{UNKNOWN_ALL}: it has {contents}" if contents else f"{UNKNOWN_ALL}: it is empty"
 
 
@@ -178,13 +178,13 @@ class _ImportRun:
     def report(self) -> ImportReport:
         """Write what is pending, and report what was done."""
         self._memories.flush()
-        counts, done = self._memories.counts, self._conversations
+        counts, conversation_import = self._memories.counts, self._conversations
         return ImportReport(
-            conversations=len(done.chats),
-            **done.counts,
+            conversations=len(conversation_import.chats),
+            **conversation_import.counts,
             left_out=dict(self._left_out),
             problems=self._problems.all(),
-            conversation_ids=tuple(done.threads),
+            conversation_ids=tuple(conversation_import.threads),
             memories_added=counts["added"],
             memories_known=counts["known"],
             memories_changed=counts["changed"],

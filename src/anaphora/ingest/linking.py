@@ -84,8 +84,8 @@ class Linker:
         line = self.embedder.calibration.alike
         vectors = np.concatenate([memory.vectors[:MOST_PARTS] for memory in group])
         rows = iter(
-            [(memory_id, line.apply_to(cosine)) for memory_id, cosine in near]
-            for near in self.neighbours(vectors, line.invert(NEAR))
+            [(memory_id, line.apply_to(cosine)) for memory_id, cosine in neighbours]
+            for neighbours in self.neighbours(vectors, line.invert(NEAR))
         )
         return [
             replace(
@@ -114,11 +114,11 @@ class Linker:
         for a, b in np.argwhere(cosines >= NEAR).tolist():
             # The later one makes the link, as when they come one by one.
             if owner[a] != owner[b]:
-                first = group[owner[a]]
-                near_earlier[owner[b]].append((first.record_id, float(cosines[a, b])))
+                first_memory = group[owner[a]]
+                near_earlier[owner[b]].append((first_memory.record_id, float(cosines[a, b])))
         return [
-            replace(memory, near=_choose_closest((*memory.near, *more)))
-            for memory, more in zip(group, near_earlier, strict=True)
+            replace(memory, near=_choose_closest((*memory.near, *more_neighbours)))
+            for memory, more_neighbours in zip(group, near_earlier, strict=True)
         ]
 
     def keep(
@@ -147,19 +147,19 @@ class Linker:
         pairs = set(map(_identify_pair, work.linked(stored_ids, (*CLOSENESS, *CONTRADICTION))))
         links: list[RecordLink] = []
         for memory in group:
-            new = [
+            new_links = [
                 link for link in self._find_links(work, memory) if _identify_pair(link) not in pairs
             ]
-            pairs.update(map(_identify_pair, new))
-            links += new
-            links_by_id[memory.record_id] = tuple(new)
+            pairs.update(map(_identify_pair, new_links))
+            links += new_links
+            links_by_id[memory.record_id] = tuple(new_links)
         for link in links:
             if link.kind == "same":
-                first, second = work.find(link.record_id), work.find(link.other_id)
-                assert first is not None
-                assert second is not None
+                first_record, second_record = work.find(link.record_id), work.find(link.other_id)
+                assert first_record is not None
+                assert second_record is not None
                 older, younger = sorted(
-                    (first, second), key=lambda record: (record.created_at, record.id)
+                    (first_record, second_record), key=lambda record: (record.created_at, record.id)
                 )
                 work.change(
                     older.id,
@@ -178,28 +178,30 @@ class Linker:
             other_record = _find_linkable(work, other_id)
             if other_record is None or record is None or other_id == memory.record_id:
                 continue
-            first, second = min(record.id, other_record.id), max(record.id, other_record.id)
-            same = False
+            first_id, second_id = min(record.id, other_record.id), max(record.id, other_record.id)
+            is_same = False
             if cosine >= CLOSE:
                 # The same text at two paths is two facts.
                 identity, other_identity = (
                     (memory.type, memory.path, memory.payload) for memory in (record, other_record)
                 )
-                same = (
+                is_same = (
                     len(record.text) <= _LONG >= len(other_record.text)
                     and identity == other_identity
                     and same_fact(record.text, other_record.text)
                 )
-                links.append(RecordLink(first, second, "same" if same else "related", cosine))
+                links.append(
+                    RecordLink(first_id, second_id, "same" if is_same else "related", cosine)
+                )
             # Episodes, and different paths, never contradict.
             is_episode = "episodic" in (record.type, other_record.type)
-            if same or is_episode or (record.path and other_record.path):
+            if is_same or is_episode or (record.path and other_record.path):
                 continue
             older, newer = sorted(
                 (record, other_record), key=lambda memory: (memory.created_at, memory.id)
             )
             if contradicts(_make_statement(older), _make_statement(newer), cosine):
-                links.append(RecordLink(first, second, OPEN, cosine))
+                links.append(RecordLink(first_id, second_id, OPEN, cosine))
         return links
 
 
@@ -225,11 +227,15 @@ def _identify_pair(link: RecordLink) -> tuple[str, str, bool]:
 
 def _choose_closest(candidates: Iterable[Near]) -> tuple[Near, ...]:
     """Each memory once, at its best part, the closest first."""
-    best: dict[str, Near] = {}
-    for near in candidates:
-        if near[0] not in best or near[1] > best[near[0]][1]:
-            best[near[0]] = near
-    return tuple(sorted(best.values(), key=lambda near: (-near[1], near[0]))[:MOST_LINKS])
+    best_by_memory: dict[str, Near] = {}
+    for neighbour in candidates:
+        if neighbour[0] not in best_by_memory or neighbour[1] > best_by_memory[neighbour[0]][1]:
+            best_by_memory[neighbour[0]] = neighbour
+    return tuple(
+        sorted(best_by_memory.values(), key=lambda neighbour: (-neighbour[1], neighbour[0]))[
+            :MOST_LINKS
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,5 +267,5 @@ class Relinker:
             with self.records.change() as work:
                 work.load(ids=ids)
                 links_by_id = self.linker.link(work, near_group)
-            links += [link for new in links_by_id.values() for link in new]
+            links += [link for memory_links in links_by_id.values() for link in memory_links]
         return tuple(links)

@@ -71,8 +71,8 @@ class MarkupReader:
                 following = markup.find("<", at)
                 if following < 0:
                     # A reference may be cut in two.
-                    cut = -1 if last else markup.rfind("&", max(at, size - 40))
-                    following = size if cut < 0 else cut
+                    cut_position = -1 if last else markup.rfind("&", max(at, size - 40))
+                    following = size if cut_position < 0 else cut_position
                     if following == at:
                         return markup[at:]
                 self.text(resolved(markup[at:following]))
@@ -149,10 +149,12 @@ def _read_attributes(markup: str, at: int) -> tuple[Attributes, int]:
         match = _ATTRIBUTE.match(markup, at)
         if match is None:
             return attributes, -1
-        name, written = match.groups()
-        if written is not None and written[:1] in ("'", '"'):
-            written = written[1:-1]
-        attributes.append((name.lower(), None if written is None else resolved(written)))
+        name, attribute_text = match.groups()
+        if attribute_text is not None and attribute_text[:1] in ("'", '"'):
+            attribute_text = attribute_text[1:-1]
+        attributes.append(
+            (name.lower(), None if attribute_text is None else resolved(attribute_text))
+        )
         at = match.end()
 
 

@@ -125,31 +125,33 @@ class MemoryWriter:
         """
         from anaphora.store.records.rules import draft_memory, put
 
-        new, redacted = _prepare(new)
+        new, redacted_kinds = _prepare(new)
         draft = draft_memory(new, self._clock(), self._ids())
         # `presume_absent` needs the version that the lookup was made in.
         version = -1
-        same: Sequence[MemoryRecord] = ()
+        same_records: Sequence[MemoryRecord] = ()
         if draft.record.path is None and draft.same_key:
             version = self._records.version()
-            same = self._records.with_same_key(draft.same_key)
-        embedded = self._embed_early(draft, same)
+            same_records = self._records.with_same_key(draft.same_key)
+        embedded_memory = self._embed_early(draft, same_records)
         with self._change() as work:
-            if not same:
+            if not same_records:
                 work.presume_absent(draft.same_key, version)
             if new.parent is not None:
                 _refuse_unknown(new.parent, work.find(new.parent))
-            done = put(work, draft, self._ids)
-            is_new = done.id == draft.record.id
+            put_result = put(work, draft, self._ids)
+            is_new = put_result.id == draft.record.id
             links: Sequence[RecordLink] = ()
-            if is_new and embedded is not None:
-                links = self._linker.keep(work, [replace(embedded, record_id=done.id)])[done.id]
+            if is_new and embedded_memory is not None:
+                links = self._linker.keep(
+                    work, [replace(embedded_memory, record_id=put_result.id)]
+                )[put_result.id]
             elif not is_new:
-                links = work.linked([done.id], _TOLD)
-        if is_new and embedded is None:
-            links = self._embed_inline(done.id, new.text)
+                links = work.linked([put_result.id], _TOLD)
+        if is_new and embedded_memory is None:
+            links = self._embed_inline(put_result.id, new.text)
         return self._describe(
-            [_make_remembered(done, redacted, new.text if is_new else "")], links
+            [_make_remembered(put_result, redacted_kinds, new.text if is_new else "")], links
         )[0]
 
     def remember_many(
@@ -166,43 +168,45 @@ class MemoryWriter:
         from anaphora.store.records.rules import draft_memory, put_all
         from anaphora.store.records.vectors import TextToEmbed
 
-        prepared = []
+        prepared_memories = []
         for position, memory in enumerate(items):
             try:
-                prepared.append(_prepare(as_new(memory)))
+                prepared_memories.append(_prepare(as_new(memory)))
             except InvalidInput as error:
                 within = "" if error.what == "item" else f".{error.what}"
                 raise error.named(f"items[{position}]{within}") from None
-        self._refuse_unknown(new for new, _ in prepared)
+        self._refuse_unknown(new_memory for new_memory, _ in prepared_memories)
         puts: list[PutResult] = []
         waiting: list[TextToEmbed] = []
         longer = False
-        with _EmbedAhead(self._embed_texts, self._link_made) as ahead:
-            for start in range(0, len(prepared), BATCH):
-                now, batch = self._clock(), prepared[start : start + BATCH]
-                drafts = [draft_memory(new, now, self._ids()) for new, _ in batch]
+        with _EmbedAhead(self._embed_texts, self._link_made) as embedding_ahead:
+            for start in range(0, len(prepared_memories), BATCH):
+                now, batch = self._clock(), prepared_memories[start : start + BATCH]
+                drafts = [draft_memory(new_memory, now, self._ids()) for new_memory, _ in batch]
                 with self._change() as work:
-                    done = put_all(work, drafts, self._ids)
-                puts += done
+                    batch_puts = put_all(work, drafts, self._ids)
+                puts += batch_puts
                 texts = {draft.record.id: draft.record.text for draft in drafts}
                 for record_id in dict.fromkeys(
-                    outcome.id for outcome in done if outcome.id in texts
+                    outcome.id for outcome in batch_puts if outcome.id in texts
                 ):
                     if len(texts[record_id]) <= IN_CALL:
                         waiting.append(TextToEmbed(record_id, texts[record_id]))
                     else:
                         longer = True
                 if len(waiting) >= _GROUP:
-                    self._begin(ahead, waiting)
+                    self._begin(embedding_ahead, waiting)
                     waiting = []
                 if progress is not None:
-                    progress(len(puts), len(prepared))
-            self._begin(ahead, waiting)
+                    progress(len(puts), len(prepared_memories))
+            self._begin(embedding_ahead, waiting)
         if longer and self._embedder.ready(0):
             self._later()
         results = [
-            _make_remembered(outcome, redacted, new.text if outcome.action == "added" else "")
-            for outcome, (new, redacted) in zip(puts, prepared, strict=True)
+            _make_remembered(
+                outcome, redacted_kinds, new_memory.text if outcome.action == "added" else ""
+            )
+            for outcome, (new_memory, redacted_kinds) in zip(puts, prepared_memories, strict=True)
         ]
         return self._describe(results, self._records.links({outcome.id for outcome in puts}, _TOLD))
 
@@ -217,36 +221,41 @@ class MemoryWriter:
         from anaphora.store.records.rows import STANDS_ALONE
 
         new_values = checked_changes(changes)
-        redacted: tuple[str, ...] = ()
+        redacted_kinds: tuple[str, ...] = ()
         if "path" in new_values and new_values["path"] is None:
             raise InvalidInput("path", None, "can be changed, but not removed")
         if redact:
-            clean, redacted = without_secrets(NewMemory(**({"text": "-"} | new_values)))
+            clean, redacted_kinds = without_secrets(NewMemory(**({"text": "-"} | new_values)))
             new_values = {name: getattr(clean, name) for name in new_values}
         now = self._clock()
         with self._records.change() as work:
-            old = work.find(record_id)
-            if old is None or old.forgotten:
+            old_record = work.find(record_id)
+            if old_record is None or old_record.forgotten:
                 raise NotFound("memory", record_id)
             draft = None
-            if any(new_values.get(n, getattr(old, n)) != getattr(old, n) for n in VERSIONED):
-                rules.refuse_superseded(old)
+            if any(
+                new_values.get(n, getattr(old_record, n)) != getattr(old_record, n)
+                for n in VERSIONED
+            ):
+                rules.refuse_superseded(old_record)
                 key = work.same_key(record_id)
-                new = rules.replacement(old, new_values, dedupe=key != STANDS_ALONE)
-                new = replace(new, source=signed(new.source))
-                draft = rules.draft_memory(new, now, self._ids())
+                new_memory = rules.replacement(old_record, new_values, dedupe=key != STANDS_ALONE)
+                new_memory = replace(new_memory, source=signed(new_memory.source))
+                draft = rules.draft_memory(new_memory, now, self._ids())
                 if draft.same_key == key != STANDS_ALONE:
                     draft = None  # The same words in another Unicode form.
             if draft is None:
                 rules.change_in_place(work, record_id, new_values, now)
-                done = rules.PutResult(record_id, "updated")
+                put_result = rules.PutResult(record_id, "updated")
                 links: Sequence[RecordLink] = work.linked([record_id], _TOLD)
             else:
-                done, links = rules.put(work, draft, self._ids), ()
-        if draft is not None and done.id == draft.record.id:
-            links = self._embed_inline(done.id, draft.record.text)
-        written = "" if draft is None else draft.record.text
-        return self._describe([_make_remembered(done, redacted, written)], links)[0]
+                put_result, links = rules.put(work, draft, self._ids), ()
+        if draft is not None and put_result.id == draft.record.id:
+            links = self._embed_inline(put_result.id, draft.record.text)
+        written_text = "" if draft is None else draft.record.text
+        return self._describe([_make_remembered(put_result, redacted_kinds, written_text)], links)[
+            0
+        ]
 
     def fill_vectors(
         self,
@@ -265,18 +274,18 @@ class MemoryWriter:
         when the model cannot be loaded.
         """
         name = self._embedder.name
-        done = fill_records(
+        fill_counts = fill_records(
             self._backlog, self._vectors, name, limit, progress, room=room, stopping=stopping
         )
-        return FillResult(*done)
+        return FillResult(*fill_counts)
 
     @contextmanager
     def _change(self) -> Iterator[RecordTransaction]:
         """A change of memories; the index has what it wrote as soon as it is on the disk."""
         with self._records.change() as work:
             yield work
-        if written := work.written:
-            self._follow(written)
+        if written_ids := work.written:
+            self._follow(written_ids)
 
     def _embed_early(
         self, draft: MemoryDraft, same: Sequence[MemoryRecord]
@@ -290,14 +299,14 @@ class MemoryWriter:
         if any(match.valid_to is None and not match.forgotten for match in same):
             return None
         try:
-            embedded = self._embed_texts([TextToEmbed(record.id, record.text)])
+            embedded_memories = self._embed_texts([TextToEmbed(record.id, record.text)])
             if draft.same_key:
-                embedded = self._linker.with_near(embedded)
+                embedded_memories = self._linker.with_near(embedded_memories)
         except AnaphoraError as error:
             # An index or a model that fails must not keep the memory from being kept.
             self._failure = error
             return None
-        return embedded[0] if embedded else None
+        return embedded_memories[0] if embedded_memories else None
 
     def _describe(
         self, done: Sequence[Remembered], links: Sequence[RecordLink]
@@ -305,17 +314,21 @@ class MemoryWriter:
         """The results, with the memories close to each and those that contradict it."""
         if not links:
             return list(done)
-        near: dict[str, list[str]] = {}
-        against: dict[str, list[str]] = {}
+        near_ids: dict[str, list[str]] = {}
+        conflicting_ids: dict[str, list[str]] = {}
         for link in sorted(links, key=lambda link: -link.strength):
             for memory_id, related_id in (
                 (link.record_id, link.other_id),
                 (link.other_id, link.record_id),
             ):
-                family = against if link.kind == OPEN else near
+                family = conflicting_ids if link.kind == OPEN else near_ids
                 family.setdefault(memory_id, []).append(related_id)
         records = self._records.many(
-            {related_id for remembered in done for related_id in against.get(remembered.id, ())}
+            {
+                related_id
+                for remembered_memory in done
+                for related_id in conflicting_ids.get(remembered_memory.id, ())
+            }
         )
         current = {
             record.id: RelatedMemory(record.id, record.text, record.created_at)
@@ -324,11 +337,15 @@ class MemoryWriter:
         }
         return [
             replace(
-                remembered,
-                related=tuple(near.get(remembered.id, ())),
-                conflicts=tuple(current[o] for o in against.get(remembered.id, ()) if o in current),
+                remembered_memory,
+                related=tuple(near_ids.get(remembered_memory.id, ())),
+                conflicts=tuple(
+                    current[o]
+                    for o in conflicting_ids.get(remembered_memory.id, ())
+                    if o in current
+                ),
             )
-            for remembered in done
+            for remembered_memory in done
         ]
 
     def _embed_inline(self, record_id: str, text: str) -> tuple[RecordLink, ...]:
@@ -371,14 +388,16 @@ class MemoryWriter:
 
     def _embed_texts(self, owners: Sequence[TextToEmbed]) -> list[EmbeddedMemory]:
         """The texts that can be embedded, with their vectors; the others are noted as failed."""
-        embedded = self._backlog.embed(owners)
-        return [EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded]
+        embedded_texts = self._backlog.embed(owners)
+        return [
+            EmbeddedMemory(text.record_id, text.text, vectors) for text, vectors in embedded_texts
+        ]
 
     def _refuse_unknown(self, items: Iterable[NewMemory]) -> None:
         ids = [
             referred_id
-            for new in items
-            for referred_id in (new.supersedes, new.parent)
+            for new_memory in items
+            for referred_id in (new_memory.supersedes, new_memory.parent)
             if referred_id is not None
         ]
         records = self._records.many(ids) if ids else {}
@@ -416,7 +435,7 @@ class _EmbedAhead:
 
     def embed(self, owners: Sequence[TextToEmbed]) -> None:
         """Begin to embed a group; link the one before as soon as it is there."""
-        before = self._made
+        previous_group = self._made
         try:
             self._made = self._pool.submit(self._embed, owners)
         except RuntimeError:
@@ -427,8 +446,8 @@ class _EmbedAhead:
             except AnaphoraError as error:
                 future.set_exception(error)
             self._made = future
-        if before is not None:
-            self._link(before)
+        if previous_group is not None:
+            self._link(previous_group)
 
 
 def _make_remembered(done: PutResult, redacted: tuple[str, ...], written: str) -> Remembered:
@@ -518,24 +537,30 @@ class MemoryEraser:
                 if (record := work.find(candidate_id)) and keep.matches(as_mapping(record))
             ]
             if dry_run:
-                forgotten = would_forget(work, still)
+                forgotten_memories = would_forget(work, still)
             elif soft:
-                forgotten = forget_softly(work, still, self._clock())
+                forgotten_memories = forget_softly(work, still, self._clock())
             else:
-                forgotten = forget_for_good(work, still)
-                more = [] if self._derived is None else list(self._derived(work, forgotten.ids))
-                if more:
-                    forgotten = forgotten.and_more(forget_for_good(work, more))
+                forgotten_memories = forget_for_good(work, still)
+                derived_ids = (
+                    []
+                    if self._derived is None
+                    else list(self._derived(work, forgotten_memories.ids))
+                )
+                if derived_ids:
+                    forgotten_memories = forgotten_memories.and_more(
+                        forget_for_good(work, derived_ids)
+                    )
             if self._on_gone is not None and not dry_run:
                 # In the same transaction: nothing may die between the two.
-                self._on_gone(work, forgotten, soft)
+                self._on_gone(work, forgotten_memories, soft)
         if dry_run:
-            return named(forgotten, self._find_holding(forgotten))
-        if soft or not forgotten.ids:
-            return named(forgotten, ())
+            return named(forgotten_memories, self._find_holding(forgotten_memories))
+        if soft or not forgotten_memories.ids:
+            return named(forgotten_memories, ())
         truth = self._records.truth
         log = [] if truth.scrub() else [SurvivingSource("log", str(truth.log))]
-        return named(forgotten, (*log, *self._find_holding(forgotten)))
+        return named(forgotten_memories, (*log, *self._find_holding(forgotten_memories)))
 
     def undo(self, record_ids: Iterable[str]) -> tuple[str, ...]:
         """Bring back memories that are softly forgotten; those that were."""

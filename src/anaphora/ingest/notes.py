@@ -87,15 +87,15 @@ class NoteWriter:
         if not number or not 1 <= importance <= 5:
             raise InvalidInput("importance", importance, "expected a whole number from 1 to 5")
         payload = payload_of(importance=importance, project=self._find_project(project))
-        new = NewMemory(
+        new_memory = NewMemory(
             text,
             payload=payload,
             tags=cast("Any", tags),
             source=signed(source),
             supersedes=supersedes,
         )
-        row, redacted = self._keep("observation", kind, new)
-        return observation_of(row, redacted)
+        row, redacted_kinds = self._keep("observation", kind, new_memory)
+        return observation_of(row, redacted_kinds)
 
     def write_diary(
         self,
@@ -109,9 +109,9 @@ class NoteWriter:
         if subject is not None and not str(subject).strip():
             raise InvalidInput("subject", subject, "must be a non-empty string")
         payload = payload_of(subject=subject, project=self._find_project(project))
-        new = NewMemory(summary, payload=payload, tags=cast("Any", tags))
-        row, redacted = self._keep("diary", "note", new)
-        return diary_of(row, redacted)
+        new_memory = NewMemory(summary, payload=payload, tags=cast("Any", tags))
+        row, redacted_kinds = self._keep("diary", "note", new_memory)
+        return diary_of(row, redacted_kinds)
 
     def observations(self, project: str | None, limit: int) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first. NotFound for `project`."""
@@ -140,15 +140,15 @@ class NoteWriter:
             return ForgottenRecords()
         with self._notes.change(row.kind) as work:
             if not soft:
-                forgotten = forget_for_good(work, [note_id])
+                forgotten_records = forget_for_good(work, [note_id])
             else:
-                forgotten = forget_softly(work, [note_id], self._clock())
+                forgotten_records = forget_softly(work, [note_id], self._clock())
         if not soft:
             self._notes.truth.scrub()
         else:
             with self._graph.change() as graph:
-                graph.invalidate(forgotten.ids, self._clock())
-        return forgotten
+                graph.invalidate(forgotten_records.ids, self._clock())
+        return forgotten_records
 
     def would_forget(self, note_id: str) -> ForgottenRecords:
         """What `forget` would take, without doing it."""
@@ -168,9 +168,9 @@ class NoteWriter:
         if row is None:
             return ()
         with self._notes.change(row.kind) as work:
-            back = bring_back(work, would_forget(work, [note_id]).ids, self._clock())
-        self.link_imported(back)
-        return back
+            restored_ids = bring_back(work, would_forget(work, [note_id]).ids, self._clock())
+        self.link_imported(restored_ids)
+        return restored_ids
 
     def link_imported(self, note_ids: Iterable[str]) -> None:
         """Link imported notes; what was superseded or forgotten is closed in the graph too."""
@@ -214,25 +214,25 @@ class NoteWriter:
         from anaphora.store.records.rules import draft_memory, put
         from anaphora.store.records.vectors import TextToEmbed
 
-        new, redacted = without_secrets(checked(new))
+        new, redacted_kinds = without_secrets(checked(new))
         # Records of notes have the note's kind where memories have their type.
         draft = draft_memory(replace(new, type=cast("Any", note_kind)), self._clock(), self._ids())
         if new.supersedes is not None:
-            superseded = self._notes.get(new.supersedes)
-            if superseded.kind != kind or superseded.record.forgotten:
+            superseded_note = self._notes.get(new.supersedes)
+            if superseded_note.kind != kind or superseded_note.record.forgotten:
                 raise NotFound(kind, new.supersedes)
         with self._notes.change(kind) as work:
-            done = put(work, draft, self._ids)
-        row = self._notes.get(done.id)
-        if new.supersedes is not None and new.supersedes != done.id:
+            put_result = put(work, draft, self._ids)
+        row = self._notes.get(put_result.id)
+        if new.supersedes is not None and new.supersedes != put_result.id:
             with self._graph.change() as graph:
-                graph.supersede_note(new.supersedes, done.id, row.record.valid_from)
+                graph.supersede_note(new.supersedes, put_result.id, row.record.valid_from)
         self._linker.link(row)
         if len(row.record.text) <= _INLINE and self._embedder.ready(0):
             # Keywords find the note until `fill_vectors` embeds it.
             with suppress(EmbeddingError):
                 self._backlog.attach([TextToEmbed(row.record.id, row.record.text)])
-        return row, redacted
+        return row, redacted_kinds
 
     def _put_vectors(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
@@ -307,29 +307,31 @@ class NoteLinker:
 
         Returns how many links.
         """
-        linked = [(note, self._find_links(note)) for note in notes]
+        linked_notes = [(note, self._find_links(note)) for note in notes]
         entities = self.graph.entities_of_notes(note.record.id for note in notes)
         # A note that never named an entity does not belong in the graph.
-        to_link = [(note, links) for note, links in linked if links or note.record.id in entities]
+        to_link = [
+            (note, links) for note, links in linked_notes if links or note.record.id in entities
+        ]
         if not to_link:
             return 0
         with self.graph.change() as work:
             for note, links in to_link:
                 kind: EntityType = "diary" if note.kind == "diary" else "memory"
-                first = note.record.text.strip().partition("\n")[0]
+                first_line = note.record.text.strip().partition("\n")[0]
                 node = (
                     note.record.id,
                     kind,
-                    (first if len(first) <= _TITLE else first[: _TITLE - 1] + "…"),
+                    (first_line if len(first_line) <= _TITLE else first_line[: _TITLE - 1] + "…"),
                 )
                 work.link_note(node, links, now=self.clock(), ids=self.ids)
         return sum(len(links) for _, links in to_link)
 
     def link_all(self, project: str | None = None) -> int:
         """Link every current note about this project, or about all of them, anew."""
-        before, total = 0, 0
-        while notes := self.notes.changed_since(before):
-            before = notes[-1].record.seq
+        last_seq, total = 0, 0
+        while notes := self.notes.changed_since(last_seq):
+            last_seq = notes[-1].record.seq
             current = [
                 note
                 for note in notes

@@ -114,7 +114,7 @@ class ImportSource:
 
     def read(self) -> Generator[FileStarted | ReadItem, None, None]:
         """Every file, each before what it gives."""
-        begun = item_count = ended = already_read = 0
+        begun = item_count = end_count = already_read = 0
         current = FileStarted(str(self.path), 0)
         singly = False
         while True:
@@ -136,30 +136,30 @@ class ImportSource:
                     # It was this small file, or one of those behind it that were not told yet.
                     singly, already_read = True, 1 + item_count if begun else 0
                     continue
-                ended += 1
+                end_count += 1
                 yield ReadItem(self._make_problem(current.label, error), 0)
             if not new_files:
                 # It is no file, but what stands between two: the rest cannot be had either.
                 return
-            if ended >= _MOST_ENDED:
-                reason = f"reading was ended {ended} times; what is behind it was not read"
+            if end_count >= _MOST_ENDED:
+                reason = f"reading was ended {end_count} times; what is behind it was not read"
                 yield ReadItem(ImportProblem(str(self.path), "file", reason), 0)
                 return
             current, already_read = FileStarted(str(self.path), 0), 0
 
     def _call_worker(self, skip: int, *, each: bool) -> Iterator[FileStarted | ReadItem]:
-        where = path_for_worker(self.path)
-        words = (os.getcwd(), str(where), self.format, self.name)  # noqa: PTH109 - as above
+        worker_path = path_for_worker(self.path)
+        words = (os.getcwd(), str(worker_path), self.format, self.name)  # noqa: PTH109 - as above
         limits = self._make_limits()
         for answer in call_in_worker(
             _READ, *words, self.bounds, ReadFrom(skip, each), limits=limits, types=_TYPES
         ):
             if (
-                where != self.path
+                worker_path != self.path
                 and isinstance(answer, ReadItem)
                 and isinstance(problem := answer.item, ImportProblem)
             ):
-                path = problem.path.replace(str(where), str(self.path), 1)
+                path = problem.path.replace(str(worker_path), str(self.path), 1)
                 yield replace(answer, item=replace(problem, path=path))
             else:
                 yield answer
@@ -176,6 +176,6 @@ class ImportSource:
         )
 
     def _make_problem(self, label: str, error: Exception) -> ImportProblem:
-        failed = isinstance(error, WorkerFailed)
-        reason = f"its reader failed ({error})" if failed else str(error)
+        is_failed = isinstance(error, WorkerFailed)
+        reason = f"its reader failed ({error})" if is_failed else str(error)
         return ImportProblem(shortened(label), "file", shortened(reason))

@@ -29,14 +29,14 @@ def read(
     """
     with suppress(OSError):
         os.chdir(folder)
-    before = 0
+    previous_size = 0
     for number, file in enumerate(found_imports(path, form, bounds, name)):
         if number < begin.skip:
             continue
         _, size = file.progress()
         # A file behind a large one is reported as well: it marks the end of that one.
-        soon = not begin.each and max(before, size) <= SMALL
-        before = size
-        yield Piece(bounds.seconds_for(size), FileStarted(file.label, size), soon)
-        for imported in file.items:
-            yield ReadItem(imported, file.progress()[0])
+        is_soon = not begin.each and max(previous_size, size) <= SMALL
+        previous_size = size
+        yield Piece(bounds.seconds_for(size), FileStarted(file.label, size), is_soon)
+        for imported_record in file.items:
+            yield ReadItem(imported_record, file.progress()[0])

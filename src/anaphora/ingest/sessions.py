@@ -75,7 +75,7 @@ class SessionWriter:
         for portion in portions(calls):
             with self._calls.change() as work:
                 # A call with an outcome by now is written again.
-                added = 0
+                added_count = 0
                 calls_by_path = {call.key: call for call in portion}
                 work.load(paths=calls_by_path)
                 for key, call in calls_by_path.items():
@@ -88,27 +88,27 @@ class SessionWriter:
                             conversation_id=call.conversation_id, turn_index=call.index,
                         )  # fmt: skip
                         work.add(record, session_key(call.conversation_id))
-                        added += 1
+                        added_count += 1
                     elif versions[0].text != line and call.final:
                         work.change(versions[0].id, text=line)
-                count += added
+                count += added_count
         return count
 
     def note_place(self, conversation_ids: Iterable[str], place: SessionPlace) -> None:
         """Note where sessions took place; what is known and not told again stays."""
         ids = list(conversation_ids)
         known_sessions = self._sidecar.places() if ids else {}
-        noted = replace(place, repository=place.repository or repository_of(place.directory))
+        noted_place = replace(place, repository=place.repository or repository_of(place.directory))
         for conversation_id in ids:
-            old = known_sessions.get(conversation_id, SessionPlace())
-            new = SessionPlace(
-                noted.client or old.client,
-                old.directory or noted.directory,
-                old.repository or noted.repository,
-                noted.branch or old.branch,
+            old_place = known_sessions.get(conversation_id, SessionPlace())
+            new_place = SessionPlace(
+                noted_place.client or old_place.client,
+                old_place.directory or noted_place.directory,
+                old_place.repository or noted_place.repository,
+                noted_place.branch or old_place.branch,
             )
-            if new != old:
-                self._sidecar.note_place(conversation_id, new)
+            if new_place != old_place:
+                self._sidecar.note_place(conversation_id, new_place)
 
     def forget_removed(self, conversation_id: str, left: frozenset[int] | None) -> bool:
         """Drop what hangs on turns that are gone; whether there was any.
@@ -120,6 +120,6 @@ class SessionWriter:
             self._sidecar.forget_place(conversation_id)
         with self._calls.change() as work:
             calls = work.having(session_key(conversation_id))
-            removed = [call.id for call in calls if left is None or call.turn_index not in left]
-            work.erase(removed)
-        return bool(removed)
+            removed_ids = [call.id for call in calls if left is None or call.turn_index not in left]
+            work.erase(removed_ids)
+        return bool(removed_ids)

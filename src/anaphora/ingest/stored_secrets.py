@@ -57,13 +57,13 @@ class StoredSecrets:
         Their vectors are gone then, and are to be made again. Raises StoreError and its kinds.
         """
         ids = self._find_candidates(None)
-        done: list[str] = []
+        redacted_ids: list[str] = []
         for kind in self._records.kinds:
             kind_ids = self._select_kind(kind, ids)
             for start in range(0, len(kind_ids), _STEP):
                 self._redact(kind, kind_ids[start : start + _STEP])
-            done += kind_ids
-        return tuple(done)
+            redacted_ids += kind_ids
+        return tuple(redacted_ids)
 
     def _find_candidates(self, most: int | None) -> list[str]:
         ids: dict[str, None] = {}
@@ -107,7 +107,7 @@ class StoredSecrets:
                 for record_id in ids
                 if (record := work.find(record_id)) is not None
             }
-            forgotten = describe_forgotten(work, records)
+            forgotten_records = describe_forgotten(work, records)
             for record_id, record in records.items():
                 changes = _find_changes(record)
                 key = work.same_key(record_id)
@@ -115,23 +115,27 @@ class StoredSecrets:
                     key = same_key_of(replace(record, **changes))
                 work.change(record_id, same_key=key, **changes)
                 # Events keep the replaced words, tags and origins.
-                old = work.events(record_id)
-                new = [_clean_event(event) for event in old]
-                changed = [(was, now) for was, now in zip(old, new, strict=True) if was != now]
-                if not changed:
+                old_events = work.events(record_id)
+                new_events = [_clean_event(event) for event in old_events]
+                changed_events = [
+                    (old_event, new_event)
+                    for old_event, new_event in zip(old_events, new_events, strict=True)
+                    if old_event != new_event
+                ]
+                if not changed_events:
                     continue
-                work.untell([was for was, _ in changed])
-                for _, event in changed:
+                work.untell([old_event for old_event, _ in changed_events])
+                for _, event in changed_events:
                     work.tell(event)
             work.drop_vectors(records)
             if self._on_gone is not None:
-                self._on_gone(work, forgotten, False)
+                self._on_gone(work, forgotten_records, False)
 
 
 def _find_changes(record: MemoryRecord) -> dict[str, Any]:
     """The fields that redaction would change today."""
-    stored = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
-    clean, _ = without_secrets(stored)
+    stored_memory = NewMemory(**{name: getattr(record, name) for name in _FIELDS})
+    clean, _ = without_secrets(stored_memory)
     clean_fields = {name: getattr(clean, name) for name in _FIELDS}
     clean_fields["sources"] = tuple(redact(source).text for source in record.sources)
     return {

@@ -69,8 +69,10 @@ class TranscriptWatch:
         self._most = most
         self._largest = largest
         try:
-            noted = json.loads(stamps.read_text("utf-8"))
-            self._stamps = {str(path): (int(size), int(at)) for path, (size, at) in noted.items()}
+            noted_stamps = json.loads(stamps.read_text("utf-8"))
+            self._stamps = {
+                str(path): (int(size), int(at)) for path, (size, at) in noted_stamps.items()
+            }
         except (OSError, ValueError, TypeError, AttributeError):
             # Lost or torn: every transcript is read once more, which adds nothing.
             self._stamps = {}
@@ -80,7 +82,7 @@ class TranscriptWatch:
     def look(self) -> WatchReport:
         """Import what changed since the last look. StoreError when it cannot be stored."""
         now = self._clock()
-        files = added = 0
+        files = added_count = 0
         problems: list[ImportProblem] = []
         for path, stamp in self._find_changed():
             report: ImportReport | None = None
@@ -95,9 +97,9 @@ class TranscriptWatch:
             files += 1
             self._stamps[_digest_path(path)] = stamp
             if report is not None:
-                added += report.added
-                _, before = self._live.get(path, (now, ()))
-                ids = dict.fromkeys((*before, *report.conversation_ids))
+                added_count += report.added
+                _, previous_ids = self._live.get(path, (now, ()))
+                ids = dict.fromkeys((*previous_ids, *report.conversation_ids))
                 self._live[path] = (now, tuple(ids))
         if files:
             new_path = self._place.with_suffix(f".{os.getpid()}.new")
@@ -107,19 +109,19 @@ class TranscriptWatch:
                 new_path.replace(self._place)
             except OSError as error:
                 raise StoreError("write", self._place, str(error)) from error
-        ended: list[str] = []
+        ended_ids: list[str] = []
         for path, (changed_at, conversations) in list(self._live.items()):
             if now - changed_at >= self._idle:
                 del self._live[path]
-                ended += conversations
-        return WatchReport(files, added, tuple(ended), tuple(problems))
+                ended_ids += conversations
+        return WatchReport(files, added_count, tuple(ended_ids), tuple(problems))
 
     def _find_changed(self) -> Iterator[tuple[Path, _Stamp]]:
         """Files with another size or time than when they were read, the oldest change first.
 
         The mark is taken before the file is read: what is written meanwhile is found next time.
         """
-        changed: list[tuple[int, Path, _Stamp]] = []
+        changed_files: list[tuple[int, Path, _Stamp]] = []
         present: set[str] = set()
         for path in self._list_transcripts():
             with suppress(OSError):
@@ -127,11 +129,11 @@ class TranscriptWatch:
                 stamp = (status.st_size, status.st_mtime_ns)
                 present.add(_digest_path(path))
                 if self._stamps.get(_digest_path(path)) != stamp:
-                    changed.append((status.st_mtime_ns, path, stamp))
-        for removed in self._stamps.keys() - present:
-            del self._stamps[removed]
-        last = sorted(changed)[-self._most :] if self._most else sorted(changed)
-        for _, path, stamp in last:
+                    changed_files.append((status.st_mtime_ns, path, stamp))
+        for removed_path in self._stamps.keys() - present:
+            del self._stamps[removed_path]
+        last_files = sorted(changed_files)[-self._most :] if self._most else sorted(changed_files)
+        for _, path, stamp in last_files:
             if self._largest is None or stamp[0] <= self._largest:
                 yield path, stamp
 

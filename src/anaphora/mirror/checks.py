@@ -25,8 +25,12 @@ def mirror_checks(services: NamespaceServices) -> Iterator[Check]:
     if status.stopped is not None:
         yield Check("mirror", ok=False, detail=f"stopped: {status.stopped}")
     elif status.problems:
-        first = status.problems[0]
-        more = f", and {len(status.problems) - 1} more" if len(status.problems) > 1 else ""
-        yield Check("mirror", ok=False, detail=f"left alone: {first.file}: {first.reason}{more}")
+        first_problem = status.problems[0]
+        more_problems = f", and {len(status.problems) - 1} more" if len(status.problems) > 1 else ""
+        yield Check(
+            "mirror",
+            ok=False,
+            detail=f"left alone: {first_problem.file}: {first_problem.reason}{more_problems}",
+        )
     else:
         yield Check("mirror", ok=True, detail=f"{status.pages} files in {status.folder}")

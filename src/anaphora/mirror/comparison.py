@@ -136,12 +136,12 @@ class MirrorComparison:
         finally:
             report = self._report.build()
             # Changes to the home are compared again next time: they may have been redacted.
-            done = not (report.waiting or report.edited or report.added or report.conflicts)
+            is_done = not (report.waiting or report.edited or report.added or report.conflicts)
             problem_stamps = {file: files[file] for file in self._report.problems if file in files}
             self.ledger = replace(
                 self.ledger,
                 pairs=tuple(self._pairs.values()),
-                version=version if done else -1,
+                version=version if is_done else -1,
                 problems=report.problems,
                 planned=(),
                 seen=dict(
@@ -175,16 +175,16 @@ class MirrorComparison:
             if dry_run or self._is_left(file):
                 self._report.note_problem(file, "its name contains a secret: it will be renamed")
                 continue
-            new = clean_file(redact_path(file).text, keys)
+            new_file = clean_file(redact_path(file).text, keys)
             try:
-                self._folder.rename(file, new, files[file])
+                self._folder.rename(file, new_file, files[file])
             except OSError as error:
                 self._report.note_problem(file, f"its name contains a secret ({error.strerror})")
                 continue
-            keys.add(key_of(new))
-            files = {new if name == file else name: stamp for name, stamp in files.items()}
+            keys.add(key_of(new_file))
+            files = {new_file if name == file else name: stamp for name, stamp in files.items()}
             if (pair := self._pairs.pop(file, None)) is not None:
-                self._pairs[new] = replace(pair, file=new)
+                self._pairs[new_file] = replace(pair, file=new_file)
         return files
 
     def _leave_links(self) -> None:
@@ -195,8 +195,8 @@ class MirrorComparison:
             self._report.note_problem(file, "it lies too deep: folders in it are not looked into")
         for file in self._pairs:
             steps = PurePosixPath(file).parts
-            above = {"/".join(steps[:count]) for count in range(1, len(steps))}
-            if above & self._files.links and file not in self._files.links:
+            folders_above = {"/".join(steps[:count]) for count in range(1, len(steps))}
+            if folders_above & self._files.links and file not in self._files.links:
                 self._report.note_problem(file, "it lies behind a link: links are not followed")
 
     def _find_recent(self, files: Mapping[str, Stamp]) -> list[str]:
@@ -254,8 +254,8 @@ class MirrorComparison:
             task = _Task(file, pair, home, read.get(file), files.get(file))
             tasks.append(task)
             task.decision = self._decide(task, pair, files, read)
-        named = {task.file for task in tasks}
-        tasks += self._plan_new_files(files, read, named)
+        named_files = {task.file for task in tasks}
+        tasks += self._plan_new_files(files, read, named_files)
         file_keys = {key_of(file) for file in (*files, *self._pairs)}
         for page in pages.values():
             if page.id not in known_ids:
@@ -378,15 +378,15 @@ class MirrorComparison:
         ]
         self._related = self._pages.related(writing)
         doing = [task for task in tasks if task.decision != "same"]
-        planned = tuple(
+        planned_tasks = tuple(
             PageFile(task.file, task.home.id, task.home.said.digest, (0, 0), task.home.said.words)
             for task in tasks
             if task.home is not None and task.decision == "write"
         )
-        if planned:
+        if planned_tasks:
             # Saved before any file is written: a process that is killed cannot do it afterwards.
-            self._save(replace(self.ledger, planned=planned, version=-1))
-        for done, task in enumerate(doing):
+            self._save(replace(self.ledger, planned=planned_tasks, version=-1))
+        for done_count, task in enumerate(doing):
             try:
                 _HANDLERS[task.decision](self, task)
             except FileChanged:
@@ -395,7 +395,7 @@ class MirrorComparison:
                 self._report.note_problem(task.file, str(error.strerror))
             except InvalidInput as error:
                 self._report.note_problem(task.file, str(error))
-            self._tell("mirror", done + 1, len(doing))
+            self._tell("mirror", done_count + 1, len(doing))
 
     def _drop_pair(self, task: _Task) -> None:
         self._pairs.pop(task.file, None)
@@ -466,8 +466,8 @@ class MirrorComparison:
     def _find_later(task: _Task) -> str:
         assert task.home is not None
         assert task.stamp is not None
-        saved = datetime.fromtimestamp(task.stamp[0] / 1e9, UTC)
-        return "file" if saved >= task.home.changed else "home"
+        saved_at = datetime.fromtimestamp(task.stamp[0] / 1e9, UTC)
+        return "file" if saved_at >= task.home.changed else "home"
 
     def _write_page(self, task: _Task, page: HomePage) -> None:
         """Write a page into its file."""

@@ -89,16 +89,16 @@ class MirrorFolder:
     def read(self, file: str) -> MirrorFileText:
         """The content of a file. Raises ValueError if it cannot be read as a page, OSError."""
         with self._parent(file) as (folder, name):
-            before = _stamp(folder, name)
-            if before is None:
+            stamp_before = _stamp(folder, name)
+            if stamp_before is None:
                 raise FileNotFoundError(file)
-            if before[1] > _MOST_BYTES:
+            if stamp_before[1] > _MOST_BYTES:
                 raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
             if (status := folder.status(name)) is not None and status.st_nlink > 1:
                 raise ValueError("it has a second name (a hard link)")
-            with folder.open_file(name) as opened:
-                content = opened.read(_MOST_BYTES + 1)
-            if _stamp(folder, name) != before:
+            with folder.open_file(name) as open_file:
+                content = open_file.read(_MOST_BYTES + 1)
+            if _stamp(folder, name) != stamp_before:
                 raise FileChanged(file)
         if b"\0" in content:
             raise ValueError("it is not text")
@@ -106,7 +106,7 @@ class MirrorFolder:
             text = content.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"it is not UTF-8 (byte {error.start})") from None
-        return MirrorFileText(read_page(text), before)
+        return MirrorFileText(read_page(text), stamp_before)
 
     def write(self, file: str, text: str, before: Stamp | None) -> Stamp:
         """Write a file atomically; its stamp.
@@ -174,23 +174,23 @@ class MirrorFolder:
 
     def _mode(self, private: int) -> int:
         """The mode of a new file or folder: private, plus those that can write the root."""
-        shared = stat.S_IMODE(self._root.stat().st_mode)
-        group = private >> 3 if shared & stat.S_IWGRP else 0
-        world = private >> 6 if shared & stat.S_IWOTH else 0
+        root_mode = stat.S_IMODE(self._root.stat().st_mode)
+        group = private >> 3 if root_mode & stat.S_IWGRP else 0
+        world = private >> 6 if root_mode & stat.S_IWOTH else 0
         return private | group | world
 
     @contextmanager
     def _parent(self, file: str, *, make: bool = False) -> Iterator[tuple[OpenedFolder, str]]:
         """The opened folder of a file, and the file's name in it."""
-        *above, name = PurePosixPath(file).parts
+        *folder_names, name = PurePosixPath(file).parts
         mode = self._mode(0o700) if make else None
-        with OpenedFolder.open(self._root) as root, root.below(tuple(above), mode) as folder:
+        with OpenedFolder.open(self._root) as root, root.below(tuple(folder_names), mode) as folder:
             yield folder, name
 
     def _remove_empty(self, file: str) -> None:
-        above = PurePosixPath(file).parts[:-1]
-        for count in range(len(above), 1, -1):
-            with suppress(OSError), self._parent("/".join(above[:count])) as (folder, name):
+        folder_names = PurePosixPath(file).parts[:-1]
+        for count in range(len(folder_names), 1, -1):
+            with suppress(OSError), self._parent("/".join(folder_names[:count])) as (folder, name):
                 folder.remove_empty(name)
 
     def _scan(self, parent: OpenedFolder, path: str, files: FoundFiles, *, clean: bool) -> None:

@@ -48,15 +48,17 @@ class HomePages:
     def related(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """The ids of memories that are close to each of these, the closest first."""
         record_ids = set(ids)
-        near: dict[str, list[str]] = {}
+        neighbours_by_id: dict[str, list[str]] = {}
         for link in self._services.records.links(record_ids):
             for record_id, neighbour in (
                 (link.record_id, link.other_id),
                 (link.other_id, link.record_id),
             ):
-                if record_id in record_ids and neighbour not in near.setdefault(record_id, []):
-                    near[record_id].append(neighbour)
-        return {record_id: tuple(neighbours) for record_id, neighbours in near.items()}
+                if record_id in record_ids and neighbour not in neighbours_by_id.setdefault(
+                    record_id, []
+                ):
+                    neighbours_by_id[record_id].append(neighbour)
+        return {record_id: tuple(neighbours) for record_id, neighbours in neighbours_by_id.items()}
 
     def forgotten(self) -> frozenset[str]:
         """The ids of pages that were forgotten for good, or will be once undoing expires.
@@ -69,9 +71,9 @@ class HomePages:
             forgotten_ids = {
                 record_id for kind in kinds for _, record_id in kind.tombstones_since(0)
             }
-            for merged, into in services.records.merged().items():
-                if merged in forgotten_ids and services.records.many([into]):
-                    forgotten_ids.discard(merged)
+            for merged_id, target_id in services.records.merged().items():
+                if merged_id in forgotten_ids and services.records.many([target_id]):
+                    forgotten_ids.discard(merged_id)
             forgotten_ids |= {
                 str(job["conversation_id"]) for job in services.jobs.list_pending("erase")
             }
@@ -81,10 +83,10 @@ class HomePages:
     def find_current(self, old: str) -> str | None:
         """The id of the version that replaced `old`; None if it is unknown."""
         services = self._services
-        visited: set[str] = set()
+        visited_ids: set[str] = set()
         version: str | None = old
-        while version is not None and version not in visited:
-            visited.add(version)
+        while version is not None and version not in visited_ids:
+            visited_ids.add(version)
             record = services.records.many([version]).get(version)
             if record is None:
                 note = services.notes.many([version]).get(version)

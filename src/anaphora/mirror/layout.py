@@ -49,9 +49,9 @@ def file_of(page: HomePage, taken: Collection[str]) -> str:
     number = 1
     while True:
         mark = page.id[-_SHORT_ID:] + ("" if number == 1 else f" {number}")
-        marked = "/".join([*parts[:-1], f"{parts[-1]} {mark}"]) + ENDING
-        if key_of(marked) not in taken:
-            return marked
+        marked_file = "/".join([*parts[:-1], f"{parts[-1]} {mark}"]) + ENDING
+        if key_of(marked_file) not in taken:
+            return marked_file
         number += 1
 
 
@@ -65,9 +65,9 @@ def clean_file(file: str, taken: Collection[str]) -> str:
     room, *parts = PurePosixPath(file.removesuffix(ENDING)).parts
     plain = "/".join([room, *map(_name, parts)])
     number = 1
-    while key_of(new := f"{plain}{'' if number == 1 else f' {number}'}{ENDING}") in taken:
+    while key_of(new_file := f"{plain}{'' if number == 1 else f' {number}'}{ENDING}") in taken:
         number += 1
-    return new
+    return new_file
 
 
 def kind_of(file: str) -> PageKind:
@@ -92,8 +92,8 @@ def _name(words: str) -> str:
     """A name for a file or folder that every system can have."""
     name = " ".join(_REFUSED.sub(" ", unicodedata.normalize("NFC", words)).split())
     if len(name) > _LONGEST:
-        cut = name[:_LONGEST]
-        name = cut.rpartition(" ")[0] or cut
+        cut_name = name[:_LONGEST]
+        name = cut_name.rpartition(" ")[0] or cut_name
     while len(name.encode("utf-8", "replace")) > 2 * _LONGEST:
         name = name[:-1]
     name = name.strip(". ") or "_"

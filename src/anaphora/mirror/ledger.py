@@ -110,11 +110,11 @@ def _line_of(pair: PageFile) -> list[Any]:
 
 
 def _pair_of(line: Sequence[Any]) -> PageFile:
-    file, record_id, digest, changed, size, *words = line
+    file, record_id, digest, changed_at, size, *words = line
     return PageFile(
         str(file),
         str(record_id),
         str(digest),
-        (int(changed), int(size)),
+        (int(changed_at), int(size)),
         str(words[0]) if words else "",
     )

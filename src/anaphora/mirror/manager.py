@@ -33,9 +33,9 @@ class Mirror:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
-        named = mirror_name(services.namespace)
+        ledger_name = mirror_name(services.namespace)
         root = services.container.home.root
-        self._ledger = LedgerFile(root / _LEDGERS / f"{named}.json")
+        self._ledger = LedgerFile(root / _LEDGERS / f"{ledger_name}.json")
 
     def init(self, folder: str, *, plain: bool = False) -> MirrorStatus:
         """Mirror this namespace in a folder, named by its absolute path; its parent must be there.

@@ -62,8 +62,8 @@ class OpenedFolder:
         if not names:
             yield self
             return
-        with self._open_child(names[0], make) as child, child.below(names[1:], make) as last:
-            yield last
+        with self._open_child(names[0], make) as child, child.below(names[1:], make) as last_folder:
+            yield last_folder
 
     def status(self, name: str) -> os.stat_result | None:
         """The status of this name, of a link its own; None if it does not exist."""
@@ -74,9 +74,9 @@ class OpenedFolder:
 
     def entries(self) -> list[tuple[str, os.stat_result]]:
         """The names in it with their statuses, in order."""
-        listed = self._path if self._handle is None else self._handle
-        with os.scandir(listed) as scanned:
-            names = sorted(child.name for child in scanned)
+        folder_handle = self._path if self._handle is None else self._handle
+        with os.scandir(folder_handle) as folder_entries:
+            names = sorted(child.name for child in folder_entries)
         statuses = ((name, self.status(name)) for name in names)
         return [(name, status) for name, status in statuses if status is not None]
 

@@ -144,8 +144,8 @@ def _read_label(name: str, value: str | list[str]) -> str | tuple[str, ...]:
     """A label as a memory has it: people write lists in several forms."""
     if MEMORY_FIELDS[name].kind != "tags":
         return value if isinstance(value, str) else ", ".join(value)
-    listed = value if isinstance(value, list) else value.split(",")
-    return tuple(tag for part in listed if (tag := part.strip().removeprefix("#")))
+    labels = value if isinstance(value, list) else value.split(",")
+    return tuple(tag for part in labels if (tag := part.strip().removeprefix("#")))
 
 
 def _text_or_none(value: str | list[str] | None) -> str | None:

@@ -48,26 +48,30 @@ def fill(
     taken in any case, so that an answer is never empty because its best hit does not fit. It ends
     after `PATIENCE` skipped ones, or with the budget used up. `top_k` of 0 or less takes nothing.
     """
-    filled: list[Filled[Hit]] = []
+    filled_hits: list[Filled[Hit]] = []
     remaining = budget
-    skipped = 0
+    skipped_count = 0
     for hit in hits:
-        if len(filled) >= top_k or skipped >= PATIENCE or (filled and remaining <= 0):
+        if (
+            len(filled_hits) >= top_k
+            or skipped_count >= PATIENCE
+            or (filled_hits and remaining <= 0)
+        ):
             break
-        needed = size(hit)
+        needed_size = size(hit)
         room: int | None = None
-        if needed > remaining and (filled or not whole):
+        if needed_size > remaining and (filled_hits or not whole):
             if whole:
                 room = 0
-            elif needed <= LONG:
-                room = 0 if filled else None
+            elif needed_size <= LONG:
+                room = 0 if filled_hits else None
             else:
                 room = min(LONG, remaining)
                 if room < LEAST:
-                    room = 0 if filled else LEAST
+                    room = 0 if filled_hits else LEAST
         if room == 0:
-            skipped += 1
+            skipped_count += 1
             continue
-        filled.append(Filled(hit, room))
-        remaining -= needed if room is None else room
-    return filled
+        filled_hits.append(Filled(hit, room))
+        remaining -= needed_size if room is None else room
+    return filled_hits

@@ -73,10 +73,10 @@ def turn_features(hits: Sequence[TurnMatch], rest: float | None = None) -> list[
             for position, match in enumerate(hits[:COMPARED])
             if position != index and match.conversation == hit.conversation
         ]
-        near = sum(abs(match.index - hit.index) <= REACH for match in neighbours)
+        near_count = sum(abs(match.index - hit.index) <= REACH for match in neighbours)
         chance = len(neighbours) * min(1.0, 2 * REACH / max(1, hit.turns))
         lead = max(0.0, hit.score - tenth)
-        features.append((hit.score, lead, min(max(0.0, near - chance), MOST_NEAR)))
+        features.append((hit.score, lead, min(max(0.0, near_count - chance), MOST_NEAR)))
     return features
 
 
@@ -90,14 +90,14 @@ def memory_features(
     features: list[tuple[float, ...]] = []
     for hit in hits:
         # The first hit is compared with the second, all others with the first.
-        best = values[1] if hit.similarity == values[0] and len(values) > 1 else values[0]
+        best_other = values[1] if hit.similarity == values[0] and len(values) > 1 else values[0]
         if len(values) == 1:
-            best = tenth
+            best_other = tenth
         features.append(
             (
                 hit.similarity,
                 max(0.0, hit.similarity - tenth),
-                max(0.0, hit.similarity - best),
+                max(0.0, hit.similarity - best_other),
                 min(hit.added, MOST_ADDED) / MOST_ADDED,
                 float(hit.asks),
             )

@@ -66,5 +66,5 @@ def seem_to_contradict(older: str, newer: str) -> bool:
 
 
 def _begins_in(text: str, words: frozenset[str]) -> bool:
-    first = analyse(text[:_OPENING], keep_stop_words=False)[:1]
-    return bool(first) and first[0] in words
+    first_token = analyse(text[:_OPENING], keep_stop_words=False)[:1]
+    return bool(first_token) and first_token[0] in words

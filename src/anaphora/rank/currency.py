@@ -135,17 +135,17 @@ class Statements:
 
     def select(self, indexes: Sequence[int]) -> Statements:
         """Those at some places, in this order."""
-        chosen = list(indexes)
+        chosen_indexes = list(indexes)
         return Statements(
-            [self.texts[index] for index in chosen],
-            self.at[chosen],
-            [self.speakers[index] for index in chosen],
-            self.assistant[chosen],
-            self.scores[chosen],
-            self.meaning[chosen],
-            self.asked_for[chosen],
-            None if self.restated is None else self.restated[chosen],
-            self.closeness[chosen],
+            [self.texts[index] for index in chosen_indexes],
+            self.at[chosen_indexes],
+            [self.speakers[index] for index in chosen_indexes],
+            self.assistant[chosen_indexes],
+            self.scores[chosen_indexes],
+            self.meaning[chosen_indexes],
+            self.asked_for[chosen_indexes],
+            None if self.restated is None else self.restated[chosen_indexes],
+            self.closeness[chosen_indexes],
         )
 
 
@@ -255,25 +255,28 @@ def _make_pair_row(
     newer: int,
 ) -> tuple[float, ...]:
     """The features of one pair, in the order of `OF_PAIR`."""
-    first, second = readings[older], readings[newer]
-    common, term_count = first.words & second.words, max(1, len(cues.terms))
+    older_reading, newer_reading = readings[older], readings[newer]
+    common, term_count = older_reading.words & newer_reading.words, max(1, len(cues.terms))
     shared_terms = len(common & cues.terms)
-    sizes = (len(first.words), len(second.words))
+    sizes = (len(older_reading.words), len(newer_reading.words))
     days = float(statements.at[newer] - statements.at[older]) / _DAY
     days = 0.0 if math.isnan(days) else days
     scores = (
         max(float(statements.scores[older]), 1e-6),
         max(float(statements.scores[newer]), 1e-6),
     )
-    shared = bool(subjects[older] & subjects[newer])
+    shares_subject = bool(subjects[older] & subjects[newer])
     speakers = (statements.speakers[older], statements.speakers[newer])
     personal = all(
         readings[index].personal and not statements.assistant[index] for index in (older, newer)
     )
     of_asked = [bool(subjects[index] & cues.terms) for index in (older, newer)]
-    close = statements.closeness[older or newer]
-    dropped, added = first.told - second.words, second.told - first.words
-    frame = compare_frames(first, second)
+    closeness = statements.closeness[older or newer]
+    dropped_words, added_words = (
+        older_reading.told - newer_reading.words,
+        newer_reading.told - older_reading.words,
+    )
+    frame = compare_frames(older_reading, newer_reading)
     return (
         len(common) / max(sum(sizes) - len(common), 1),
         len(common) / max(min(sizes), 1),
@@ -283,17 +286,17 @@ def _make_pair_row(
         days < 60 / _DAY and bool(speakers[1]),
         (scores[1] - scores[0]) / max(scores),
         float(statements.meaning[newer] - statements.meaning[older]),
-        (len(second.told & cues.terms) - len(first.told & cues.terms)) / term_count,
-        shared,
-        bool(subjects[older]) and bool(subjects[newer]) and not shared,
+        (len(newer_reading.told & cues.terms) - len(older_reading.told & cues.terms)) / term_count,
+        shares_subject,
+        bool(subjects[older]) and bool(subjects[newer]) and not shares_subject,
         personal and bool(speakers[0]) and speakers[0] != speakers[1],
         of_asked[0] and not of_asked[1],
         of_asked[1] and not of_asked[0],
-        0.0 if math.isnan(close) else float(close),
-        not math.isnan(close),
-        min(len(dropped), _MOST_WORDS) / _MOST_WORDS,
-        min(len(added), _MOST_WORDS) / _MOST_WORDS,
-        bool(_keep_digits(dropped)) and bool(_keep_digits(added)),
+        0.0 if math.isnan(closeness) else float(closeness),
+        not math.isnan(closeness),
+        min(len(dropped_words), _MOST_WORDS) / _MOST_WORDS,
+        min(len(added_words), _MOST_WORDS) / _MOST_WORDS,
+        bool(_keep_digits(dropped_words)) and bool(_keep_digits(added_words)),
         frame is Frame.APART,
         frame is Frame.OTHER,
         0.0,
@@ -327,40 +330,43 @@ def compare_statements(
     `judge` gives the probabilities of replacement.
     """
     echoes = find_echoes(statements)
-    dated = replace(statements, at=_date_statements(statements, echoes))
-    able = comparable_pairs(dated, cues)
+    dated_statements = replace(statements, at=_date_statements(statements, echoes))
+    able = comparable_pairs(dated_statements, cues)
     with np.errstate(invalid="ignore"):
-        later = dated.at > dated.at[0]
-    replaces = replacements(dated, dated.at != statements.at, np.flatnonzero(able), judge)
-    before, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
+        later = dated_statements.at > dated_statements.at[0]
+    replaces = replacements(
+        dated_statements, dated_statements.at != statements.at, np.flatnonzero(able), judge
+    )
+    before_probabilities, holds = np.zeros(len(able), np.float32), np.zeros(len(able), np.bool_)
     indexes = np.flatnonzero(able)
     if not len(indexes):
-        return BestPairFeatures(before, replaces, holds, later, able, echoes)
-    readings = dated.readings
-    compared = dated.select([0, *indexes.tolist()])
+        return BestPairFeatures(before_probabilities, replaces, holds, later, able, echoes)
+    readings = dated_statements.readings
+    compared_statements = dated_statements.select([0, *indexes.tolist()])
     odds = (
-        pair_features(compared, cues, replaces[[0, *indexes]])[1:] @ _weights() + BEFORE[CONSTANT]
+        pair_features(compared_statements, cues, replaces[[0, *indexes]])[1:] @ _weights()
+        + BEFORE[CONSTANT]
     )
-    counts = dated.restated
+    counts = dated_statements.restated
     chances = 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60)))
     for index, chance in zip(indexes.tolist(), chances.tolist(), strict=True):
         older, newer = (0, index) if later[index] else (index, 0)
         # An assistant's repetition of what was just said does not precede it.
-        if dated.at[newer] != statements.at[newer]:
-            if dated.at[newer] - dated.at[older] > _MOMENT:
-                before[index] = chance
+        if dated_statements.at[newer] != statements.at[newer]:
+            if dated_statements.at[newer] - dated_statements.at[older] > _MOMENT:
+                before_probabilities[index] = chance
             continue
         # 0.9 is a little less in 32 bits.
         replacing = round(float(replaces[index]), 6)
         older_reading, newer_reading = readings[older], readings[newer]
         # The older one was said again that much more often than the newer one.
         often = counts is not None and bool(counts[older] > counts[newer] + OFTEN)
-        before[index], holds[index] = _judge_order(
+        before_probabilities[index], holds[index] = _judge_order(
             older_reading, newer_reading, cues, chance, replacing, often=often
         )
         if holds[index]:
             replaces[index] = 0.0
-    return BestPairFeatures(before, replaces, holds, later, able, echoes)
+    return BestPairFeatures(before_probabilities, replaces, holds, later, able, echoes)
 
 
 def replacements(
@@ -403,8 +409,8 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         comparable_scores = min(scores[0], scores[index]) >= LEAST_SHARE * max(
             scores[0], scores[index]
         )
-        dated = at[0] < at[index] or at[index] < at[0]
-        if not (comparable_scores and dated and evident[0] and evident[index]):
+        has_order = at[0] < at[index] or at[index] < at[0]
+        if not (comparable_scores and has_order and evident[0] and evident[index]):
             continue
         older, newer = (0, index) if at[0] < at[index] else (index, 0)
         newer_reading, older_reading = readings[newer], readings[older]
@@ -412,15 +418,15 @@ def comparable_pairs(statements: Statements, cues: QuestionCues) -> NDArray[np.b
         other_speaker = not asked_for[newer] and names[older] not in newer_reading.written
         wrong_speaker = other_speaker and asked_for[older]
         missing_exact = exact & older_reading.words - newer_reading.words
-        related = share_a_word(older_reading, newer_reading, cues.temporal)
-        related = related and share_a_subject(
+        is_related = share_a_word(older_reading, newer_reading, cues.temporal)
+        is_related = is_related and share_a_subject(
             older_reading, keys[older], newer_reading, keys[newer]
         )
         is_question = (
             older_reading.words <= cues.terms
             and compare_frames(older_reading, newer_reading) is not Frame.NEGATION
         )
-        able[index] = related and not (repeats or wrong_speaker or missing_exact or is_question)
+        able[index] = is_related and not (repeats or wrong_speaker or missing_exact or is_question)
     return able
 
 
@@ -503,11 +509,11 @@ def put_coming_first(at: NDArray[np.float64], coming: NDArray[np.bool_]) -> NDAr
     """
     if not coming.any():
         return at
-    settled, dated = at.copy(), at[~coming & ~np.isnan(at)]
-    first = dated.min(initial=np.inf) if len(dated) else at[coming].min()
+    settled_times, past_times = at.copy(), at[~coming & ~np.isnan(at)]
+    first_time = past_times.min(initial=np.inf) if len(past_times) else at[coming].min()
     order = np.argsort(np.argsort(at[coming], kind="stable"), kind="stable")
-    settled[coming] = first - _DAY + order
-    return settled
+    settled_times[coming] = first_time - _DAY + order
+    return settled_times
 
 
 def date_echoes(statements: Statements) -> NDArray[np.float64]:
@@ -588,20 +594,22 @@ def judge_group(
     pairs = compare_statements(statements, cues, judge)
     if not pairs.able.any():
         return GroupJudgement()
-    listed, replaced = statements.as_list, {}
+    statement_lists, reason_by_pair = statements.as_list, {}
     for index in np.argsort(-pairs.replaces, kind="stable").tolist():
         sure = float(pairs.replaces[index])
         if sure >= REPLACED:
             older, newer = (0, index) if pairs.later[index] else (index, 0)
-            replaced[older, newer] = reason_of(listed[older], listed[newer], sure)
+            reason_by_pair[older, newer] = reason_of(
+                statement_lists[older], statement_lists[newer], sure
+            )
     # What an assistant repeated is outdated with it, and it with what was repeated.
-    for (older, newer), reason in list(replaced.items()):
+    for (older, newer), reason in list(reason_by_pair.items()):
         source = pairs.echoes.get(older, older)
         for index in (source, *(echo for echo, of in pairs.echoes.items() if of == source)):
             if statements.at[index] < statements.at[newer]:
-                replaced.setdefault((index, newer), reason)
-    lifted = _find_lifted(statements.at, pairs, cues, threshold, spans)
-    return GroupJudgement(tuple(lifted), replaced)
+                reason_by_pair.setdefault((index, newer), reason)
+    lifted_indexes = _find_lifted(statements.at, pairs, cues, threshold, spans)
+    return GroupJudgement(tuple(lifted_indexes), reason_by_pair)
 
 
 def arrange_group(
@@ -640,8 +648,8 @@ def _find_lifted(
     """
     end = max((end for _, end in spans), default=None) if cues.past or spans else None
     # What is lifted for being older was not said to have changed: it must be surer.
-    least = threshold if cues.past < 2 else max(threshold, PAST)
-    lifted: list[tuple[float, float, int]] = []
+    least_probability = threshold if cues.past < 2 else max(threshold, PAST)
+    lifted_ranks: list[tuple[float, float, int]] = []
     for index in np.flatnonzero(pairs.able).tolist():
         probability, is_newer = float(pairs.before[index]), bool(pairs.later[index])
         newer_first = cues.past < 2
@@ -649,7 +657,7 @@ def _find_lifted(
             newer_first = float(at[index if is_newer else 0]) < end
         if pairs.holds[index]:
             newer_first = False
-        if probability < least or is_newer != newer_first:
+        if probability < least_probability or is_newer != newer_first:
             continue
         if cues.first:
             key = (-float(at[index]), 0.0)
@@ -657,8 +665,8 @@ def _find_lifted(
             key = (round(probability, 1), float(at[index]))
         else:
             key = (-float(index), 0.0)
-        lifted.append((*key, index))
-    return [index for *_, index in sorted(lifted, reverse=True)]
+        lifted_ranks.append((*key, index))
+    return [index for *_, index in sorted(lifted_ranks, reverse=True)]
 
 
 def answer_loss(text: str, score: float, cues: QuestionCues) -> float:

@@ -46,36 +46,38 @@ class Frame(Enum):
 @lru_cache(maxsize=4096)
 def compare_frames(older: StatementReading, newer: StatementReading) -> Frame:
     """What `newer` makes of `older`, as far as their wording tells."""
-    first, second = older.tokens, newer.tokens
-    sizes = (len(first), len(second))
+    older_tokens, newer_tokens = older.tokens, newer.tokens
+    sizes = (len(older_tokens), len(newer_tokens))
     if not min(sizes) or max(sizes) > _SHORT or newer.asks or older.asks:
         return Frame.OPEN
-    codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    shared = sum(end - start for tag, start, end, _, _ in codes if tag == "equal")
-    changed = [(first[a:b], second[c:d]) for tag, a, b, c, d in codes if tag == "replace"]
-    if not changed and older.negated != newer.negated:
-        least = min(sizes) if newer.negated else max(sizes)
-        if shared >= NEGATED * least and shared >= 2:
+    codes = SequenceMatcher(None, older_tokens, newer_tokens, autojunk=False).get_opcodes()
+    shared_count = sum(end - start for tag, start, end, _, _ in codes if tag == "equal")
+    changed_spans = [
+        (older_tokens[a:b], newer_tokens[c:d]) for tag, a, b, c, d in codes if tag == "replace"
+    ]
+    if not changed_spans and older.negated != newer.negated:
+        least_size = min(sizes) if newer.negated else max(sizes)
+        if shared_count >= NEGATED * least_size and shared_count >= 2:
             return Frame.NEGATION
-    if len(changed) >= 2 and shared >= OF_OTHERS * max(sizes):
+    if len(changed_spans) >= 2 and shared_count >= OF_OTHERS * max(sizes):
         return Frame.OTHER
     # "The key of the garage" and "the key of the attic" are of one kind, which both begin with;
     # "class 8b" and "the lessons of 8b" are one thing.
     kind = older.subject & newer.subject
     of_one_kind = max(len(older.subject), len(newer.subject)) <= _NAMED and older.head == newer.head
     if kind and of_one_kind and not _has_digit(tuple(kind)):
-        older_only = frozenset(first) - frozenset(second)
-        newer_only = frozenset(second) - frozenset(first)
+        older_only = frozenset(older_tokens) - frozenset(newer_tokens)
+        newer_only = frozenset(newer_tokens) - frozenset(older_tokens)
         # Each has a subject that the other one lacks, and another value.
         named_apart = older_only & older.subject and newer_only & newer.subject
         if named_apart and older_only - older.subject and newer_only - newer.subject:
             return Frame.APART
-    if len(changed) != 1 or 2 * shared < SHARED * sum(sizes):
+    if len(changed_spans) != 1 or 2 * shared_count < SHARED * sum(sizes):
         return Frame.OPEN
-    old, new = changed[0]
+    old_tokens, new_tokens = changed_spans[0]
     # "It is Doctor Amrani now" and "Doctor Amrani is fine" name no other value.
-    named = _tells(old, older) and _tells(new, newer)
-    if not named or _has_digit(old) != _has_digit(new):
+    is_named = _tells(old_tokens, older) and _tells(new_tokens, newer)
+    if not is_named or _has_digit(old_tokens) != _has_digit(new_tokens):
         return Frame.OPEN
     several = not newer.changes and (older.several or newer.several)
     return Frame.ADDED if newer.tentative or newer.adds or several else Frame.VALUE

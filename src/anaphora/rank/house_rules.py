@@ -32,8 +32,11 @@ _ABOUT_SELF: Final = re.compile(r"\bI\b|\bi (?:always|never)\b|\bit (?:always|ne
 
 def tells_rule(text: str) -> bool:
     """Whether a text, its first 2,000 characters, is worded as a rule anywhere."""
-    typed = typed_text(text[:_LOOKED])
-    return not typed.endswith(QUESTION_MARKS) and _cue_pattern("rules").search(typed) is not None
+    typed_words = typed_text(text[:_LOOKED])
+    return (
+        not typed_words.endswith(QUESTION_MARKS)
+        and _cue_pattern("rules").search(typed_words) is not None
+    )
 
 
 def sentences_of(text: str) -> list[str]:
@@ -63,8 +66,8 @@ def drop_ended_parts(rule: str, later: Collection[str]) -> str:
 
     Parts are listed after a colon, between commas: "two rules: no emojis, always use uv".
     """
-    head, colon, listed = rule.partition(":")
-    parts = _LISTED.split(listed) if colon and listed.strip() else []
+    head, colon, rule_list = rule.partition(":")
+    parts = _LISTED.split(rule_list) if colon and rule_list.strip() else []
     if len(parts) < 2:
         return "" if any(takes_back(text, rule) for text in later) else rule
     remaining = [part for part in parts if not any(takes_back(text, part) for text in later)]

@@ -147,15 +147,15 @@ class Rule:
         """
         if self.sure == -math.inf:
             return bare
-        more = bare - 1.0
+        gain = bare - 1.0
         relevance = np.clip((similar - self.unsure) / (self.sure - self.unsure), 0.0, 1.0)
         if not self.bounded:
-            return 1.0 + relevance * more
+            return 1.0 + relevance * gain
         once = np.clip(similar * faded, 0.0, 1.0)
         exact = np.clip((similar - self.sure) / max(1.0 - self.sure, 1e-9), 0.0, 1.0)
-        raised = 1.0 - (1.0 - once) ** (1.0 + relevance * more) + exact * once * more
-        counts = (relevance > 0.0) & (more > 0.0)
-        factor: Floats = np.divide(raised, once, out=np.ones_like(once), where=counts)
+        raised_chances = 1.0 - (1.0 - once) ** (1.0 + relevance * gain) + exact * once * gain
+        counts = (relevance > 0.0) & (gain > 0.0)
+        factor: Floats = np.divide(raised_chances, once, out=np.ones_like(once), where=counts)
         # Rounding must not make what was restated count for less.
         return np.maximum(factor, 1.0)
 
@@ -167,14 +167,14 @@ def list_half_lives(half_lives: HalfLives) -> Floats:
 
 def decay(days: Floats, half_life: Floats) -> Floats:
     """exp(-ln 2 / half-life · days), both in days; 1 for a time that lies ahead."""
-    faded: Floats = np.exp(-math.log(2.0) / half_life * np.maximum(days, 0.0))
-    return faded
+    decay_factors: Floats = np.exp(-math.log(2.0) / half_life * np.maximum(days, 0.0))
+    return decay_factors
 
 
 def reinforcement(count: Ints) -> Floats:
     """1 + ln(1 + count)."""
-    raised: Floats = 1.0 + np.log1p(np.maximum(count, 0).astype(np.float64))
-    return raised
+    raised_counts: Floats = 1.0 + np.log1p(np.maximum(count, 0).astype(np.float64))
+    return raised_counts
 
 
 def similarity(cosine: Floats | None, words: Floats | None, trust: float = WORDS_TRUST) -> Floats:
@@ -183,15 +183,15 @@ def similarity(cosine: Floats | None, words: Floats | None, trust: float = WORDS
     As if each were the chance that it alone shows the match: 1 - (1 - cosine)(1 - worth), the worth
     of all words `trust`, of some `PARTIAL_TRUST` for each part of their weight.
     """
-    missed: Floats | float = 1.0
+    miss_chance: Floats | float = 1.0
     if cosine is not None:
-        missed = 1.0 - np.clip(cosine, 0.0, 1.0)
+        miss_chance = 1.0 - np.clip(cosine, 0.0, 1.0)
     if words is not None:
         # Words alone decide nothing but their own order.
-        least = trust if cosine is None else min(PARTIAL_TRUST, trust)
-        missed = missed * (1.0 - words * (least + (trust - least) * words**4))
+        least_trust = trust if cosine is None else min(PARTIAL_TRUST, trust)
+        miss_chance = miss_chance * (1.0 - words * (least_trust + (trust - least_trust) * words**4))
     # Six digits: what differs behind them is the order of additions, and would decide ties.
-    similar: Floats = np.round(1.0 - np.asarray(missed, np.float64), 6)
+    similar: Floats = np.round(1.0 - np.asarray(miss_chance, np.float64), 6)
     return similar
 
 
@@ -216,9 +216,9 @@ def rank_memories(
         similar = np.round(1.0 - (1.0 - similar) * (1.0 - TIMELY * evident * c.timely), 6)
     days = (now - c.reinforced_at) / DAY_MICROS
     age = decay(days, list_half_lives(half_lives)[c.type])
-    faded = rule.decay(age)
-    raised = rule.reinforcement(reinforcement(c.count), similar, faded)
-    score = similar * faded * raised
+    decay_factors = rule.decay(age)
+    reinforcements = rule.reinforcement(reinforcement(c.count), similar, decay_factors)
+    score = similar * decay_factors * reinforcements
     factors = {"age": age, "restated": reinforcement(c.count)}
     if c.cosine is not None:
         factors["meaning"] = np.clip(c.cosine, 0.0, 1.0)
@@ -228,4 +228,4 @@ def rank_memories(
             factors["title"] = c.titles
     # What is dated in the future came no later than now.
     order = np.lexsort((np.array(c.ids, dtype=np.str_), -np.minimum(c.created, now), -score))
-    return MemoryScores(order, score, similar, faded, raised, factors)
+    return MemoryScores(order, score, similar, decay_factors, reinforcements, factors)

@@ -87,18 +87,18 @@ def read_question(
     stands: then the names are what is looked for.
     """
     words = asked_words(question)
-    folded = fold(question)
-    named = {
+    folded_question = fold(question)
+    form_by_code = {
         code: form
         for code, name in (present or {}).items()
         # Most of the speakers that are present are not in the question at all.
-        if _first_word(name) in folded and (form := _find_form(question, name))
+        if _first_word(name) in folded_question and (form := _find_form(question, name))
     }
     called_codes = called or {}
-    speakers = tuple(sorted({*named, *called_codes.values()}))
-    forms = tuple(dict.fromkeys((*named.values(), *called_codes)))
-    dropped = {token for form in forms for token in analyse(form)}
-    remaining = tuple(word for word in words if word.tokens[0] not in dropped)
+    speakers = tuple(sorted({*form_by_code, *called_codes.values()}))
+    forms = tuple(dict.fromkeys((*form_by_code.values(), *called_codes)))
+    dropped_tokens = {token for form in forms for token in analyse(form)}
+    remaining = tuple(word for word in words if word.tokens[0] not in dropped_tokens)
     may_mean_role = not speakers and bool(remaining)
     roles: tuple[int, ...] = ()
     if may_mean_role:
@@ -140,9 +140,13 @@ def _find_form(question: str, name: str) -> str | None:
         ):
             return form
     # Accents are often left out in a question.
-    first = _first_word(name)
-    if first not in ALSO_WORDS and first and re.search(_pattern(first), fold(question)):
-        return first
+    first_word = _first_word(name)
+    if (
+        first_word not in ALSO_WORDS
+        and first_word
+        and re.search(_pattern(first_word), fold(question))
+    ):
+        return first_word
     return None
 
 
@@ -153,9 +157,9 @@ def _first_word(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _pattern(form: str) -> re.Pattern[str]:
-    escaped = re.escape(form)
-    bounded = escaped if _UNSPACED.search(form) else rf"(?<!\w){escaped}(?!\w)"
-    return re.compile(bounded, re.IGNORECASE)
+    escaped_form = re.escape(form)
+    bounded_pattern = escaped_form if _UNSPACED.search(form) else rf"(?<!\w){escaped_form}(?!\w)"
+    return re.compile(bounded_pattern, re.IGNORECASE)
 
 
 def _rewrite(question: str, forms: tuple[str, ...], several: bool) -> str:
@@ -163,11 +167,11 @@ def _rewrite(question: str, forms: tuple[str, ...], several: bool) -> str:
 
     Outside English a name is only taken out: a foreign "I" would say nothing there.
     """
-    owned, named = _compile_mentions(forms)
+    possessive_pattern, name_pattern = _compile_mentions(forms)
     i, my = ("we", "our") if several else ("I", "my")
     if not _ENGLISH.search(question):
         i = my = ""
-    rewritten = named.sub(i, owned.sub(my, question))
+    rewritten = name_pattern.sub(i, possessive_pattern.sub(my, question))
     if not several and i:
         rewritten = _THEIRS.sub(my, rewritten)
         rewritten = _THEY.sub(i, rewritten)
@@ -178,9 +182,9 @@ def _rewrite(question: str, forms: tuple[str, ...], several: bool) -> str:
 def _compile_mentions(forms: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns for these names, alone or in a row: in the possessive, and plain."""
     any_form = "|".join(_pattern(form).pattern for form in sorted(forms, key=len, reverse=True))
-    joined = rf"(?:both )?(?:{any_form})(?:(?:,| and| or|, and|, or) (?:{any_form}))*"
-    owned = re.compile(rf"(?:{joined})['’]s(?!\w)", re.IGNORECASE)
-    return owned, re.compile(joined, re.IGNORECASE)
+    joined_forms = rf"(?:both )?(?:{any_form})(?:(?:,| and| or|, and|, or) (?:{any_form}))*"
+    possessive_pattern = re.compile(rf"(?:{joined_forms})['’]s(?!\w)", re.IGNORECASE)
+    return possessive_pattern, re.compile(joined_forms, re.IGNORECASE)
 
 
 TEXTS = 16
@@ -221,9 +225,9 @@ def unknown_names(question: str, present: Mapping[int, str]) -> tuple[str, ...]:
     ]
     ends = {match.end() for match in words}
     for match in words:
-        after = match.end()
+        next_index = match.end()
         in_a_row = match.start() - 1 in ends or any(
-            following.start() == after + 1 for following in words
+            following.start() == next_index + 1 for following in words
         )
         if not in_a_row and fold(match.group()) not in known_parts:
             names[match.group()] = None
@@ -234,18 +238,22 @@ def _is_like_a_name(match: re.Match[str]) -> bool:
     word = match.group()
     if not word[0].isupper() or len(word) < 2 or word.isupper():
         return False
-    folded = fold(word)
-    if folded in STOP_WORDS or _is_function_word(folded) or _compile_dates().fullmatch(word):
+    folded_word = fold(word)
+    if (
+        folded_word in STOP_WORDS
+        or _is_function_word(folded_word)
+        or _compile_dates().fullmatch(word)
+    ):
         return False
-    return folded not in ALSO_WORDS or not _opens_sentence(match)
+    return folded_word not in ALSO_WORDS or not _opens_sentence(match)
 
 
 def match_shortened(name: str, present: Mapping[int, str]) -> int | None:
     """The code of the only speaker with a first name that begins with `name` ("Chris"), or None."""
-    short = fold(name)
-    if len(short) < _SHORTEST:
+    short_name = fold(name)
+    if len(short_name) < _SHORTEST:
         return None
-    return _find_only(present, lambda first: first.startswith(short))
+    return _find_only(present, lambda first: first.startswith(short_name))
 
 
 def match_misspelt(name: str, present: Mapping[int, str]) -> int | None:
@@ -278,13 +286,13 @@ def _is_one_apart(first_name: str, second_name: str) -> bool:
     )
     if at is None:
         return True
-    swapped = (
+    is_swapped = (
         first_name[at : at + 2] == second_name[at : at + 2][::-1]
         and first_name[at + 2 :] == second_name[at + 2 :]
     )
     put_in = first_name[at + 1 :] == second_name[at:]
     left_out = first_name[at:] == second_name[at + 1 :]
-    return swapped or put_in or left_out or first_name[at + 1 :] == second_name[at + 1 :]
+    return is_swapped or put_in or left_out or first_name[at + 1 :] == second_name[at + 1 :]
 
 
 def find_bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
@@ -292,14 +300,14 @@ def find_bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
 
     Each of `texts` is a text, the code of its writer, and of the addressee; -1 is not known.
     """
-    greeted, introduced, presented = _compile_patterns(name)
+    greeting_pattern, introduction_pattern, presentation_pattern = _compile_patterns(name)
     votes: Counter[int] = Counter()
     for text, writer, addressee in texts:
-        if introduced.search(text):
+        if introduction_pattern.search(text):
             votes[writer] += _ENOUGH
-        elif presented.search(text):
+        elif presentation_pattern.search(text):
             votes[writer] += 1
-        elif greeted.search(text):
+        elif greeting_pattern.search(text):
             votes[addressee] += 1
     total = sum(votes.values())
     for code, count in votes.most_common(1):
@@ -310,25 +318,29 @@ def find_bearer(name: str, texts: Iterable[tuple[str, int, int]]) -> int | None:
 
 @lru_cache(maxsize=256)
 def _compile_patterns(name: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    escaped = re.escape(name)
+    escaped_name = re.escape(name)
     greeting, present, plain = (
         _join_introductions(kind) for kind in ("greetings", "given", "said")
     )
     # "This is Luna" and "his name is Luna" present a cat.
     forms = (
-        greeting + _GREETED + escaped + _ENDED,
-        f"{present} {escaped}{_ENDED}",
-        f"{plain} {escaped}{_STOPPED}",
+        greeting + _GREETED + escaped_name + _ENDED,
+        f"{present} {escaped_name}{_ENDED}",
+        f"{plain} {escaped_name}{_STOPPED}",
     )
-    greeted, introduced, presented = (re.compile(form, re.IGNORECASE) for form in forms)
-    return greeted, introduced, presented
+    greeting_pattern, introduction_pattern, presentation_pattern = (
+        re.compile(form, re.IGNORECASE) for form in forms
+    )
+    return greeting_pattern, introduction_pattern, presentation_pattern
 
 
 @lru_cache(maxsize=8)
 def _join_introductions(kind: str) -> str:
     """What people say before a name, in all languages: friends greet in any of them."""
-    spaced = (language for language in languages().values() if language.spaced)
-    patterns = [pattern for language in spaced for pattern in language.people.get(kind, ())]
+    spaced_languages = (language for language in languages().values() if language.spaced)
+    patterns = [
+        pattern for language in spaced_languages for pattern in language.people.get(kind, ())
+    ]
     return rf"\b(?:{loose('|'.join(patterns))})"
 
 
@@ -361,5 +373,5 @@ def _parts(name: str) -> tuple[str, ...]:
 
 def _opens_sentence(match: re.Match[str]) -> bool:
     """Whether the word opens a sentence, where every word has a capital."""
-    before = match.string[: match.start()].rstrip()
-    return not before or before[-1] in ".!?"
+    text_before = match.string[: match.start()].rstrip()
+    return not text_before or text_before[-1] in ".!?"

@@ -95,5 +95,5 @@ def turn_relevance(turns: Sequence[TurnEvidence], place: int) -> float:
 
 def is_worth_it(turns: Sequence[TurnEvidence], place: int) -> bool:
     """Whether a turn is worth putting into a prompt."""
-    least = THRESHOLD if turns[place].answers is None else READ_THRESHOLD
-    return turn_relevance(turns, place) >= least
+    least_probability = THRESHOLD if turns[place].answers is None else READ_THRESHOLD
+    return turn_relevance(turns, place) >= least_probability

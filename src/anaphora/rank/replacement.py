@@ -123,30 +123,36 @@ def is_possible(older: Statement, newer: Statement) -> bool:
     tells something that the other does not. A first-person statement changes nothing of another
     speaker, and what two people tell changes only if the later one says so.
     """
-    first, second = older.reading, newer.reading
-    if not older.at < newer.at or first.asks or second.asks:
+    older_reading, newer_reading = older.reading, newer.reading
+    if not older.at < newer.at or older_reading.asks or newer_reading.asks:
         return False
-    if not share_a_word(first, second, tokens_of_time()):
+    if not share_a_word(older_reading, newer_reading, tokens_of_time()):
         return False
     # The newer one only says that nothing changed: no day and no number is new in it.
-    added = second.news - first.words
+    added_words = newer_reading.news - older_reading.words
     still_holds = (
-        second.unchanged
-        and not added & tokens_of_time()
-        and not any(letter.isdigit() for word in added for letter in word)
-        and compare_frames(first, second) is not Frame.VALUE
+        newer_reading.unchanged
+        and not added_words & tokens_of_time()
+        and not any(letter.isdigit() for word in added_words for letter in word)
+        and compare_frames(older_reading, newer_reading) is not Frame.VALUE
     )
     # Two different people speak, and one of themselves, or the later one of no change.
     names = [_speaker_of(statement) for statement in (older, newer)]
-    personal = (first.personal and not older.assistant) or (second.personal and not newer.assistant)
-    silent = not (second.changes or older.assistant or newer.assistant)
+    personal = (older_reading.personal and not older.assistant) or (
+        newer_reading.personal and not newer.assistant
+    )
+    silent = not (newer_reading.changes or older.assistant or newer.assistant)
     of_two_people = all(names) and names[0] != names[1] and (personal or silent)
-    complaint = second.complains and not (second.changes or second.negated or second.length > _FEW)
-    return share_a_subject(first, older.keys, second, newer.keys) and not (
-        says_nothing_new(first, second)
+    complaint = newer_reading.complains and not (
+        newer_reading.changes or newer_reading.negated or newer_reading.length > _FEW
+    )
+    return share_a_subject(older_reading, older.keys, newer_reading, newer.keys) and not (
+        says_nothing_new(older_reading, newer_reading)
         # The newer one contains all that the older tells, and tells of no change.
         or (
-            first.lasting <= second.words and first.negated == second.negated and not second.changes
+            older_reading.lasting <= newer_reading.words
+            and older_reading.negated == newer_reading.negated
+            and not newer_reading.changes
         )
         or still_holds
         # It tells what is wrong, and no value that is known.
@@ -172,28 +178,28 @@ def says_nothing_new(older: StatementReading, newer: StatementReading) -> bool:
 
 def _speaker_of(statement: Statement) -> str:
     """The speaker: as it is known, or the name before a colon with which the text begins."""
-    named = _NAMED.match(statement.text)
-    return (statement.speaker or (named.group(1) if named else "")).casefold()
+    name_match = _NAMED.match(statement.text)
+    return (statement.speaker or (name_match.group(1) if name_match else "")).casefold()
 
 
 def worded_probability(older: Statement, newer: Statement) -> float | None:
     """What the wording of two statements tells of a replacement; None where it does not tell."""
     if not is_possible(older, newer):
         return 0.0
-    first, second = older.reading, newer.reading
-    frame = compare_frames(first, second)
-    both_hold = first.several and not (second.changes or second.negated)
-    other_thing = frame is Frame.APART or tells_of_another(first, second)
-    if second.tentative or both_hold or other_thing or frame is Frame.ADDED:
+    older_reading, newer_reading = older.reading, newer.reading
+    frame = compare_frames(older_reading, newer_reading)
+    both_hold = older_reading.several and not (newer_reading.changes or newer_reading.negated)
+    other_thing = frame is Frame.APART or tells_of_another(older_reading, newer_reading)
+    if newer_reading.tentative or both_hold or other_thing or frame is Frame.ADDED:
         return 0.0
     return SURE if frame in (Frame.VALUE, Frame.NEGATION) else None
 
 
 def replacement_probability(older: Statement, newer: Statement, closeness: float) -> float:
     """The probability that `newer` replaces `older`; `closeness` is their cosine (NaN: unknown)."""
-    worded = worded_probability(older, newer)
-    if worded is not None:
-        return worded
+    probability_by_wording = worded_probability(older, newer)
+    if probability_by_wording is not None:
+        return probability_by_wording
     features = replacement_features(older, newer, closeness)
     odds = float(np.dot(_weights(), features)) + REPLACES[CONSTANT]
     return 1.0 / (1.0 + math.exp(-min(max(odds, -60.0), 60.0)))
@@ -213,20 +219,23 @@ def tells_of_another(older: StatementReading, newer: StatementReading) -> bool:
     """
     if compare_frames(older, newer) is not Frame.OTHER:
         return False
-    shared, older_only = older.subject & newer.words, older.subject - newer.words
-    return not newer.changes or bool(shared and older_only)
+    shared_words, older_only = older.subject & newer.words, older.subject - newer.words
+    return not newer.changes or bool(shared_words and older_only)
 
 
 def replacement_features(
     older: Statement, newer: Statement, closeness: float
 ) -> NDArray[np.float32]:
     """What is known of two statements, (F,) in the order of `FEATURES`."""
-    first, second = older.reading, newer.reading
-    common = len(first.words & second.words)
-    sizes = (len(first.words), len(second.words))
+    older_reading, newer_reading = older.reading, newer.reading
+    common = len(older_reading.words & newer_reading.words)
+    sizes = (len(older_reading.words), len(newer_reading.words))
     days = max(newer.at - older.at, 0.0) / _DAY
-    dropped, added = first.told - second.words, second.told - first.words
-    frame, is_known = compare_frames(first, second), not math.isnan(closeness)
+    dropped_words, added_words = (
+        older_reading.told - newer_reading.words,
+        newer_reading.told - older_reading.words,
+    )
+    frame, is_known = compare_frames(older_reading, newer_reading), not math.isnan(closeness)
     pair = (
         common / max(sum(sizes) - common, 1),
         common / max(min(sizes), 1),
@@ -236,13 +245,14 @@ def replacement_features(
         bool(_speaker_of(older)) and _speaker_of(older) != _speaker_of(newer),
         closeness if is_known else 0.0,
         is_known,
-        min(len(dropped), _MOST_WORDS) / _MOST_WORDS,
-        min(len(added), _MOST_WORDS) / _MOST_WORDS,
-        min(sum(len(word) >= _LONG_WORD for word in first.words & second.words), 4) / 4,
+        min(len(dropped_words), _MOST_WORDS) / _MOST_WORDS,
+        min(len(added_words), _MOST_WORDS) / _MOST_WORDS,
+        min(sum(len(word) >= _LONG_WORD for word in older_reading.words & newer_reading.words), 4)
+        / 4,
         frame is Frame.OTHER,
-        *agreement(first, older.keys, second, newer.keys),
+        *agreement(older_reading, older.keys, newer_reading, newer.keys),
     )
-    longest = max(first.size, second.size)
+    longest = max(older_reading.size, newer_reading.size)
     message = min(max((longest - _FROM_LENGTH) / (_TO_LENGTH - _FROM_LENGTH), 0.0), 1.0)
     in_long = (pair[OF_PAIR.index(name)] * message for name in IN_LONG)
     sides = (
@@ -292,6 +302,6 @@ def reason_of(older: Statement, newer: Statement, probability: float) -> str:
     reason = (
         frame.value + of if by_wording else f"a later statement{of}, probability {probability:.2f}"
     )
-    old = name_value(older.text, older.keys, newer.reading)
-    new = name_value(newer.text, newer.keys, older.reading)
-    return f"{reason}: {old}, then {new}" if old and new else reason
+    old_value = name_value(older.text, older.keys, newer.reading)
+    new_value = name_value(newer.text, newer.keys, older.reading)
+    return f"{reason}: {old_value}, then {new_value}" if old_value and new_value else reason

@@ -219,10 +219,10 @@ def read_text(text: str) -> TextReading:
     plain = _MONTH_DAY.sub(lambda m: _format_date(m[0], m[3], m[1], m[2]), plain)
     plain = _DAY_MONTH.sub(lambda m: _format_date(m[0], m[3], m[2], m[1]), plain)
     # "Favourite colour: blue" says "is"; only if one colon divides one sentence.
-    before, colon, after = plain.partition(": ")
-    single = colon and ":" not in after and not re.search(r"[.?!,;]\s", plain)
-    if single and before.strip() and after.strip():
-        plain = f"{before} is {after}"
+    text_before, colon, text_after = plain.partition(": ")
+    single = colon and ":" not in text_after and not re.search(r"[.?!,;]\s", plain)
+    if single and text_before.strip() and text_after.strip():
+        plain = f"{text_before} is {text_after}"
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), plain)
     plain = _MONEY.sub(lambda m: f"{m[2]} {_CURRENCY[m[1]]}", plain)
     tokens = _tokenise(plain)
@@ -235,8 +235,8 @@ def read_text(text: str) -> TextReading:
     breaks = [at for at, token in enumerate(tokens) if token.kind in ("comma", "stop")]
     comma = breaks[0] if len(breaks) == 1 and tokens[breaks[0]].text == "," else 0
     if 0 < comma < len(tokens) - 1 and tokens[0].text in _FRONTED:
-        moved = tokens[comma + 1 :] + tokens[:comma]
-        reading = replace(reading, moved=_make_reading(moved, question))
+        moved_tokens = tokens[comma + 1 :] + tokens[:comma]
+        reading = replace(reading, moved=_make_reading(moved_tokens, question))
     return reading
 
 
@@ -286,10 +286,16 @@ def _tokenise(text: str) -> list[ComparedWord]:
 
 def _read_word(piece: str, before: list[ComparedWord]) -> list[ComparedWord]:
     """A word with its contraction opened; its case kept only where it can mean something."""
-    first = not before or before[-1].kind == "stop"
+    starts_sentence = not before or before[-1].kind == "stop"
     low = piece.lower()
-    name = piece[0].isupper() and not first
-    case = "" if first or low not in AMBIGUOUS_CASE else "upper" if piece[0].isupper() else "lower"
+    name = piece[0].isupper() and not starts_sentence
+    case = (
+        ""
+        if starts_sentence or low not in AMBIGUOUS_CASE
+        else "upper"
+        if piece[0].isupper()
+        else "lower"
+    )
     if before and before[-1].kind == "number" and piece != low:
         # MB and Mb, 5 M and 5 m are not the same unit.
         return [ComparedWord(piece)]
@@ -300,11 +306,11 @@ def _read_word(piece: str, before: list[ComparedWord]) -> list[ComparedWord]:
     stem, quote, ending = low.rpartition("'")
     if not quote:
         # A letter that names something is no article: plan A, vitamin A.
-        letter = low == "a" and piece == "A" and not first
+        letter = low == "a" and piece == "A" and not starts_sentence
         return [ComparedWord("A" if letter else low, "", case, name)]
-    short = _SHORT.get("'" + ending)
-    if short:
-        return [ComparedWord(stem), ComparedWord(short)]
+    short_ending = _SHORT.get("'" + ending)
+    if short_ending:
+        return [ComparedWord(stem), ComparedWord(short_ending)]
     if ending == "s" and stem in _PRONOUNS:
         return [ComparedWord(stem), ComparedWord("is")]
     return (
@@ -315,30 +321,30 @@ def _read_word(piece: str, before: list[ComparedWord]) -> list[ComparedWord]:
 
 
 def _replace_phrases(tokens: list[ComparedWord]) -> list[ComparedWord]:
-    out: list[ComparedWord] = []
+    compared_words: list[ComparedWord] = []
     at = 0
     while at < len(tokens):
         for size in (4, 3, 2):
             words = tuple(token.text for token in tokens[at : at + size])
             if len(words) == size and words in PHRASES:
-                out.extend(ComparedWord(word) for word in PHRASES[words])
+                compared_words.extend(ComparedWord(word) for word in PHRASES[words])
                 at += size
                 break
         else:
-            out.append(tokens[at])
+            compared_words.append(tokens[at])
             at += 1
-    return out
+    return compared_words
 
 
 def _replace_numbers(tokens: list[ComparedWord]) -> list[ComparedWord]:
     """Number words as digits: "twenty three" is 23, "three hundred" is 300."""
-    out: list[ComparedWord] = []
+    compared_words: list[ComparedWord] = []
     at = 0
     while at < len(tokens):
         word = tokens[at].text
         number = NUMBERS.get(word) if tokens[at].kind == "word" else None
         if number is None:
-            out.append(ComparedWord(ORDINALS[word]) if word in ORDINALS else tokens[at])
+            compared_words.append(ComparedWord(ORDINALS[word]) if word in ORDINALS else tokens[at])
             at += 1
             continue
         at += 1
@@ -348,37 +354,37 @@ def _replace_numbers(tokens: list[ComparedWord]) -> list[ComparedWord]:
         while at < len(tokens) and tokens[at].text in SCALES and number < _LARGE:
             number *= SCALES[tokens[at].text]
             at += 1
-        out.append(ComparedWord(str(number), kind="number"))
-    return out
+        compared_words.append(ComparedWord(str(number), kind="number"))
+    return compared_words
 
 
 def _replace_variants(tokens: list[ComparedWord]) -> list[ComparedWord]:
     """Units after numbers, spelling variants and synonyms; fillers go."""
-    out: list[ComparedWord] = []
+    compared_words: list[ComparedWord] = []
     for at, token in enumerate(tokens):
-        last = out[-1] if out else None
-        after = tokens[at + 1].text if at + 1 < len(tokens) else None
-        on_weekday = token.text == "on" and after in WEEKDAYS
+        last_word = compared_words[-1] if compared_words else None
+        next_text = tokens[at + 1].text if at + 1 < len(tokens) else None
+        on_weekday = token.text == "on" and next_text in WEEKDAYS
         # "She said that he left", but not "he said that".
         said_that = token.text == "that" and at > 0 and tokens[at - 1].text in _SAYING
-        said_that = said_that and after is not None
-        if last is not None and last.kind == "number" and token.text in (*UNITS, "%"):
-            out.append(ComparedWord(UNITS.get(token.text, "%")))
+        said_that = said_that and next_text is not None
+        if last_word is not None and last_word.kind == "number" and token.text in (*UNITS, "%"):
+            compared_words.append(ComparedWord(UNITS.get(token.text, "%")))
         elif token.kind == "word" and token.text in SAME:
-            new = SAME[token.text]
-            forms = new.split("_") if "every_" in new else [new]
-            out.extend(replace(token, text=word) for word in forms)
+            synonym = SAME[token.text]
+            forms = synonym.split("_") if "every_" in synonym else [synonym]
+            compared_words.extend(replace(token, text=word) for word in forms)
         elif token.kind == "word" and (token.text in FILLERS or on_weekday or said_that):
             continue
         else:
-            out.append(token)
-    return out
+            compared_words.append(token)
+    return compared_words
 
 
 def _attach_articles(tokens: list[ComparedWord]) -> list[ComparedWord]:
     """Articles become a mark on the word after them; a last one is a word of its own."""
     letters = any(len(t.text) == 1 and t.name and t.text not in "ai" for t in tokens)
-    out: list[ComparedWord] = []
+    compared_words: list[ComparedWord] = []
     article = ""
     for at, token in enumerate(tokens):
         follows = at + 1 < len(tokens) and tokens[at + 1].kind not in ("stop", "comma", "mark")
@@ -386,24 +392,24 @@ def _attach_articles(tokens: list[ComparedWord]) -> list[ComparedWord]:
         if token.text in ("a", "an", "the") and follows and not is_name:
             article = "the" if token.text == "the" else "a"
             continue
-        out.append(replace(token, article=article or token.article))
+        compared_words.append(replace(token, article=article or token.article))
         article = ""
-    return out
+    return compared_words
 
 
 def _replace_gerunds(tokens: list[ComparedWord]) -> list[ComparedWord]:
-    out: list[ComparedWord] = []
+    compared_words: list[ComparedWord] = []
     at = 0
     while at < len(tokens):
-        out.append(tokens[at])
+        compared_words.append(tokens[at])
         at += 1
         # "Would like to swim" is a wish, "would like swimming" a guess.
-        wish = len(out) > 1 and out[-2].text in ("would", "'d")
-        if out[-1].text not in LIKING or at >= len(tokens) or wish:
+        wish = len(compared_words) > 1 and compared_words[-2].text in ("would", "'d")
+        if compared_words[-1].text not in LIKING or at >= len(tokens) or wish:
             continue
         following = tokens[at]
         if following.text == "to" and at + 1 < len(tokens) and tokens[at + 1].kind == "word":
-            out.append(ComparedWord("-ing " + _stem(tokens[at + 1].text)))
+            compared_words.append(ComparedWord("-ing " + _stem(tokens[at + 1].text)))
             at += 2
         elif (
             following.kind == "word"
@@ -411,9 +417,9 @@ def _replace_gerunds(tokens: list[ComparedWord]) -> list[ComparedWord]:
             and re.fullmatch(r"[a-z]{2,}ing", following.text)
             and _stem(following.text) != following.text
         ):
-            out.append(ComparedWord("-ing " + _stem(following.text)))
+            compared_words.append(ComparedWord("-ing " + _stem(following.text)))
             at += 1
-    return out
+    return compared_words
 
 
 def _stem(word: str) -> str:
@@ -449,15 +455,19 @@ def differences(a: str, b: str) -> tuple[str, ...]:
     """
     if a == b:
         return ()
-    first, second = read_text(a), read_text(b)
-    if not first.words or not second.words:
+    first_reading, second_reading = read_text(a), read_text(b)
+    if not first_reading.words or not second_reading.words:
         return ("words",)
     # A clause at the front may have been moved to the end.
-    ways = [(first.moved, second), (first, second.moved)] if not _same_words(first, second) else []
+    ways = (
+        [(first_reading.moved, second_reading), (first_reading, second_reading.moved)]
+        if not _same_words(first_reading, second_reading)
+        else []
+    )
     for first_way, second_way in ways:
         if first_way is not None and second_way is not None and not _compare(first_way, second_way):
             return ()
-    return _compare(first, second)
+    return _compare(first_reading, second_reading)
 
 
 def _same_words(first: TextReading, second: TextReading) -> bool:
@@ -470,9 +480,11 @@ def _compare(first: TextReading, second: TextReading) -> tuple[str, ...]:
         kinds.add("question")
     if not _same_words(first, second):
         counts = [Counter(word.text for word in side.words) for side in (first, second)]
-        changed = (counts[0] - counts[1]) + (counts[1] - counts[0])
+        changed_counts = (counts[0] - counts[1]) + (counts[1] - counts[0])
         kinds |= {
-            _classify(word) for word in chain(first.words, second.words) if word.text in changed
+            _classify(word)
+            for word in chain(first.words, second.words)
+            if word.text in changed_counts
         }
         return tuple(sorted(kinds)) or ("order",)
     # What can still differ between texts of the same words in the same order.
@@ -489,8 +501,8 @@ def _compare(first: TextReading, second: TextReading) -> tuple[str, ...]:
 
 def _classify(word: ComparedWord) -> str:
     text = word.text
-    for kind, listed in _KINDS:
-        if text in listed:
+    for kind, kind_words in _KINDS:
+        if text in kind_words:
             return kind
     if _IS_TIME.match(text):
         return "time"

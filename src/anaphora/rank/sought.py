@@ -60,7 +60,7 @@ def read_question_terms(question: str) -> QuestionTerms:
     words = asked_words(question)
     identifiers = {word.tokens[0] for word in words if word.exact and not word.tokens[0].isdigit()}
     # "qx-771" is looked up by its parts as well; they are one word.
-    distinct = tuple(
+    distinct_words = tuple(
         word
         for word in words
         if not any(
@@ -68,14 +68,14 @@ def read_question_terms(question: str) -> QuestionTerms:
             for identifier in identifiers
         )
     )
-    framing = _list_framing()
-    remaining = tuple(word for word in distinct if word.tokens[0] not in framing)
-    chosen = remaining or distinct
+    framing_tokens = _list_framing()
+    remaining = tuple(word for word in distinct_words if word.tokens[0] not in framing_tokens)
+    chosen_words = remaining or distinct_words
     return QuestionTerms(
-        chosen,
-        framed=len(remaining) < len(distinct),
+        chosen_words,
+        framed=len(remaining) < len(distinct_words),
         bare=not remaining,
-        identifiers=frozenset(identifiers & {word.tokens[0] for word in chosen}),
+        identifiers=frozenset(identifiers & {word.tokens[0] for word in chosen_words}),
     )
 
 
@@ -84,7 +84,7 @@ def bearing_parts(question: str, text: str) -> str:
     may stand, wherever these are: what `find_held_terms` needs of it, in bounded size."""
     if len(text) <= _MOST_READ:
         return text
-    small = text.lower()
+    lower_text = text.lower()
     parts = [text[:_MOST_READ]]
     for word in read_question_terms(question).words:
         # How the word may begin: as it is typed, and as its stem does.
@@ -96,7 +96,7 @@ def bearing_parts(question: str, text: str) -> str:
         for needle in needles:
             at = _MOST_READ - len(needle)
             for _ in range(_PLACES):
-                at = small.find(needle, at + 1)
+                at = lower_text.find(needle, at + 1)
                 if at < 0:
                     break
                 start = max(text.rfind("\n", at - _AROUND, at) + 1, at - _AROUND, 0)
@@ -111,12 +111,12 @@ def find_held_terms(question: str, text: str) -> frozenset[str]:
     tokens = words_of(text)
     code = language_of(text[:HEAD])
     codes = (code,) if code in languages() else ()
-    beyond = text[HEAD:]
+    text_beyond = text[HEAD:]
     for word in read_question_terms(question).words:
         if not tokens.isdisjoint(word.tokens_in(codes)) or (
             not _find_named(text).isdisjoint(word.tokens)
             if word.exact
-            else _is_written(word, _fold(text), beyond=bool(beyond))
+            else _is_written(word, _fold(text), beyond=bool(text_beyond))
         ):
             terms.add(word.tokens[0])
     return frozenset(terms)
@@ -131,8 +131,8 @@ def _fold(text: str) -> str:
 def _find_named(text: str) -> frozenset[str]:
     """The tokens of the lines of a text that hold a digit, as all identifiers do."""
     lines = [line for line in text.splitlines() if any(map(str.isdigit, line))]
-    named = "\n".join(lines)[:_MOST_NAMED].lower()
-    return numbered_things(named).union(analyse(named))
+    named_text = "\n".join(lines)[:_MOST_NAMED].lower()
+    return numbered_things(named_text).union(analyse(named_text))
 
 
 @lru_cache(maxsize=1024)

@@ -41,11 +41,11 @@ def spread_over_stages(
 
     No total falls below 0 by it, and with no more candidates than stages nothing changes.
     """
-    best = best_rows(table, scores, CANDIDATES)
-    if len(best) <= STAGES:
+    best_indexes = best_rows(table, scores, CANDIDATES)
+    if len(best_indexes) <= STAGES:
         return scores
-    better = np.where(scores.found, np.float32(MOST), np.float32(0.0))
-    rows = scores.rows[best]
+    better_counts = np.where(scores.found, np.float32(MOST), np.float32(0.0))
+    rows = scores.rows[best_indexes]
     ts = table.ts[rows]
     keys: tuple[NDArray[Any], ...] = (table.position[rows], table.conversation[rows])
     # Without all times, the order of the threads and of their turns has to do.
@@ -53,10 +53,10 @@ def spread_over_stages(
     stage = np.empty(len(rows), np.intp)
     stage[order] = np.arange(len(rows)) * STAGES // len(rows)
     for number in range(STAGES):
-        members = best[stage == number]
-        better[members] = np.minimum(np.arange(len(members)), MOST)
-    lost = better * np.float32(weights.spread / weights.scale)
-    spread = -np.minimum(lost, np.maximum(scores.total, 0.0))
+        members = best_indexes[stage == number]
+        better_counts[members] = np.minimum(np.arange(len(members)), MOST)
+    losses = better_counts * np.float32(weights.spread / weights.scale)
+    spread = -np.minimum(losses, np.maximum(scores.total, 0.0))
     return replace(
         scores, total=scores.total + spread, factors={**scores.factors, "spread": spread}
     )

@@ -132,49 +132,49 @@ def read_statement(text: str) -> StatementReading:
 def _read_statement(text: str) -> StatementReading:
     text = typed_text(text)
     head = text[:HEAD]
-    code, small = language_of(head), head.lower()
+    code, lower_head = language_of(head), head.lower()
     # In small letters: a capital within a word would part it.
-    tokens = analyse(small, keep_stop_words=False)
+    tokens = analyse(lower_head, keep_stop_words=False)
     words = telling = frozenset(tokens)
-    asking = _find_questions(small, code)
+    asking = _find_questions(lower_head, code)
     asks = False
     if asking:
         statements = " ".join(
-            sentence for sentence in _split_sentences(small) if sentence not in asking
+            sentence for sentence in _split_sentences(lower_head) if sentence not in asking
         )
         telling = frozenset(analyse(statements, keep_stop_words=False))
         asks = len(statements) <= len(head) / 3
-    verb = _compile_cue("verb", code).search(small, 1)
-    subject = _split_segments(small[: verb.start()] if verb else "", code)
+    verb = _compile_cue("verb", code).search(lower_head, 1)
+    subject = _split_segments(lower_head[: verb.start()] if verb else "", code)
     # What has digits and stands together is one, as "6:05" with its parts.
-    joined: list[str] = []
+    joined_parts: list[str] = []
     for token in tokens[:_FRAME]:
         digits = any(map(str.isdigit, token))
-        if digits and joined and any(map(str.isdigit, joined[-1])):
-            joined[-1] = f"{joined[-1]} {token}"
+        if digits and joined_parts and any(map(str.isdigit, joined_parts[-1])):
+            joined_parts[-1] = f"{joined_parts[-1]} {token}"
         else:
-            joined.append(token)
+            joined_parts.append(token)
     return StatementReading(
         words,
         telling,
         _compile_cue("personal", code).search(head) is not None,
-        _compile_cue("negation", code).search(small) is not None,
-        asks or _compile_cue("asking", code).search(small) is not None,
-        _compile_cue("unknown", code).search(small) is not None,
+        _compile_cue("negation", code).search(lower_head) is not None,
+        asks or _compile_cue("asking", code).search(lower_head) is not None,
+        _compile_cue("unknown", code).search(lower_head) is not None,
         len(tokens),
-        tuple(joined),
+        tuple(joined_parts),
         frozenset(token for segment in subject for token in segment),
         subject[0][-1] if subject else "",
-        _compile_cue("change", code).search(small) is not None,
-        _compile_cue("added", code).search(small) is not None,
-        _compile_cue("several", code).search(small) is not None,
-        _compile_cue("tentative", code).search(small) is not None,
-        telling - _tokens_of_cues(small, code, "now", "still", "unchanged", "several"),
-        _compile_cue("unchanged", code).search(small) is not None,
+        _compile_cue("change", code).search(lower_head) is not None,
+        _compile_cue("added", code).search(lower_head) is not None,
+        _compile_cue("several", code).search(lower_head) is not None,
+        _compile_cue("tentative", code).search(lower_head) is not None,
+        telling - _tokens_of_cues(lower_head, code, "now", "still", "unchanged", "several"),
+        _compile_cue("unchanged", code).search(lower_head) is not None,
         len(text.rstrip(_LAST_MARKS)),
         frozenset(word.casefold() for word in _WRITTEN.findall(head)),
-        telling - _tokens_of_cues(small, code, "now", "still", "unchanged", "change"),
-        _compile_cue("complaint", code).search(small) is not None,
+        telling - _tokens_of_cues(lower_head, code, "now", "still", "unchanged", "change"),
+        _compile_cue("complaint", code).search(lower_head) is not None,
     )
 
 
@@ -189,17 +189,17 @@ def _find_questions(text: str, code: str) -> list[str]:
 
     What ends the text is left out: with a mark or without, it asks the same.
     """
-    *earlier, last = _split_sentences(text) or [""]
+    *earlier, last_sentence = _split_sentences(text) or [""]
     asking = [
         sentence for sentence in earlier if sentence.rstrip("\"')”’ ").endswith(QUESTION_MARKS)
     ]
-    bare = _BEFORE_QUESTION.sub("", last.strip())
+    bare = _BEFORE_QUESTION.sub("", last_sentence.strip())
     opening = _compile_question_word(code).match(bare)
     # "Do not push" asks for nothing.
     if (
         opening and not _compile_cue("negation", code).match(bare.lower(), opening.end() + 1)
     ) or _compile_question_inside(code).search(bare):
-        asking.append(last)
+        asking.append(last_sentence)
     return asking
 
 
@@ -217,10 +217,10 @@ def _split_segments(text: str, code: str) -> list[tuple[str, ...]]:
 @lru_cache(maxsize=64)
 def _compile_cut(code: str) -> re.Pattern[str]:
     words = {word for language in _list_spoken(code) for word in language.written}
-    listed = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    word_pattern = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
     cues = "|".join(_compile_cue(name, code).pattern for name in ("verb", "change", "now", "still"))
-    alone = rf"(?<![\w-])(?:{listed}|{cues})(?![\w-])"
-    return re.compile(rf"{alone}|[^\w\s'’.,:/@-]|[.,:](?=\s|$)", re.IGNORECASE)
+    alone_pattern = rf"(?<![\w-])(?:{word_pattern}|{cues})(?![\w-])"
+    return re.compile(rf"{alone_pattern}|[^\w\s'’.,:/@-]|[.,:](?=\s|$)", re.IGNORECASE)
 
 
 def _tokens_of_cues(small: str, code: str, *names: str) -> frozenset[str]:
@@ -275,13 +275,13 @@ def _compile_tense(code: str) -> re.Pattern[str]:
 @lru_cache(maxsize=128)
 def read_cues(question: str) -> QuestionCues:
     """Read what `question` says of time."""
-    code, small = language_of(question), question.lower()
-    timed = _compile_cue("no_time", code).sub(" , ", small)
-    matches = {name: _find_phrases(name, code, timed) for name in _TIMES}
+    code, lower_question = language_of(question), question.lower()
+    timed_question = _compile_cue("no_time", code).sub(" , ", lower_question)
+    matches = {name: _find_phrases(name, code, timed_question) for name in _TIMES}
     tense = bool(matches["past"])
-    first = bool(matches["first"] or (tense and matches["first_in_past"]))
+    asks_first = bool(matches["first"] or (tense and matches["first_in_past"]))
     past = 0
-    if first or matches["before"] or (tense and matches["before_in_past"]):
+    if asks_first or matches["before"] or (tense and matches["before_in_past"]):
         past = 2
     elif not matches["now"] and tense:
         past = 1
@@ -289,7 +289,7 @@ def read_cues(question: str) -> QuestionCues:
     return QuestionCues(
         frozenset(word.tokens[0] for word in asked_words(question)),
         past,
-        first,
+        asks_first,
         bool(matches["now"]),
         bool(matches["order"]),
         frozenset(analyse(phrases)) | _CALENDAR_TOKENS,
@@ -304,13 +304,15 @@ def asked_words(question: str) -> tuple[QueryWord, ...]:
     name. Where nothing else is left, they are looked up.
     """
     words = query_words(question)
-    code, small = language_of(question), question.lower()
-    timed = _compile_cue("no_time", code).sub(" , ", small)
-    idle = {token for phrase in _find_phrases("idle", code, timed) for token in analyse(phrase)}
-    without = _compile_cue("idle", code).sub(" , ", timed)
+    code, lower_question = language_of(question), question.lower()
+    timed_question = _compile_cue("no_time", code).sub(" , ", lower_question)
+    idle = {
+        token for phrase in _find_phrases("idle", code, timed_question) for token in analyse(phrase)
+    }
+    without = _compile_cue("idle", code).sub(" , ", timed_question)
     if not idle or not analyse(without, keep_stop_words=False):
         return words
     other_tokens = frozenset(analyse(without))
-    names = frozenset(analyse(" ".join(_find_phrases("no_time", code, small))))
+    names = frozenset(analyse(" ".join(_find_phrases("no_time", code, lower_question))))
     remaining = tuple(word for word in words if word.tokens[0] not in idle - other_tokens - names)
     return remaining or words

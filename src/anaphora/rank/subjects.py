@@ -70,13 +70,13 @@ def read_keys(text: str, speaker: str = "") -> StatementKeys:
     segments = cut_at_function_words(text)
     paths = _PATH.findall(typed_text(text))
     # What stands before the verb; if no verb is known, all but the last words.
-    before = reading.subject or chain(*(segments[:-1] or segments))
-    subjects = {*before, *map(str.casefold, paths)}
+    words_before = reading.subject or chain(*(segments[:-1] or segments))
+    subjects = {*words_before, *map(str.casefold, paths)}
     if reading.personal:
         subjects.add(SPEAKER + (speaker.split() or [""])[0].casefold())
     attributes, numbers = set[str](), set[str]()
-    small = typed_text(text).casefold()
-    if _CLOCK.search(small):
+    lower_text = typed_text(text).casefold()
+    if _CLOCK.search(lower_text):
         attributes.add(CLOCK)
     if reading.told & tokens_of_time():
         attributes.add(DAY)
@@ -112,11 +112,11 @@ def share_a_subject(
         return True
     if not (first.subject and second.subject):
         # Where no verb shows what one is about, any word may.
-        shared = first.words & second.words
+        shared_words = first.words & second.words
     else:
-        shared = first_keys.subjects & second.words | second_keys.subjects & first.words
+        shared_words = first_keys.subjects & second.words | second_keys.subjects & first.words
     # A single Chinese character is in too many words to tell of one thing.
-    return any(len(word) > 1 for word in shared - tokens_of_time())
+    return any(len(word) > 1 for word in shared_words - tokens_of_time())
 
 
 OF_KEYS: Final = (
@@ -177,8 +177,8 @@ def name_value(text: str, keys: StatementKeys, other: StatementReading) -> str:
 def _write_tokens(text: str, tokens: frozenset[str]) -> str:
     """The words of a text that have these tokens, each once, in their order."""
     words = (word.strip("'’.,:") for word in _WORD.findall(typed_text(text)[:HEAD]))
-    named = (word for word in words if word and tokens.intersection(_tokenise(word)))
-    return " ".join(dict.fromkeys(named))
+    named_words = (word for word in words if word and tokens.intersection(_tokenise(word)))
+    return " ".join(dict.fromkeys(named_words))
 
 
 @lru_cache(maxsize=8192)

@@ -88,13 +88,13 @@ def turn_flags(text: str) -> int:
 def _compile_patterns(code: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Patterns of personal statements and of standing instructions; "" is read as English."""
     cues = languages()[code or ENGLISH].cues
-    spaced = languages()[code or ENGLISH].spaced
+    is_spaced = languages()[code or ENGLISH].spaced
     personal = "|".join(cues.get("personal_of_turns") or cues.get("personal", ()))
     instruction, asking = (
         "|".join(cues.get("standing", ())),
         "|".join(cues.get("standing_asks", ())),
     )
-    bound = r"\b" if spaced else ""
+    bound = r"\b" if is_spaced else ""
     opening = rf"(?:^|[.!?。！？\n])\s*(?:{instruction or '(?!)'}){bound}"
     return (
         re.compile(rf"{bound}(?:{personal or '(?!)'}){bound}"),

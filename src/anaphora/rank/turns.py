@@ -144,10 +144,12 @@ def score_turns(
         raise ValueError(f"every signal must have one value for each of {len(table)} turns")
     # Single precision throughout: at 100,000 turns, memory is what takes the time.
     w, unit = weights, np.float32(1.0 / weights.scale)
-    scored = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
+    scored_rows = np.arange(len(table)) if rows is None else np.asarray(rows, dtype=np.intp)
     # All rows in their order need no copy of every column, which is most of the time at 100,000.
-    in_order = len(scored) == len(table) and bool(np.all(scored[1:] - scored[:-1] == 1))
-    at: Rows | slice = slice(None) if in_order else scored
+    in_order = len(scored_rows) == len(table) and bool(
+        np.all(scored_rows[1:] - scored_rows[:-1] == 1)
+    )
+    at: Rows | slice = slice(None) if in_order else scored_rows
     near_words: Floats = np.maximum(words, 0.0, dtype=np.float32)
     near_words /= near_words + np.float32(w.words_half)
     if exact is not None:
@@ -156,26 +158,26 @@ def score_turns(
     if alike is not None:
         near_words += np.asarray(alike, np.float32) * (unit * np.float32(w.meaning))
     # Below zero there is nothing to tell apart: unrelated is unrelated.
-    near = np.zeros(len(table), np.float32)
+    near_meaning = np.zeros(len(table), np.float32)
     if cosine is not None:
-        near = np.maximum(cosine, 0.0, dtype=np.float32)
-        near *= unit * np.float32(w.meaning)
+        near_meaning = np.maximum(cosine, 0.0, dtype=np.float32)
+        near_meaning *= unit * np.float32(w.meaning)
     flags = table.flags[at]
-    evidence = near_words[at] + near[at]
-    related: Floats | float = 1.0
+    evidence = near_words[at] + near_meaning[at]
+    relatedness: Floats | float = 1.0
     if cosine is not None:
         # In a question of a page one turn holds few of the words and little of the meaning.
         share = min(1.0, ASKED_WORDS / max(1, len(reading.words)))
-        full = unit * np.float32(w.related * share)
+        full_evidence = unit * np.float32(w.related * share)
         # From a twentieth to 1, as words and meaning go from half of `full` to all of it.
-        related = np.clip(evidence / full * 2.0 - 1.0, 0.05, 1.0)
+        relatedness = np.clip(evidence / full_evidence * 2.0 - 1.0, 0.05, 1.0)
     # From a twentieth to 1, as the evidence goes from nothing to enough for a time to count.
     timely = np.clip(evidence / (unit * np.float32(w.time_evidence)), 0.05, 1.0)
     factors = {
         "words": near_words[at],
-        "meaning": near[at],
-        "context": _sum_neighbours(table, near_words + near, at)
-        * related
+        "meaning": near_meaning[at],
+        "context": _sum_neighbours(table, near_words + near_meaning, at)
+        * relatedness
         * np.float32(w.neighbour),
         "time": _match_spans(table.ts[at], reading.spans, w.time_after, naming, at)
         * timely
@@ -183,9 +185,9 @@ def score_turns(
         "speaker": _match_speaker(table, reading, at)
         * (unit * np.float32(w.speaker if reading.speakers else w.role)),
         "personal": ((flags & PERSONAL) != 0)
-        * related
+        * relatedness
         * (unit * np.float32(w.personal if reading.speakers else 0.0)),
-        "standing": ((flags & STANDING) != 0) * related * (unit * np.float32(w.standing)),
+        "standing": ((flags & STANDING) != 0) * relatedness * (unit * np.float32(w.standing)),
     }
     if titles is not None:
         factors = {"title": titles[at] * (unit * np.float32(w.title)), **factors}
@@ -196,7 +198,7 @@ def score_turns(
         if name == "time":
             # So far it was evidence; what follows only tells turns apart that have some.
             evident = total > 0
-    return TurnScores(scored, total, factors, evident)
+    return TurnScores(scored_rows, total, factors, evident)
 
 
 def score_by(
@@ -208,8 +210,8 @@ def score_by(
     """
     rows = np.arange(len(values)) if rows is None else np.asarray(rows, dtype=np.intp)
     total: Floats = np.asarray(values, dtype=np.float32)[rows]
-    matched = total > 0 if part == "words" else np.ones(len(rows), dtype=np.bool_)
-    return TurnScores(rows, total, {part: total}, matched)
+    is_match = total > 0 if part == "words" else np.ones(len(rows), dtype=np.bool_)
+    return TurnScores(rows, total, {part: total}, is_match)
 
 
 def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
@@ -222,8 +224,8 @@ def best_rows(table: TurnTable, scores: TurnScores, limit: int) -> Rows:
     if 0 < limit < len(indexes):
         # Everything that ties with the last one stays in, or the cut would decide a tie by chance.
         totals = scores.total[indexes]
-        cut = len(totals) - limit
-        indexes = indexes[totals >= np.partition(totals, cut)[cut]]
+        cut_index = len(totals) - limit
+        indexes = indexes[totals >= np.partition(totals, cut_index)[cut_index]]
     rows = scores.rows[indexes]
     order = np.lexsort((table.position[rows], table.conversation[rows], -scores.total[indexes]))
     return indexes[order][: max(limit, 0)]

@@ -126,12 +126,12 @@ class ReaderNetwork:
             self._session = load_session(model, 1)
         except EmbeddingError as error:
             raise ReaderError(str(error)) from error
-        needed = {node.name for node in self._session.get_inputs()}
-        if ROWS in needed and table is None:
+        needed_inputs = {node.name for node in self._session.get_inputs()}
+        if ROWS in needed_inputs and table is None:
             raise ReaderError(f"{model} needs the embedder's word table")
-        self._table = table if ROWS in needed else None
+        self._table = table if ROWS in needed_inputs else None
         # With rows for word pieces their numbers are no input any more.
-        self._inputs = [name for name in _INPUTS if name in needed]
+        self._inputs = [name for name in _INPUTS if name in needed_inputs]
 
     def logits(self, inputs: Sequence[Pieces], judgement: str) -> Logits:
         """The logits of a judgement in the inputs' order, shape (inputs, 3). Raises ReaderError."""

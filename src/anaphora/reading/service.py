@@ -141,7 +141,7 @@ class ReaderService:
     def _judge(self, keys: Sequence[Hashable], judge: Judge) -> list[float]:
         """The kept judgements, the others made in one call."""
         odds = [self._cache.get(key) for key in keys]
-        missing = [index for index, cached in enumerate(odds) if cached is None]
+        missing = [index for index, cached_odds in enumerate(odds) if cached_odds is None]
         if missing:
 
             def run() -> Sequence[float]:

@@ -85,8 +85,8 @@ def _list_tensors(content: mmap.mmap, names: Collection[str]) -> Iterator[tuple[
     for number, start, end in _read_fields(content, 0, len(content)):
         if number != _GRAPH:
             continue
-        for inner, begin, stop in _read_fields(content, start, end):
-            if inner == _INITIALIZER:
+        for inner_field, begin, stop in _read_fields(content, start, end):
+            if inner_field == _INITIALIZER:
                 parts = list(_read_fields(content, begin, stop))
                 name = next((content[a:b].decode() for n, a, b in parts if n == _NAME), "")
                 if name in names:

@@ -263,43 +263,43 @@ class ConversationRecall:
         window = begin_reading(read, mode, self._reader, query)
         if not query.strip():
             return Recall((), (BLANK,))
-        query, cut = truncated_question(typed_question(query))
-        followed, view = self._index.synced_view(conversation_id)
+        query, cut_notices = truncated_question(typed_question(query))
+        sync_report, view = self._index.synced_view(conversation_id)
         rows, notices = _choose_rows(view, conversation_id, choice)
         if mode != "words" and not view.embedded[rows].all():
             likely = _pick_likely(view, rows, query)
-            followed, view = self._index.embed_first(likely, PATIENCE, conversation_id)
+            sync_report, view = self._index.embed_first(likely, PATIENCE, conversation_id)
             rows, notices = _choose_rows(view, conversation_id, choice)
-        degraded = (*cut, *followed.degraded)
+        degradations = (*cut_notices, *sync_report.degraded)
         if not len(rows):
-            return Recall((), degraded, notices=notices)
+            return Recall((), degradations, notices=notices)
         now = self._clock()
         times = read_times(query, now)
-        named = turns_naming(view.table, times, view.naming)
-        narrowed = narrow_by_times(view.table, rows, query, times, named, now)
+        named_turns = turns_naming(view.table, times, view.naming)
+        narrowing = narrow_by_times(view.table, rows, query, times, named_turns, now)
         if silent_times is not None:
-            silent_times.extend(narrowed.notices)
+            silent_times.extend(narrowing.notices)
         question = _QuestionRun(
             view,
-            narrowed.rows,
+            narrowing.rows,
             query,
             _to_seconds(times),
             drop_times(query, times),
             mode,
             window=window,
-            naming=np.any(named, axis=0) if named else None,
-            alone=narrowed.alone,
+            naming=np.any(named_turns, axis=0) if named_turns else None,
+            alone=narrowing.alone,
         )
         live = frozenset(text.strip() for text in exclude)
-        limits = _HitLimits(top_k, budget, live, whole, 0.0 if narrowed.alone else floor)
+        limits = _HitLimits(top_k, budget, live, whole, 0.0 if narrowing.alone else floor)
         answer = self._answer_cached(question, limits, (conversation_id, choice))
-        degraded += answer.degraded
+        degradations += answer.degraded
         coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
         if silent_times is not None:
             silent_times.extend(coming)
-        notices += narrowed.notices + answer.notices + coming
-        recall = Recall(answer.hits, degraded, notices=notices)
-        if narrowed.empty and floor > 0:
+        notices += narrowing.notices + answer.notices + coming
+        recall = Recall(answer.hits, degradations, notices=notices)
+        if narrowing.empty and floor > 0:
             return replace(recall, hits=(), nearest=answer.hits)
         # A question for nothing but a time is answered by anything said then.
         return with_floor(recall, answer.answered, limits.floor)
@@ -318,9 +318,11 @@ class ConversationRecall:
             answer = None if vector is None else answer
         if answer is None:
             meaning, scores = self._score(question)
-            hits, answered = self._fill(question, meaning, scores, limits)
-            degraded = (*question.degraded, *question.unread)
-            answer = _CachedAnswer(meaning, hits, degraded, answered, tuple(question.notices))
+            hits, answer_probability = self._fill(question, meaning, scores, limits)
+            degradations = (*question.degraded, *question.unread)
+            answer = _CachedAnswer(
+                meaning, hits, degradations, answer_probability, tuple(question.notices)
+            )
             # What was unavailable may be there the next time, and there may be no cache.
             if not answer.degraded and self._embedder.cache_size:
                 self._answers.put(view, key, answer)
@@ -336,9 +338,9 @@ class ConversationRecall:
         """
         if not query.strip() or not len(rows):
             return Recall()
-        query, cut = truncated_question(typed_question(query))
+        query, cut_notices = truncated_question(typed_question(query))
         spans = read_times(query, self._clock())
-        named = turns_naming(view.table, spans, view.naming)
+        named_turns = turns_naming(view.table, spans, view.naming)
         question = _QuestionRun(
             view,
             rows,
@@ -346,12 +348,14 @@ class ConversationRecall:
             _to_seconds(spans),
             drop_times(query, spans),
             repetitions=True,
-            naming=np.any(named, axis=0) if named else None,
+            naming=np.any(named_turns, axis=0) if named_turns else None,
         )
         meaning, scores = self._score(question)
-        hits, answered = self._fill(question, meaning, scores, _HitLimits(top_k))
-        degraded = (*cut, *question.degraded)
-        return Recall(hits, degraded, confidence=answered, notices=tuple(question.notices))
+        hits, answer_probability = self._fill(question, meaning, scores, _HitLimits(top_k))
+        degradations = (*cut_notices, *question.degraded)
+        return Recall(
+            hits, degradations, confidence=answer_probability, notices=tuple(question.notices)
+        )
 
     def _score(self, question: _QuestionRun) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
@@ -371,8 +375,8 @@ class ConversationRecall:
         present = self._speakers.of(
             view, only, lambda: speakers_present(view.table, None if only is None else rows)
         )
-        called = self._find_nicknames(view, question.text, present, only)
-        reading = read_question(question.text, present, question.spans, called)
+        nickname_terms = self._find_nicknames(view, question.text, present, only)
+        reading = read_question(question.text, present, question.spans, nickname_terms)
         looked_up = question.look_up(reading.words)
         words = view.words(looked_up, only, limit=limit)
         cosine = (
@@ -449,7 +453,7 @@ class ConversationRecall:
         self, question: _QuestionRun, meaning: str | None, scores: TurnScores, limits: _HitLimits
     ) -> tuple[tuple[TurnHit, ...], float | None]:
         """The hits, and the probability that one of them answers, None where it is not known."""
-        view, answered = question.view, None
+        view, confidence = question.view, None
 
         def vector() -> Vector | None:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
@@ -458,8 +462,8 @@ class ConversationRecall:
         candidates = self._list_candidates(question, scores, limits, finder)
         if question.mode == "hybrid":
             window = self._open_window(question, scores)
-            rated = not question.degraded and bool(view.embedded[question.rows].all())
-            ordered = order_turns(
+            is_rated = not question.degraded and bool(view.embedded[question.rows].all())
+            ordering = order_turns(
                 window.ordered(candidates),
                 question.text,
                 lambda candidate: map(
@@ -469,11 +473,11 @@ class ConversationRecall:
                 statements=len(question.rows),
                 repetitions=question.repetitions,
                 judge=pair_judge(self._reader, self._judge, window.lane),
-                calibrated=self.calibrated and rated,
+                calibrated=self.calibrated and is_rated,
                 subject=question.subject,
             )
-            candidates = ordered.without_tail(limits.floor)
-            answered = ordered.confidence if rated else None
+            candidates = ordering.without_tail(limits.floor)
+            confidence = ordering.confidence if is_rated else None
         picks = fill(
             candidates,
             lambda candidate: token_cost(candidate.text),
@@ -481,12 +485,14 @@ class ConversationRecall:
             budget=limits.budget,
             whole=limits.whole,
         )
-        related = self._read_related(view, scores, [pick.hit for pick in picks], finder, limits)
+        related_turns = self._read_related(
+            view, scores, [pick.hit for pick in picks], finder, limits
+        )
         hits = []
         for pick in picks:
-            hit = self._make_hit(view.table, scores, pick.hit, related)
+            hit = self._make_hit(view.table, scores, pick.hit, related_turns)
             hits.append(finder.shortened(hit, int(scores.rows[pick.hit.index]), pick.room))
-        return tuple(hits), answered
+        return tuple(hits), confidence
 
     def _open_window(self, question: _QuestionRun, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""
@@ -500,13 +506,13 @@ class ConversationRecall:
             beside = (earlier >= 0) & (table.session[earlier] == table.session[rows])
             rows_before = np.unique(earlier[beside])
             texts = self._index.texts_of(view, rows_before)
-            before = {}
+            previous_turns = {}
             for row, text in zip(rows_before.tolist(), texts, strict=True):
                 # What was forgotten meanwhile, and what only quotes a recall, is nothing.
                 if text := embedded_text(text).strip():
                     speaker = int(table.speaker[row])
                     name = table.speakers[speaker] if speaker >= 0 else None
-                    before[row] = said_text(text, name)
+                    previous_turns[row] = said_text(text, name)
             return [
                 statement_text(
                     titled_text(
@@ -515,7 +521,7 @@ class ConversationRecall:
                     ),
                     day=day_of(candidate.at),
                     speaker=candidate.speaker or None,
-                    before=before.get(int(table.previous[row]), ""),
+                    before=previous_turns.get(int(table.previous[row]), ""),
                 )
                 for candidate, row in zip(candidates, rows.tolist(), strict=True)
             ]
@@ -534,10 +540,10 @@ class ConversationRecall:
     ) -> Iterator[Candidate]:
         """The candidates, best first, without the turns of the live transcript."""
         view = question.view
-        done, size = 0, max(FIRST_CHUNK, limits.top_k + 2, question.window + 1)
+        read_count, size = 0, max(FIRST_CHUNK, limits.top_k + 2, question.window + 1)
         while True:
             check_cancelled()
-            chunk = best_rows(view.table, scores, done + size)[done:]
+            chunk = best_rows(view.table, scores, read_count + size)[read_count:]
             for index, text in self._read_live_texts(view, scores, limits, chunk):
                 candidate = self._make_candidate(view.table, scores, finder, index, text)
                 if question.naming is not None:
@@ -546,12 +552,12 @@ class ConversationRecall:
                 yield self._add_title(view, scores, candidate)
             if len(chunk) < size:
                 return
-            done, size = done + size, 2 * size
+            read_count, size = read_count + size, 2 * size
 
     def _make_candidate(
         self, table: TurnTable, scores: TurnScores, finder: PassageFinder, index: int, text: str
     ) -> Candidate:
-        meaning, named = scores.factors.get("meaning"), scores.factors.get("speaker")
+        meaning, speaker_factor = scores.factors.get("meaning"), scores.factors.get("speaker")
         row = int(scores.rows[index])
         speaker = int(table.speaker[row])
         return Candidate(
@@ -562,7 +568,7 @@ class ConversationRecall:
             float(table.ts[row]),
             table.speakers[speaker] if speaker >= 0 else "",
             int(table.role[row]) == ROLE_ASSISTANT,
-            named is not None and speaker >= 0 and float(named[index]) > 0.0,
+            speaker_factor is not None and speaker >= 0 and float(speaker_factor[index]) > 0.0,
             finder.compared(text, row),
             coming=bool(table.ts[row] > self._clock().timestamp()),
         )
@@ -570,10 +576,10 @@ class ConversationRecall:
     def _add_title(self, view: TurnView, scores: TurnScores, candidate: Candidate) -> Candidate:
         """A candidate with the title of its conversation, if that contains words asked for."""
         titles = scores.factors.get("title")
-        if titles is None or not (matched := float(titles[candidate.index])):
+        if titles is None or not (title_match := float(titles[candidate.index])):
             return candidate
         title = view.title(int(view.table.conversation[scores.rows[candidate.index]]))
-        share = matched * self._weights.scale / self._weights.title
+        share = title_match * self._weights.scale / self._weights.title
         return replace(candidate, title=title, titled=min(1.0, share))
 
     def title_of(self, conversation_id: str) -> str:
@@ -594,27 +600,29 @@ class ConversationRecall:
         view, rows = question.view, scores.rows
         only, limit = question.scope()
         passage = (candidate.passage or candidate.text)[:HEAD]
-        shared = view.sharing(query_words(passage), only, limit)[rows]
-        near = np.flatnonzero((shared > 0) & (scores.total >= LEAST_SHARE * candidate.score))
+        shared_weights = view.sharing(query_words(passage), only, limit)[rows]
+        near_rows = np.flatnonzero(
+            (shared_weights > 0) & (scores.total >= LEAST_SHARE * candidate.score)
+        )
         # Of what shares as much the latest: it may be what holds now. A text that was said many
         # times is one of them.
         latest: dict[tuple[bytes, int, int], int] = {}
         table = view.table
-        for index in near[np.lexsort((-near, -shared[near]))].tolist():
+        for index in near_rows[np.lexsort((-near_rows, -shared_weights[near_rows]))].tolist():
             row = int(rows[index])
             wording = (view.hashes[row], int(table.speaker[row]), int(table.role[row]))
             latest.setdefault(wording, index)
             if len(latest) > RELATED:
                 break
-        best = np.array(list(latest.values()), np.intp)
-        closeness = view.closeness(int(rows[candidate.index]), rows[best])
+        latest_rows = np.array(list(latest.values()), np.intp)
+        closeness = view.closeness(int(rows[candidate.index]), rows[latest_rows])
         closeness = self._embedder.calibration.alike.apply(closeness)
-        close = dict(zip(best.tolist(), closeness.tolist(), strict=True))
-        for index, text in self._read_live_texts(view, scores, limits, best):
+        closeness_by_row = dict(zip(latest_rows.tolist(), closeness.tolist(), strict=True))
+        for index, text in self._read_live_texts(view, scores, limits, latest_rows):
             if index != candidate.index:
                 hit = self._make_candidate(view.table, scores, finder, index, text)
                 hit = self._add_title(view, scores, hit)
-                yield replace(hit, closeness=close[index])
+                yield replace(hit, closeness=closeness_by_row[index])
 
     def _read_related(
         self,
@@ -628,11 +636,13 @@ class ConversationRecall:
 
         They stand beside what the budget counts: of one longer than that, a passage comes.
         """
-        related = {
+        related_indexes = {
             index for candidate in hits for index in (*candidate.copies, *candidate.previous)
         }
-        related |= {candidate.older_than for candidate in hits if candidate.older_than is not None}
-        indexes = sorted(related)
+        related_indexes |= {
+            candidate.older_than for candidate in hits if candidate.older_than is not None
+        }
+        indexes = sorted(related_indexes)
         texts = self._index.texts_of(view, scores.rows[indexes]) if indexes else ()
         turns = {}
         for index, text in zip(indexes, texts, strict=True):
@@ -720,10 +730,10 @@ def _pick_likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
     A few where words answer meanwhile; where no turn has a word of the question, all.
     """
     words = view.words(view.look_up(query_words(query)))
-    unembedded = rows[~view.embedded[rows]]
-    order = np.lexsort((-unembedded, -view.table.ts[unembedded], -words[unembedded]))
-    most = LIKELY if words[rows].any() else len(order)
-    return [view.hashes[row] for row in unembedded[order[:most]].tolist()]
+    unembedded_rows = rows[~view.embedded[rows]]
+    order = np.lexsort((-unembedded_rows, -view.table.ts[unembedded_rows], -words[unembedded_rows]))
+    max_rows = LIKELY if words[rows].any() else len(order)
+    return [view.hashes[row] for row in unembedded_rows[order[:max_rows]].tolist()]
 
 
 def _to_seconds(times: Iterable[TimeSpan]) -> Spans:

@@ -178,14 +178,14 @@ def order_turns(
     if not repetitions:
         head = _fold(head)
     groups = _Groups(question, tuple(spans), look_up, not repetitions, judge)
-    ordered = groups.ordered(chain(head, stream))
+    ordered_turns = groups.ordered(chain(head, stream))
     about = question if subject is None else subject
     likelihood = Likelihood.of(
         head, statements, question, about, lane, tuple(spans), calibrated=calibrated
     )
     if likelihood is None:
-        return Ordered(chain.from_iterable(ordered), None)
-    return Ordered(likelihood.rated(ordered), likelihood.answered)
+        return Ordered(chain.from_iterable(ordered_turns), None)
+    return Ordered(likelihood.rated(ordered_turns), likelihood.answered)
 
 
 def order_memories(
@@ -240,7 +240,7 @@ class _Groups:
 
     def ordered(self, stream: Iterator[Candidate]) -> Iterator[list[Candidate]]:
         """All candidates of `stream`, group by group."""
-        group_score, least = math.inf, -math.inf
+        group_score, least_score = math.inf, -math.inf
         asks_past = read_cues(self._question).past >= 2
         coming = next(stream, None)
         while True:
@@ -250,17 +250,22 @@ class _Groups:
                 coming = next(stream, None)
             if not self._heap:
                 return
-            score, _, best = heappop(self._heap)
-            if best.index in self._taken or self._behind.get(best.index, best) is not best:
+            score, _, best_candidate = heappop(self._heap)
+            if (
+                best_candidate.index in self._taken
+                or self._behind.get(best_candidate.index, best_candidate) is not best_candidate
+            ):
                 continue
             if group_score == math.inf:
-                least = COMPARABLE * best.score
+                least_score = COMPARABLE * best_candidate.score
             group_score = min(group_score, -score)
-            alone = best.index in self._behind or best.score < least
-            if alone or self._made == GROUPS:
-                front: Sequence[Candidate] = (best,)
+            stands_alone = (
+                best_candidate.index in self._behind or best_candidate.score < least_score
+            )
+            if stands_alone or self._made == GROUPS:
+                front: Sequence[Candidate] = (best_candidate,)
             else:
-                front = self._make_group(best)
+                front = self._make_group(best_candidate)
                 self._made += 1
             group = []
             for member in front:
@@ -280,21 +285,23 @@ class _Groups:
             self._pushed += 1
 
     def _lower(self, candidate: Candidate) -> Candidate:
-        lost = answer_loss(candidate.compared_text, candidate.score, read_cues(self._question))
-        if not lost:
+        lost_score = answer_loss(
+            candidate.compared_text, candidate.score, read_cues(self._question)
+        )
+        if not lost_score:
             return candidate
-        changes = {**candidate.changes, "unanswered": -lost}
-        return replace(candidate, score=candidate.score - lost, changes=changes)
+        changes = {**candidate.changes, "unanswered": -lost_score}
+        return replace(candidate, score=candidate.score - lost_score, changes=changes)
 
     def _make_group(self, best: Candidate) -> Sequence[Candidate]:
         """Those that stand with `best`, itself among them."""
-        related = [
+        related_hits = [
             hit for hit in self._look_up(best) if hit.index not in (best.index, *best.copies)
         ]
-        if self._is_outdated(best, related):
+        if self._is_outdated(best, related_hits):
             return ()
-        least = LEAST_SHARE * best.score
-        hits = {hit.index: hit for hit in related if hit.score >= least}
+        least_score = LEAST_SHARE * best.score
+        hits = {hit.index: hit for hit in related_hits if hit.score >= least_score}
         # What was put behind its own group is no member of another one.
         pending = [
             self._lower(hit)
@@ -307,36 +314,43 @@ class _Groups:
         if not followers:
             return (best,)
         members = {member.index: member for member in (best, *followers)}
-        lifted, marks = self._judge(
+        lifted_indexes, marks = self._judge(
             best, followers, {hit.index: hit.closeness for hit in followers}
         )
-        if lifted:
+        if lifted_indexes:
             # By what stands first, where it says so, else by the best: never through a third.
-            leader = members[lifted[0]]
-            near = {hit.index: hit.closeness for hit in self._look_up(leader)}
+            leader = members[lifted_indexes[0]]
+            closeness_by_index = {hit.index: hit.closeness for hit in self._look_up(leader)}
             remaining = [member for index, member in members.items() if index != leader.index]
-            marks = marks | self._judge(leader, remaining, near)[1]
-        old = [index for index in members if index in marks]
+            marks = marks | self._judge(leader, remaining, closeness_by_index)[1]
+        marked_indexes = [index for index in members if index in marks]
         taking_back = [
-            index for index in old if read_statement(members[index].compared_text).negated
+            index
+            for index in marked_indexes
+            if read_statement(members[index].compared_text).negated
         ]
-        front, behind = arrange_group(best.index, lifted, old, self._question, taking_back)
-        marked = {index: _mark(member, marks) for index, member in members.items()}
-        outdated = [index for index in front if marked[index].older_than is not None]
-        if outdated and read_cues(self._question).past < 2 and self._was_shown(best):
+        front, outdated_indexes = arrange_group(
+            best.index, lifted_indexes, marked_indexes, self._question, taking_back
+        )
+        mark_by_index = {index: _mark(member, marks) for index, member in members.items()}
+        newly_outdated = [index for index in front if mark_by_index[index].older_than is not None]
+        if newly_outdated and read_cues(self._question).past < 2 and self._was_shown(best):
             # One that was replaced stands before another group, however many tell of one thing.
-            front = [index for index in front if index not in outdated]
-            behind = [*outdated, *behind]
-        for index in behind:
-            self._put_behind(marked[index])
-        return [marked[index] for index in front]
+            front = [index for index in front if index not in newly_outdated]
+            outdated_indexes = [*newly_outdated, *outdated_indexes]
+        for index in outdated_indexes:
+            self._put_behind(mark_by_index[index])
+        return [mark_by_index[index] for index in front]
 
     def _judge(
         self, best: Candidate, followers: Sequence[Candidate], closeness: Mapping[int, float]
     ) -> tuple[list[int], dict[int, _Mark]]:
         """The places that stand before the best, and what each of the others was replaced by."""
         members = (best, *followers)
-        near = [math.nan, *(closeness.get(follower.index, math.nan) for follower in followers)]
+        member_closenesses = [
+            math.nan,
+            *(closeness.get(follower.index, math.nan) for follower in followers),
+        ]
         # A score falls with every second: what lies behind six digits decides nothing.
         rows = tuple(
             (
@@ -348,19 +362,21 @@ class _Groups:
                 round(member.meaning, 6),
                 member.asked_for,
                 member.restated,
-                None if math.isnan(close) else round(close, 4),
+                None if math.isnan(member_closeness) else round(member_closeness, 4),
                 member.coming,
             )
-            for member, close in zip(members, near, strict=True)
+            for member, member_closeness in zip(members, member_closenesses, strict=True)
         )
-        judged = _judge(rows, self._question, self._spans, self._decide)
+        judgement = _judge(rows, self._question, self._spans, self._decide)
         indexes = [member.index for member in members]
-        replaced: dict[int, _Mark] = {}
-        for (old, new), reason in judged.replaced.items():
-            older = members[old]
+        mark_by_index: dict[int, _Mark] = {}
+        for (old_index, new_index), reason in judgement.replaced.items():
+            older = members[old_index]
             coming = f"{COMING}: from {from_epoch(older.at):%Y-%m-%d}" if older.coming else ""
-            replaced.setdefault(indexes[old], _Mark(indexes[new], coming or reason))
-        return [indexes[at] for at in judged.lifted], replaced
+            mark_by_index.setdefault(
+                indexes[old_index], _Mark(indexes[new_index], coming or reason)
+            )
+        return [indexes[at] for at in judgement.lifted], mark_by_index
 
     def _was_shown(self, best: Candidate) -> bool:
         """Whether a group about the same thing as this one's best showed what it replaced."""
@@ -403,8 +419,8 @@ def _judge(
     judge: PairJudge,
 ) -> GroupJudgement:
     """What a group makes of its best one; most of a repeated question."""
-    texts, at, speakers, assistant, scores, meaning, asked_for, restated, closeness, coming = zip(
-        *judged, strict=True
+    texts, at, speakers, assistant, scores, meaning, asked_for, restatements, closeness, coming = (
+        zip(*judged, strict=True)
     )
     statements = Statements(
         texts,
@@ -414,7 +430,7 @@ def _judge(
         np.array(scores, np.float32),
         np.array(meaning, np.float32),
         np.array(asked_for),
-        np.array(restated),
+        np.array(restatements),
         np.array(closeness, np.float32),
     )
     return judge_group(statements, question, THRESHOLD, spans, judge)
@@ -422,27 +438,27 @@ def _judge(
 
 def _fold(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Those that differ, those that say the same folded into the first of them."""
-    first: dict[tuple[str, str, bool], Candidate] = {}
+    first_by_key: dict[tuple[str, str, bool], Candidate] = {}
     repetitions: dict[tuple[str, str, bool], list[Candidate]] = {}
     for candidate in candidates:
-        if candidate.wording in first:
+        if candidate.wording in first_by_key:
             repetitions.setdefault(candidate.wording, []).append(candidate)
         else:
-            first[candidate.wording] = candidate
-    folded = []
-    for wording, candidate in first.items():
+            first_by_key[candidate.wording] = candidate
+    folded_candidates = []
+    for wording, candidate in first_by_key.items():
         repeats = sorted(repetitions.get(wording, ()), key=lambda repeat: repeat.at)
         # What was said again holds from then on; an assistant only repeats it.
         silent = candidate.assistant or not repeats
-        dated = [member for member in (candidate, *repeats) if not member.coming] or [
+        dated_members = [member for member in (candidate, *repeats) if not member.coming] or [
             candidate,
             *repeats,
         ]
-        at = candidate.at if silent else max(member.at for member in dated)
-        coming = candidate.coming if silent else dated[0].coming
+        at = candidate.at if silent else max(member.at for member in dated_members)
+        coming = candidate.coming if silent else dated_members[0].coming
         indexes = dict.fromkeys((*candidate.copies, *(repeat.index for repeat in repeats)))
-        folded.append(replace(candidate, at=at, coming=coming, copies=tuple(indexes)))
-    return folded
+        folded_candidates.append(replace(candidate, at=at, coming=coming, copies=tuple(indexes)))
+    return folded_candidates
 
 
 def _mark(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
@@ -450,14 +466,16 @@ def _mark(member: Candidate, marks: Mapping[int, _Mark]) -> Candidate:
     mark = marks.get(member.index)
     if mark is not None:
         return replace(member, older_than=_find_last(member.index, marks), reason=mark.reason)
-    previous = tuple(old for old in marks if _find_last(old, marks) == member.index)
+    previous = tuple(
+        old_index for old_index in marks if _find_last(old_index, marks) == member.index
+    )
     return replace(member, previous=previous) if previous else member
 
 
 def _find_last(index: int, marks: Mapping[int, _Mark]) -> int:
     """The index of what replaces a marked one in the end."""
-    newer, visited = marks[index].newer, {index}
-    while newer in marks and newer not in visited:
-        visited.add(newer)
+    newer, visited_indexes = marks[index].newer, {index}
+    while newer in marks and newer not in visited_indexes:
+        visited_indexes.add(newer)
         newer = marks[newer].newer
     return newer

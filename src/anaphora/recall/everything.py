@@ -121,8 +121,8 @@ class _LaneHit:
 
     def said_in(self, turn: _LaneHit) -> _LaneHit:
         """A memory with its speaker; the same statement of another speaker is another hit."""
-        named = self.hit.speaker or (turn.hit.speaker if turn.by[-1] else "")
-        hit = replace(self.hit, speaker=named)
+        speaker_name = self.hit.speaker or (turn.hit.speaker if turn.by[-1] else "")
+        hit = replace(self.hit, speaker=speaker_name)
         common = self.places & turn.places if self.places else turn.places
         return replace(self, hit=hit, places=common)
 
@@ -231,9 +231,9 @@ class EverythingRecall:
                 raise InvalidInput("kind", kind, f"expected one of {', '.join(KINDS)}")
         if not question.strip():
             return Recall((), (BLANK,))
-        question, cut = truncated_question(typed_question(question))
+        question, cut_notices = truncated_question(typed_question(question))
         search = replace(self._prepare(question, choice, top_k, min_confidence), read=read)
-        lanes = [_LaneAnswer(degraded=cut)]
+        lanes = [_LaneAnswer(degraded=cut_notices)]
         parts: tuple[tuple[str, tuple[SearchKind, ...], Callable[[_Search], _LaneAnswer]], ...] = (
             ("memories", ("memory", "note"), self._search_memories),
             ("conversations", ("turn",), self._search_turns),
@@ -248,9 +248,9 @@ class EverythingRecall:
                     lanes.append(ask(search))
                 except TimedOut as error:
                     lanes.append(_LaneAnswer(degraded=(Degraded(part, str(error)),)))
-        near = (lane_hit.hit for lane in lanes for lane_hit in (*lane.hits, *lane.nearest))
-        merged = _merge(search, self._add_origins(lanes), budget)
-        return mark_opposed(merged, near, self.memories.records, self.opposed)
+        near_hits = (lane_hit.hit for lane in lanes for lane_hit in (*lane.hits, *lane.nearest))
+        merged_recall = _merge(search, self._add_origins(lanes), budget)
+        return mark_opposed(merged_recall, near_hits, self.memories.records, self.opposed)
 
     def _prepare(
         self, question: str, choice: SearchChoice, top_k: int, floor: float | None
@@ -261,10 +261,18 @@ class EverythingRecall:
             if not sessions and not self._project_ids(choice.project):
                 raise NotFound("project", choice.project)
         own_sessions = self.places.around(choice.directory) if choice.directory else frozenset()
-        placed = self.places.all() if own_sessions else ()
+        placed_sessions = self.places.all() if own_sessions else ()
         terms = query_terms(question)
         return _Search(
-            question, terms, choice, top_k, floor, sessions, self.shown, own_sessions, placed
+            question,
+            terms,
+            choice,
+            top_k,
+            floor,
+            sessions,
+            self.shown,
+            own_sessions,
+            placed_sessions,
         )
 
     def _project_ids(self, project: str) -> set[str]:
@@ -278,7 +286,7 @@ class EverythingRecall:
     def _search_turns(self, search: _Search) -> _LaneAnswer:
         choice = search.choice
         silent_times: list[str] = []
-        recalled = self.turns.recall(
+        turn_recall = self.turns.recall(
             None,
             search.text,
             top_k=_WIDER * search.top_k if search.own else search.top_k,
@@ -297,8 +305,8 @@ class EverythingRecall:
             folder = folders.get(hit.conversation_id)
             project = "" if folder is None else folder.repository or folder.directory
             # The title of its conversation, if that is among what the turn was found by.
-            titled = "title" in hit.factors
-            title = self.turns.title_of(hit.conversation_id) if titled else ""
+            has_title_match = "title" in hit.factors
+            title = self.turns.title_of(hit.conversation_id) if has_title_match else ""
             excerpt, matches = search.snippet(hit.text)
             return SearchHit(
                 "turn",
@@ -321,11 +329,11 @@ class EverythingRecall:
                 older_than="" if (newer := hit.older_than) is None else _turn_id(newer),
             )
 
-        return replace(_convert_answer(recalled, convert), silent_times=tuple(silent_times))
+        return replace(_convert_answer(turn_recall, convert), silent_times=tuple(silent_times))
 
     def _search_memories(self, search: _Search) -> _LaneAnswer:
         choice = search.choice
-        recalled = self._search_records(self.memories, search)
+        memory_recall = self._search_records(self.memories, search)
 
         def convert(hit: MemoryHit) -> SearchHit:
             return _make_record_hit(
@@ -338,15 +346,17 @@ class EverythingRecall:
                 older_than="" if hit.older_than is None else hit.older_than.id,
             )
 
-        answer = _convert_answer(recalled, convert)
-        coming = tuple(notice for notice in recalled.notices if notice.startswith(COMING))
+        answer = _convert_answer(memory_recall, convert)
+        coming = tuple(notice for notice in memory_recall.notices if notice.startswith(COMING))
         answer = replace(answer, silent_times=coming)
-        chosen = replace(
+        chosen_search = replace(
             answer,
             hits=tuple(lane_hit for lane_hit in answer.hits if choice.has(lane_hit.hit.kind)),
             nearest=tuple(lane_hit for lane_hit in answer.nearest if choice.has(lane_hit.hit.kind)),
         )
-        return chosen if search.sessions is None else self._keep_project(chosen, search)
+        return (
+            chosen_search if search.sessions is None else self._keep_project(chosen_search, search)
+        )
 
     def _add_origins(self, lanes: Sequence[_LaneAnswer]) -> list[_LaneAnswer]:
         """The lanes, with its origin for each memory that says the same as another hit."""
@@ -354,12 +364,12 @@ class EverythingRecall:
         count = Counter(
             _normalise(lane_hit.hit.text) for lane_hit in every if lane_hit.hit.kind in _SAID
         )
-        repeated = {
+        repeated_ids = {
             lane_hit.hit.id
             for lane_hit in every
             if lane_hit.hit.kind in _KEPT_WORDS and count[_normalise(lane_hit.hit.text)] > 1
         }
-        records = self.memories.many(repeated) if repeated else {}
+        records = self.memories.many(repeated_ids) if repeated_ids else {}
 
         def with_origin(lane_hit: _LaneHit) -> _LaneHit:
             record = records.get(lane_hit.hit.id)
@@ -387,8 +397,10 @@ class EverythingRecall:
         """What of memories and notes is about the project that was named."""
         sessions, name = search.sessions or frozenset(), search.choice.project or ""
         everywhere = self.places.all()
-        named = {folder.repository for i in sessions if (folder := everywhere.get(i))} | {name}
-        named |= self._project_ids(name)
+        project_names = {folder.repository for i in sessions if (folder := everywhere.get(i))} | {
+            name
+        }
+        project_names |= self._project_ids(name)
         ids = [lane_hit.hit.id for lane_hit in (*answer.hits, *answer.nearest)]
         records = self.memories.many(ids)
 
@@ -398,7 +410,9 @@ class EverythingRecall:
                 return False
             origins = {record.conversation_id or ""} & sessions
             payload = record.payload or {}
-            return bool(origins or named & {*record.sources, str(payload.get("project", ""))})
+            return bool(
+                origins or project_names & {*record.sources, str(payload.get("project", ""))}
+            )
 
         return replace(
             answer,
@@ -421,7 +435,7 @@ class EverythingRecall:
             for memory in reversed(package.memories)
             if memory.path
         }
-        best = max((target.score for target in package.primary_targets), default=0.0) or 1.0
+        best_score = max((target.score for target in package.primary_targets), default=0.0) or 1.0
         hits = []
         for target in package.primary_targets[: search.top_k]:
             if not target.path:
@@ -429,7 +443,7 @@ class EverythingRecall:
                 continue
             text = texts.get((target.project, target.path), "")
             excerpt, matches = search.snippet(text or target.title)
-            score = round(sure * max(target.score, 0.0) / best, 6)
+            score = round(sure * max(target.score, 0.0) / best_score, 6)
             hit = SearchHit(
                 "file",
                 target.path,
@@ -451,15 +465,15 @@ class EverythingRecall:
         if lane is None or search.choice.project is not None:
             # A document belongs to no project.
             return _LaneAnswer()
-        recalled = self._search_records(lane, search)
-        records = lane.many(hit.id for hit in (*recalled.hits, *recalled.nearest))
+        document_recall = self._search_records(lane, search)
+        records = lane.many(hit.id for hit in (*document_recall.hits, *document_recall.nearest))
 
         def convert(hit: MemoryHit) -> SearchHit:
             record = records.get(hit.id)
             title = "" if record is None else section_title(record)
             return _make_record_hit("document", hit, title, search)
 
-        return _convert_answer(recalled, convert)
+        return _convert_answer(document_recall, convert)
 
     def _search_records(self, lane: MemoryRecall, search: _Search) -> Recall[MemoryHit]:
         """What a lane of records answers, as silent as the others."""
@@ -470,7 +484,7 @@ class EverythingRecall:
             conditions.append({"created_at": {"gte": search.choice.since.isoformat()}})
         if search.choice.until is not None:
             conditions.append({"created_at": {"lt": search.choice.until.isoformat()}})
-        recalled = lane.recall(
+        record_recall = lane.recall(
             search.text,
             top_k=search.top_k,
             filters={"AND": conditions} if conditions else None,
@@ -478,10 +492,12 @@ class EverythingRecall:
             min_confidence=search.floor,
             read=search.read,
         )
-        if recalled.confidence is not None and recalled.confidence < search.fact_floor:
+        if record_recall.confidence is not None and record_recall.confidence < search.fact_floor:
             # With filters the lane gives all that they let through, however far.
-            return replace(recalled, hits=(), nearest=recalled.hits or recalled.nearest)
-        return recalled
+            return replace(
+                record_recall, hits=(), nearest=record_recall.hits or record_recall.nearest
+            )
+        return record_recall
 
     def _search_calls(self, search: _Search) -> _LaneAnswer:
         choice = TurnChoice(search.choice.since, search.choice.until)
@@ -511,9 +527,9 @@ def _convert_answer(recalled: Recall[Any], convert: Callable[[Any], SearchHit]) 
     """A lane's hits in its order."""
 
     def each(hits: Sequence[Any]) -> Iterator[_LaneHit]:
-        best = max((hit.score for hit in hits), default=0.0) or 1.0
+        best_score = max((hit.score for hit in hits), default=0.0) or 1.0
         for hit in hits:
-            score = UNKNOWN * max(hit.score, 0.0) / best
+            score = UNKNOWN * max(hit.score, 0.0) / best_score
             by: tuple[str, ...] = ()
             keys: set[str] = set()
             if isinstance(hit, TurnHit):
@@ -548,16 +564,16 @@ def _set_scores(lane_hits: Sequence[_LaneHit], search: _Search) -> Iterator[_Lan
     if any(lane_hit.hit.read is not None for lane_hit in lane_hits):
         # A reader may put groups in another order than their probabilities: these go to the places.
         likelihoods.sort(reverse=True)
-    last = 1.0
+    last_likelihood = 1.0
     for group, likelihood in zip(groups, likelihoods, strict=True):
-        last = min(last, likelihood)
+        last_likelihood = min(last_likelihood, likelihood)
         for lane_hit in group:
             elsewhere = (
                 search.own
                 and lane_hit.hit.conversation_id not in search.own
                 and lane_hit.hit.conversation_id in search.placed
             )
-            score = round(last * (ELSEWHERE if elsewhere else 1.0), 6)
+            score = round(last_likelihood * (ELSEWHERE if elsewhere else 1.0), 6)
             yield replace(lane_hit, hit=replace(lane_hit.hit, score=score))
 
 
@@ -607,7 +623,7 @@ def _merge(search: _Search, lanes: Sequence[_LaneAnswer], budget: int) -> Recall
 def _order(hits: Iterable[_LaneHit]) -> tuple[SearchHit, ...]:
     """Best first; a memory and the turn that it came from come once, as do repetitions by one
     speaker. The same text of several people is several hits."""
-    ordered: list[_LaneHit] = []
+    ordered_hits: list[_LaneHit] = []
     by_text: dict[str, list[int]] = {}
     # Equal ones stay as their lane has them: what holds now before what it replaced.
     for lane_hit in sorted(hits, key=lambda lane_hit: -lane_hit.hit.score):
@@ -616,13 +632,13 @@ def _order(hits: Iterable[_LaneHit]) -> tuple[SearchHit, ...]:
             if lane_hit.hit.kind in _SAID
             else []
         )
-        first = next((at for at in indexes if lane_hit.repeats(ordered[at])), None)
-        if first is None:
-            indexes.append(len(ordered))
-            ordered.append(lane_hit)
-        elif lane_hit.hit.kind == "turn" and ordered[first].hit.kind != "turn":
-            ordered[first] = ordered[first].said_in(lane_hit)
-    return tuple(lane_hit.hit for lane_hit in ordered)
+        repeated_index = next((at for at in indexes if lane_hit.repeats(ordered_hits[at])), None)
+        if repeated_index is None:
+            indexes.append(len(ordered_hits))
+            ordered_hits.append(lane_hit)
+        elif lane_hit.hit.kind == "turn" and ordered_hits[repeated_index].hit.kind != "turn":
+            ordered_hits[repeated_index] = ordered_hits[repeated_index].said_in(lane_hit)
+    return tuple(lane_hit.hit for lane_hit in ordered_hits)
 
 
 def _normalise(text: str) -> str:

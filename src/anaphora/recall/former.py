@@ -65,8 +65,8 @@ class PastAsked:
                 for record in (current, *chain)
                 if record.valid_from < end and (record.valid_to is None or record.valid_to > start)
             )
-            if (last := next(versions, None)) is not None:
-                return last
+            if (last_version := next(versions, None)) is not None:
+                return last_version
         if self.spans or not self.by_words:
             return None
         return chain[-1] if self.first else chain[0]
@@ -83,18 +83,18 @@ def read_chains(records: Sequence[MemoryRecord], read: Read, depth: int) -> dict
         if not former_ids:
             break
         formers = read(former_ids)
-        further: dict[str, MemoryRecord] = {}
+        further_records: dict[str, MemoryRecord] = {}
         for record_id, end in ends.items():
             former = formers.get(end.supersedes or "")
             if former is None or former.path is None:
                 continue
             if composed(former.path) != composed(end.path or ""):
                 continue
-            further[record_id] = former
+            further_records[record_id] = former
             never_held = former.valid_to is not None and former.valid_to <= former.valid_from
             if not former.forgotten and not never_held:
                 chains[record_id] += (former,)
-        ends = further
+        ends = further_records
     return chains
 
 

@@ -65,11 +65,11 @@ def identifiers_of(texts: Iterable[str]) -> tuple[Identifier, ...]:
     """The identifiers of texts, each once."""
     identifiers: dict[str, Identifier] = {}
     for text in texts:
-        for written, pattern, parts in _scan(text):
+        for written_form, pattern, parts in _scan(text):
             if pattern not in identifiers:
-                words = (*query_words(written), *(QueryWord((part,)) for part in parts))
-                compiled = re.compile(pattern, re.IGNORECASE)
-                identifiers[pattern] = Identifier(tuple(dict.fromkeys(words)), compiled)
+                words = (*query_words(written_form), *(QueryWord((part,)) for part in parts))
+                compiled_pattern = re.compile(pattern, re.IGNORECASE)
+                identifiers[pattern] = Identifier(tuple(dict.fromkeys(words)), compiled_pattern)
     return tuple(identifiers.values())
 
 
@@ -114,8 +114,8 @@ def _scan(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
 
 def _find_numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
     for match in _NUMBER.finditer(text):
-        written = match[0]
-        groups = re.findall(r"\d+", written)
+        written_number = match[0]
+        groups = re.findall(r"\d+", written_number)
         digits = "".join(groups)
         if len(groups) > 1:
             for group in groups:
@@ -123,8 +123,8 @@ def _find_numbers(text: str) -> Iterator[tuple[str, str, Iterable[str]]]:
                     yield group, rf"(?<!\d){_allow_gaps(group)}(?!\d)", _split_digits(group)
         if not (len(digits) == _LEAST_DIGITS and _YEAR.fullmatch(digits)):
             yield (
-                written,
-                rf"(?<!\d)(?:{'|'.join(_list_dialled(written, digits))})(?!\d)",
+                written_number,
+                rf"(?<!\d)(?:{'|'.join(_list_dialled(written_number, digits))})(?!\d)",
                 _split_digits(digits),
             )
 

@@ -88,7 +88,7 @@ class Likelihood:
     ) -> Likelihood | None:
         """Read the first candidates of a question, best first, of so many `statements`; None where
         nothing is known."""
-        few, many, head = scarcity(len(head)), abundance(statements), head[:COMPARED]
+        few_share, many_share, head = scarcity(len(head)), abundance(statements), head[:COMPARED]
         odds = [candidate.read for candidate in head if not math.isnan(candidate.read)]
         # Without measured cosines all that is known of a candidate is what a reader made of it.
         if not calibrated and (not odds or math.isnan(head[0].read)):
@@ -101,15 +101,27 @@ class Likelihood:
             candidate for candidate in head if not answer_loss(candidate.compared_text, 1.0, cues)
         ]
         meaning = max(map(_meaning, telling or head), default=0.0)
-        ranked = sorted(head, key=_meaning, reverse=True)
-        first, second = (*map(_meaning, ranked[:2]), 0.0, 0.0)[:2]
-        answered = 0.0
+        ranked_hits = sorted(head, key=_meaning, reverse=True)
+        first_meaning, second = (*map(_meaning, ranked_hits[:2]), 0.0, 0.0)[:2]
+        answer_probability = 0.0
         if head:
             read = max(odds) if odds else None
-            answered = probability(meaning if calibrated else None, unseen, read, few)
-        best = ranked[0].index if ranked else -1
-        cosines = first, second
-        return cls(subject, lane, spans, calibrated, answered, best, cosines, few, many)
+            answer_probability = probability(
+                meaning if calibrated else None, unseen, read, few_share
+            )
+        best_index = ranked_hits[0].index if ranked_hits else -1
+        cosines = first_meaning, second
+        return cls(
+            subject,
+            lane,
+            spans,
+            calibrated,
+            answer_probability,
+            best_index,
+            cosines,
+            few_share,
+            many_share,
+        )
 
     def rated(self, groups: Iterable[Sequence[Candidate]]) -> Iterator[Candidate]:
         """The candidates of groups, in the order in which they are shown, with probabilities.
@@ -198,9 +210,11 @@ def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Rec
     """
     if answered is None:
         return recall
-    best = max((hit.answers for hit in recall.hits if hit.answers is not None), default=0.0)
-    sure = max(answered, best) if best >= SOUGHT else answered
-    if sure < floor or best < min(floor, FIRST):
+    best_answer_probability = max(
+        (hit.answers for hit in recall.hits if hit.answers is not None), default=0.0
+    )
+    sure = max(answered, best_answer_probability) if best_answer_probability >= SOUGHT else answered
+    if sure < floor or best_answer_probability < min(floor, FIRST):
         return replace(recall, hits=(), confidence=sure, nearest=recall.hits)
     hits = tuple(without_tail(recall.hits)) if answered < floor else recall.hits
     return replace(recall, hits=hits, confidence=sure)
@@ -211,14 +225,14 @@ def without_tail(hits: Iterable[HitT]) -> Iterator[HitT]:
 
     Those of which nothing is known stay. After some in a row the list has fallen away.
     """
-    least, skipped = -math.inf, 0
+    least_odds, skipped_count = -math.inf, 0
     for hit in hits:
-        if hit.answers is not None and hit.answers < least:
-            skipped += 1
-            if skipped == COMPARED:
+        if hit.answers is not None and hit.answers < least_odds:
+            skipped_count += 1
+            if skipped_count == COMPARED:
                 return
             continue
-        if least == -math.inf and hit.answers is not None:
-            least = max(LEAST, TAIL * hit.answers)
-        skipped = 0
+        if least_odds == -math.inf and hit.answers is not None:
+            least_odds = max(LEAST, TAIL * hit.answers)
+        skipped_count = 0
         yield hit

@@ -128,8 +128,8 @@ class _RankedHits:
         if self.unread:
             # The reader may be there now.
             return False
-        same = len(parts) == len(self.parts) and all(map(operator.is_, parts, self.parts))
-        return same and timedelta(0) <= moment - self.moment < _AT_ONCE
+        is_same = len(parts) == len(self.parts) and all(map(operator.is_, parts, self.parts))
+        return is_same and timedelta(0) <= moment - self.moment < _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +198,13 @@ class MemoryRecall:
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
         if not query.strip():
             return Recall((), (BLANK,))
-        query, cut = truncated_question(typed_question(query))
-        degraded = list(cut)
+        query, cut_notices = truncated_question(typed_question(query))
+        degradations = list(cut_notices)
         if mode != "words" and not self.embedder.ready(0):
             # Opened while the model is loaded beside it.
             self.index.sync()
         times = _TimesAsked.of(query, as_of or self.clock())
-        vector = None if mode == "words" else query_vector(self.embedder, query, degraded)
+        vector = None if mode == "words" else query_vector(self.embedder, query, degradations)
         bare = mode == "vector" and vector is not None
         lookup = MemoryQuery(
             moment=times.now,
@@ -218,15 +218,15 @@ class MemoryRecall:
             times=times.looked_up,
             within=times.alone,
         )
-        lookup, parts = self._search(lookup, every, degraded)
+        lookup, parts = self._search(lookup, every, degradations)
         candidates = _join(*parts)
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
-        least = -math.inf if min_score is None else min_score
+        least_score = -math.inf if min_score is None else min_score
         lowest = 0.0 if every or times.alone else floor
-        key = (query, mode, top_k, least, keep, as_of, window, lowest)
+        key = (query, mode, top_k, least_score, keep, as_of, window, lowest)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
-        rejected: tuple[Rejected, ...] = ()
+        rejected_hits: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, lookup.moment):
             work = _AnswerBuilder(
                 self,
@@ -239,18 +239,18 @@ class MemoryRecall:
                 times.seconds,
                 drop_times(query, times.spans),
             )
-            hits = work.hits(top_k, least, lowest)
+            hits = work.hits(top_k, least_score, lowest)
             unread = tuple(work.unread)
             answer = _RankedHits(parts, lookup.moment, hits, work.answered, unread)
             self.answers.put(_ONE_VIEW, key, answer)
-            rejected = work.rejected() if explain else ()
-        degraded += (*answer.unread, *self._report_damaged())
-        recalled = Recall(answer.hits, tuple(degraded), rejected, notices=candidates.notices)
+            rejected_hits = work.rejected() if explain else ()
+        degradations += (*answer.unread, *self._report_damaged())
+        recall = Recall(answer.hits, tuple(degradations), rejected_hits, notices=candidates.notices)
         if times.alone and not lookup.within and candidates.columns.ids:
-            recalled = times.unmet(recalled, shown=every or floor == 0)
+            recall = times.unmet(recall, shown=every or floor == 0)
         elif vector is not None and not candidates.pending and mode == "hybrid":
-            recalled = with_floor(recalled, answer.answered, lowest)
-        return times.with_coming(recalled)
+            recall = with_floor(recall, answer.answered, lowest)
+        return times.with_coming(recall)
 
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
@@ -283,11 +283,11 @@ class MemoryRecall:
         return lookup, parts
 
     def _report_damaged(self) -> tuple[Degraded, ...]:
-        damaged = self.records.unreadable()
-        if not damaged:
+        damaged_records = self.records.unreadable()
+        if not damaged_records:
             return ()
-        names = ", ".join(damaged[:5]) + (", …" if len(damaged) > 5 else "")
-        reason = f"{len(damaged)} cannot be read ({names}): `doctor --repair` repairs them"
+        names = ", ".join(damaged_records[:5]) + (", …" if len(damaged_records) > 5 else "")
+        reason = f"{len(damaged_records)} cannot be read ({names}): `doctor --repair` repairs them"
         return (Degraded("memories", reason),)
 
     def many(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
@@ -318,13 +318,13 @@ class MemoryRecall:
         from anaphora.index.memories.state import Related
 
         lookup, words = replace(lookup, limit=RELATED), _split_words(text)
-        related = self.index.related(lookup, words, to)
+        related_rows = self.index.related(lookup, words, to)
         if self.notes is None or not len(self.notes.index):
-            return related
+            return related_rows
         notes = self.notes.index.related(lookup, words, to)
         return Related(
-            _join(related.candidates, notes.candidates),
-            np.concatenate((related.closeness, notes.closeness)),
+            _join(related_rows.candidates, notes.candidates),
+            np.concatenate((related_rows.closeness, notes.closeness)),
         )
 
     def _find_candidates(self, lookup: MemoryQuery) -> tuple[Candidates, ...]:
@@ -359,10 +359,10 @@ class _TimesAsked:
         """The times as an index is asked for them."""
         from anaphora.index.memories.state import AskedTime
 
-        named = ((span, names_of(span)) for span in self.spans)
+        span_names = ((span, names_of(span)) for span in self.spans)
         return tuple(
             AskedTime(to_micros(span.start), to_micros(span.end), names.dated, names.yearless)
-            for span, names in named
+            for span, names in span_names
         )
 
     def unmet(self, recalled: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
@@ -379,8 +379,8 @@ class _TimesAsked:
 
     def with_coming(self, recalled: Recall[MemoryHit]) -> Recall[MemoryHit]:
         """An answer that tells which of its hits are dated in the future."""
-        dated = ((hit.text, hit.created_at) for hit in (*recalled.hits, *recalled.nearest))
-        coming = tell_coming(dated, self.spans, self.now)
+        dated_texts = ((hit.text, hit.created_at) for hit in (*recalled.hits, *recalled.nearest))
+        coming = tell_coming(dated_texts, self.spans, self.now)
         return replace(recalled, notices=(*recalled.notices, *coming)) if coming else recalled
 
 
@@ -467,7 +467,7 @@ class _AnswerBuilder:
         links = _CandidateLinks(
             self._lane.records, best_first, self._lane.reads.neighbours, version
         )
-        same: dict[str, list[str]] = {}
+        same_ids: dict[str, list[str]] = {}
         for candidate in self._order(0.0 if self._explain else floor):
             record_id = self._get_id(candidate.index)
             shown_ids = (self._get_id(pick.index) for pick in picks)
@@ -477,17 +477,19 @@ class _AnswerBuilder:
                 reason = "below_min_score" if candidate.standing < least else "beyond_top_k"
                 self._rejected.append((candidate.index, reason))
             elif twin := self._hybrid and links.shown_twin(record_id, shown_ids):
-                same.setdefault(twin, []).append(record_id)
+                same_ids.setdefault(twin, []).append(record_id)
                 self._rejected.append((candidate.index, f"same_as {twin}"))
             else:
                 picks.append(candidate)
         versions = self._read_versions(picks)
         records, ids, scores = self._read, self._found.columns.ids, self._scores
         # Of the linked memories those that are past stay out of sight.
-        linked = [i for pick in picks for i in links.linked_ids(ids[pick.index])]
+        linked_ids = [i for pick in picks for i in links.linked_ids(ids[pick.index])]
         lookup = self._lookup
-        related = (
-            self._lane.index.visible(linked, lookup.moment, past=lookup.past) if linked else set()
+        related_records = (
+            self._lane.index.visible(linked_ids, lookup.moment, past=lookup.past)
+            if linked_ids
+            else set()
         )
         hits = []
         for candidate in picks:
@@ -495,10 +497,10 @@ class _AnswerBuilder:
             # Forgotten between the search and now: it must not come back.
             if record is not None and not record.forgotten:
                 related_ids = tuple(
-                    i for i in links.linked_ids(record.id, "related") if i in related
+                    i for i in links.linked_ids(record.id, "related") if i in related_records
                 )
-                twins = [i for i in links.linked_ids(record.id, _SAME) if i in related]
-                shown_once = tuple(dict.fromkeys((*same.get(record.id, ()), *twins)))
+                twins = [i for i in links.linked_ids(record.id, _SAME) if i in related_records]
+                shown_once = tuple(dict.fromkeys((*same_ids.get(record.id, ()), *twins)))
                 context = _HitContext(candidate, versions, related_ids, shown_once)
                 hits.append(_make_hit(record, scores, candidate.index, context))
         return self._add_former(hits, top_k, least)
@@ -510,25 +512,27 @@ class _AnswerBuilder:
         past = PastAsked.read(self._question, self._lookup.moment)
         records = [self._read[hit.id] for hit in hits]
         chains = read_chains(records, self._records, past.depth)
-        updated = [replace(hit, previous=with_chain(hit.previous, chains[hit.id])) for hit in hits]
-        best = max(hit.score for hit in updated)
+        updated_hits = [
+            replace(hit, previous=with_chain(hit.previous, chains[hit.id])) for hit in hits
+        ]
+        best_score = max(hit.score for hit in updated_hits)
         # Where several are as good, the first.
-        for hit in sorted(updated, key=lambda hit: -hit.score):
+        for hit in sorted(updated_hits, key=lambda hit: -hit.score):
             version = past.version(self._read[hit.id], chains[hit.id])
-            if version is None or not self._hybrid or hit.score < COMPARABLE * best:
+            if version is None or not self._hybrid or hit.score < COMPARABLE * best_score:
                 continue
             former = None if version.id == hit.id else self._make_former_hit(version, hit)
             front = [hit] if former is None or former.score < least else [former, hit]
-            remaining = [other_hit for other_hit in updated if other_hit not in front]
-            index = 0 if hit.score == best else updated.index(hit)
+            remaining = [other_hit for other_hit in updated_hits if other_hit not in front]
+            index = 0 if hit.score == best_score else updated_hits.index(hit)
             return (*remaining[:index], *front, *remaining[index:])[:top_k]
-        return tuple(updated)
+        return tuple(updated_hits)
 
     def _make_former_hit(self, version: MemoryRecord, newer: MemoryHit) -> MemoryHit | None:
         """A value that a newer one of its path replaced, with its own score; None without one."""
         every = self._lane.excluded(self._lookup)
-        allowed = self._lookup.keep.matches(as_mapping(version))
-        if version.id not in every.columns.ids or not allowed:
+        is_allowed = self._lookup.keep.matches(as_mapping(version))
+        if version.id not in every.columns.ids or not is_allowed:
             return None
         hit = _make_hit(version, self._rank(every), every.columns.ids.index(version.id))
         by = RelatedMemory(newer.id, newer.text, newer.created_at)
@@ -560,7 +564,7 @@ class _AnswerBuilder:
         window = Window(
             self._question, self._window, "facts", lane.reader, reader_texts, self.unread
         )
-        ordered = order_memories(
+        ordering = order_memories(
             window.ordered(self._find_candidates(indexes)),
             self._question,
             lambda candidate: map(window.as_read, self._find_related(candidate)),
@@ -573,19 +577,19 @@ class _AnswerBuilder:
             and not self._found.pending,
             subject=self._subject,
         )
-        self.answered = ordered.confidence
-        return ordered.without_tail(floor)
+        self.answered = ordering.confidence
+        return ordering.without_tail(floor)
 
     def _find_candidates(self, indexes: Sequence[int]) -> Iterator[Candidate]:
         """Candidates with their texts, some at a time; without those that were forgotten since."""
         ids = self._found.columns.ids
-        done, size = 0, max(_READ_FIRST, self._window + 1)
-        while chunk := indexes[done : done + size]:
+        read_count, size = 0, max(_READ_FIRST, self._window + 1)
+        while chunk := indexes[read_count : read_count + size]:
             read = self._records(ids[index] for index in chunk)
             for index in chunk:
                 if (record := read.get(ids[index])) is not None:
                     yield self._make_candidate(index, record)
-            done, size = done + size, 2 * size
+            read_count, size = read_count + size, 2 * size
 
     def _make_candidate(
         self, index: int, record: MemoryRecord | None = None, closeness: float = math.nan
@@ -614,26 +618,26 @@ class _AnswerBuilder:
     def _find_related(self, candidate: Candidate) -> Iterator[Candidate]:
         """The memories in the words of a candidate; those that were no candidates become ones."""
         of = self._get_id(candidate.index)
-        related = self._lane.related(self._lookup, candidate.text[:FAR], of)
-        candidates, ids = related.candidates, related.candidates.columns.ids
-        new = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
-        if new:
+        related_rows = self._lane.related(self._lookup, candidate.text[:FAR], of)
+        candidates, ids = related_rows.candidates, related_rows.candidates.columns.ids
+        new_indexes = [at for at, record_id in enumerate(ids) if record_id not in self._indexes]
+        if new_indexes:
             columns = candidates.columns
-            arrays = {name: getattr(columns, name)[new] for name in _ARRAYS}
-            cosine = None if columns.cosine is None else columns.cosine[new]
-            new_ids = tuple(ids[at] for at in new)
+            arrays = {name: getattr(columns, name)[new_indexes] for name in _ARRAYS}
+            cosine = None if columns.cosine is None else columns.cosine[new_indexes]
+            new_ids = tuple(ids[at] for at in new_indexes)
             columns = replace(columns, ids=new_ids, cosine=cosine, **arrays)
             self._found = _join(self._found, replace(candidates, columns=columns))
             self._scores = self._rank(self._found)
-            for at in new:
+            for at in new_indexes:
                 self._indexes[ids[at]] = len(self._indexes)
         records = self._records(ids)
         alike = self._lane.embedder.calibration.alike
-        least, scores = LEAST_SHARE * candidate.score, self._scores.score
-        for record_id, close in zip(ids, related.closeness.tolist(), strict=True):
+        least_score, scores = LEAST_SHARE * candidate.score, self._scores.score
+        for record_id, closeness in zip(ids, related_rows.closeness.tolist(), strict=True):
             index, record = self._indexes[record_id], records.get(record_id)
-            if record is not None and scores[index] >= least:
-                yield self._make_candidate(index, record, alike.apply_to(close))
+            if record is not None and scores[index] >= least_score:
+                yield self._make_candidate(index, record, alike.apply_to(closeness))
 
     def _records(self, ids: Iterable[str]) -> Mapping[str, MemoryRecord]:
         """What is known of these ids, and of others: each is read once, after the search."""
@@ -652,10 +656,10 @@ class _AnswerBuilder:
         indexes = {index for pick in picks for index in pick.previous}
         indexes |= {pick.older_than for pick in picks if pick.older_than is not None}
         records = self._records({ids[index] for index in (*indexes, *(p.index for p in picks))})
-        related = ((index, records.get(ids[index])) for index in sorted(indexes))
+        indexed_records = ((index, records.get(ids[index])) for index in sorted(indexes))
         return {
             index: RelatedMemory(record.id, record.text, record.created_at)
-            for index, record in related
+            for index, record in indexed_records
             if record is not None and not record.forgotten
         }
 
@@ -664,16 +668,16 @@ class _AnswerBuilder:
         candidates = self._found
         rank = {index: at for at, index in enumerate(self._scores.order.tolist())}
         self._rejected.sort(key=lambda pair: rank[pair[0]])
-        out = self._describe(candidates, self._scores, self._rejected)
+        rejections = self._describe(candidates, self._scores, self._rejected)
         every = self._lane.excluded(self._lookup)
         found_ids = set(candidates.columns.ids)
         scores = self._rank(every)
-        excluded = [
+        excluded_rows = [
             (index, every.excluded[index])
             for index in scores.order.tolist()
             if every.excluded[index] and every.columns.ids[index] not in found_ids
         ]
-        return (*out, *self._describe(every, scores, excluded))
+        return (*rejections, *self._describe(every, scores, excluded_rows))
 
     def _describe(
         self, candidates: Candidates, scores: MemoryScores, reasons: Sequence[tuple[int, str]]
@@ -724,8 +728,8 @@ class _CandidateLinks:
 
     def shown_twin(self, record_id: str, shown: Iterable[str]) -> str:
         """The hit that says the same as this candidate, "" where there is none."""
-        same = set(self.linked_ids(record_id, _SAME))
-        return next((hit_id for hit_id in shown if hit_id in same), "")
+        same_ids = set(self.linked_ids(record_id, _SAME))
+        return next((hit_id for hit_id in shown if hit_id in same_ids), "")
 
     def _read(self, record_id: str) -> None:
         while record_id not in self._known and self._waiting:

@@ -60,11 +60,11 @@ def names_of(span: TimeSpan) -> SpanNames:
     """
     if is_open_start(span) or is_open_end(span):
         return SpanNames()
-    first, last = span.start.date(), (span.end - timedelta(microseconds=1)).date()
-    length = (last - first).days + 1
+    first_day, last_day = span.start.date(), (span.end - timedelta(microseconds=1)).date()
+    length = (last_day - first_day).days + 1
     if length > _BY_MONTHS:
         return SpanNames()
-    days = [first + timedelta(days=number) for number in range(length)]
+    days = [first_day + timedelta(days=number) for number in range(length)]
     months = dict.fromkeys((day.year, day.month) for day in days)
     day_set = set(days)
     whole_months = [
@@ -79,9 +79,9 @@ def names_of(span: TimeSpan) -> SpanNames:
     tokens += [str(year) for year in dict(months) if whole_years[year] == 12]
     yearless: list[str] = []
     if length <= _BY_DAYS:
-        named = [day_tokens(day.year, day.month, day.day) for day in days]
-        tokens += [dated for dated, _ in named]
-        yearless += [bare for _, bare in named]
+        day_token_pairs = [day_tokens(day.year, day.month, day.day) for day in days]
+        tokens += [dated_token for dated_token, _ in day_token_pairs]
+        yearless += [bare for _, bare in day_token_pairs]
     if len(whole_months) == 1 and len(days) <= 31:
         # The tokens of the month's name, as texts of any language have them. Not "may", which is a
         # verb as often.
@@ -104,8 +104,8 @@ def turns_naming(
         names = names_of(span)
         mask = look_up(names.dated)
         if names.yearless:
-            near = np.abs(table.ts - span.start.timestamp()) < HALF_A_YEAR
-            mask = mask | (look_up(names.yearless) & near)
+            near_rows = np.abs(table.ts - span.start.timestamp()) < HALF_A_YEAR
+            mask = mask | (look_up(names.yearless) & near_rows)
         masks.append(mask)
     return tuple(masks)
 
@@ -140,8 +140,8 @@ def choose_rows(table: TurnTable, rows: Rows, choice: TurnChoice) -> tuple[Rows,
         ]
         if not codes:
             names = sorted(present.values())
-            listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
-            hint = f"; known are {listed}" if names else "; no speakers are known here"
+            name_list = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            hint = f"; known are {name_list}" if names else "; no speakers are known here"
             notices = (f"no turn is by {choice.speaker}{hint}",)
         keep &= np.isin(table.speaker[rows], codes)
     remaining = rows if keep.all() else rows[keep]
@@ -177,18 +177,18 @@ def _describe_choice(choice: TurnChoice) -> str:
 
 def _describe_bounds(since: datetime | None, until: datetime | None) -> str:
     """The time between two moments in words; whole days of the user by their days."""
-    first, last = shown_day(since), shown_day(until and until - timedelta(seconds=1))
-    if (since and not first) or (until and not last):
+    first_day, last_day = shown_day(since), shown_day(until and until - timedelta(seconds=1))
+    if (since and not first_day) or (until and not last_day):
         # The year 1 stands for a time that is not known, and is not shown.
         return "in the time asked for"
     if not (_begins_day(since) and _begins_day(until)):
         parts = ("since", since), ("before", until)
         return " ".join(f"{word} {shown_minute(moment)}" for word, moment in parts if moment)
-    if not first:
-        return f"until {last}"
-    if not last:
-        return f"since {first}"
-    return _days_between(first, last)
+    if not first_day:
+        return f"until {last_day}"
+    if not last_day:
+        return f"since {first_day}"
+    return _days_between(first_day, last_day)
 
 
 def _begins_day(moment: datetime | None) -> bool:
@@ -226,11 +226,11 @@ def narrow_by_times(
 
     `named` has for each span the turns of the table whose text names a day in it.
     """
-    alone = asks_for_a_time_alone(question, spans)
-    inside = rows_within(table, rows, spans, named) if alone else rows
-    notices = silent_spans(table, rows, spans, named, now, alone=alone)
-    empty = alone and not len(inside)
-    return TimeNarrowing(rows if empty else inside, alone, empty, notices)
+    asks_time_alone = asks_for_a_time_alone(question, spans)
+    inside = rows_within(table, rows, spans, named) if asks_time_alone else rows
+    notices = silent_spans(table, rows, spans, named, now, alone=asks_time_alone)
+    empty = asks_time_alone and not len(inside)
+    return TimeNarrowing(rows if empty else inside, asks_time_alone, empty, notices)
 
 
 def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
@@ -305,9 +305,9 @@ def tell_coming(
     notices = []
     for text, at in texts:
         if at > now and not any(span.start <= at < span.end for span in spans):
-            short = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+            short_text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
             day = at.astimezone(now.tzinfo)
-            notices.append(f'{COMING}: from {day:%Y-%m-%d} "{" ".join(short.split())}"')
+            notices.append(f'{COMING}: from {day:%Y-%m-%d} "{" ".join(short_text.split())}"')
     return tuple(dict.fromkeys(notices))
 
 
@@ -317,5 +317,5 @@ def days_of(span: TimeSpan) -> str:
         return f"before {span.end:%Y-%m-%d}"
     if is_open_end(span):
         return f"since {span.start:%Y-%m-%d}"
-    last = span.end - timedelta(seconds=1)
-    return _days_between(f"{span.start:%Y-%m-%d}", f"{last:%Y-%m-%d}")
+    last_moment = span.end - timedelta(seconds=1)
+    return _days_between(f"{span.start:%Y-%m-%d}", f"{last_moment:%Y-%m-%d}")

@@ -74,10 +74,15 @@ def open_contradictions(
     links = records.links(ids, (OPEN,))
     by_id = records.many({end for link in links for end in (link.record_id, link.other_id)})
     for link in links:
-        first, second = by_id.get(link.record_id), by_id.get(link.other_id)
-        if first is not None and second is not None and _is_current(first) and _is_current(second):
+        first_record, second = by_id.get(link.record_id), by_id.get(link.other_id)
+        if (
+            first_record is not None
+            and second is not None
+            and _is_current(first_record)
+            and _is_current(second)
+        ):
             older, newer = sorted(
-                (first, second), key=lambda record: (record.created_at, record.id)
+                (first_record, second), key=lambda record: (record.created_at, record.id)
             )
             yield older, newer
 
@@ -121,10 +126,10 @@ def _find_pairs(records: Records, ids: Iterable[str]) -> Iterator[_OpposedPair]:
     )
     for name in ("superseded_by", "supersedes"):
         for _ in range(_CHAIN):
-            named = {getattr(record, name) for record in by_id.values()} - by_id.keys() - {None}
-            if not named:
+            named_ids = {getattr(record, name) for record in by_id.values()} - by_id.keys() - {None}
+            if not named_ids:
                 break
-            by_id |= records.many(named)
+            by_id |= records.many(named_ids)
     for record in by_id.values():
         newest = record
         for _ in range(_CHAIN):
@@ -141,23 +146,25 @@ def _mark(hit: SearchHit, pairs: Iterable[_OpposedPair]) -> SearchHit:
     lines: list[str] = []
     against: list[str] = []
     for pair in pairs:
-        opposed = _find_opposed(hit, pair)
-        if opposed is None:
+        opposed_record = _find_opposed(hit, pair)
+        if opposed_record is None:
             continue
-        line = quoted_line(opposed.text, opposed.created_at)
+        line = quoted_line(opposed_record.text, opposed_record.created_at)
         if pair.ended:
             line = f"older: {line}"
             if hit.current:
-                hit = replace(hit, current=False, older_than=opposed.id)
+                hit = replace(hit, current=False, older_than=opposed_record.id)
         else:
-            later = hit.ts is not None and opposed.created_at > hit.ts
+            later = hit.ts is not None and opposed_record.created_at > hit.ts
             line = f"contradict{'ed' if later else 's'}, not settled: {line}"
-            against.append(opposed.id)
+            against.append(opposed_record.id)
         lines.append(line)
-    new = [line for line in dict.fromkeys(lines) if line not in hit.versions][:_MOST_LINES]
-    if not new:
+    new_lines = [line for line in dict.fromkeys(lines) if line not in hit.versions][:_MOST_LINES]
+    if not new_lines:
         return hit
-    return replace(hit, versions=(*new, *hit.versions), contradicts=tuple(dict.fromkeys(against)))
+    return replace(
+        hit, versions=(*new_lines, *hit.versions), contradicts=tuple(dict.fromkeys(against))
+    )
 
 
 def _find_opposed(hit: SearchHit, pair: _OpposedPair) -> MemoryRecord | None:

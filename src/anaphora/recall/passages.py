@@ -79,17 +79,21 @@ class PassageFinder:
         return text[start:end]
 
     def _find_span(self, text: str, row: int, room: int) -> tuple[int, int]:
-        near = [] if self._vector is None else self.view.chunks(self._vector, row).tolist()
-        blanked, weights = text, self._weights
+        chunk_closeness = (
+            [] if self._vector is None else self.view.chunks(self._vector, row).tolist()
+        )
+        blanked_text, weights = text, self._weights
         blocks = list(recalled_blocks(text))
         for begin, end in blocks:
             # What was recalled was not said by this turn: nothing in it is looked for.
-            blanked = f"{blanked[:begin]}{' ' * (end - begin)}{blanked[end:]}"
-        near = over_whole(near, blanked)
-        start, end = passage(blanked, tuple(weights), 4 * room, weights=weights, near=near)
-        for first, last in blocks:
-            if first <= start < last:
-                start = min(last, len(text) - 1)
-            elif start < first < end:
-                end = first
+            blanked_text = f"{blanked_text[:begin]}{' ' * (end - begin)}{blanked_text[end:]}"
+        chunk_closeness = over_whole(chunk_closeness, blanked_text)
+        start, end = passage(
+            blanked_text, tuple(weights), 4 * room, weights=weights, near=chunk_closeness
+        )
+        for first_index, last_index in blocks:
+            if first_index <= start < last_index:
+                start = min(last_index, len(text) - 1)
+            elif start < first_index < end:
+                end = first_index
         return start, max(start + 1, end)

@@ -53,8 +53,11 @@ class SessionPlaces:
         for conversation_id, location in self.all().items():
             parts = (location.repository, location.directory)
             names = [composed(part.casefold()).rstrip("/\\") for part in parts]
-            named = any(full and name in (full, _SEPARATOR.split(full)[-1]) for full in names)
-            if named or _lies_in(location.directory, project):
+            is_named = any(
+                full_name and name in (full_name, _SEPARATOR.split(full_name)[-1])
+                for full_name in names
+            )
+            if is_named or _lies_in(location.directory, project):
                 sessions.add(conversation_id)
         return frozenset(sessions or self.around(project) if "/" in project else sessions)
 
@@ -62,5 +65,5 @@ class SessionPlaces:
 def _lies_in(directory: str, folder: str) -> bool:
     if not directory or not folder:
         return False
-    inner, outer = PurePath(directory), PurePath(folder)
-    return inner == outer or outer in inner.parents
+    inner_path, outer_path = PurePath(directory), PurePath(folder)
+    return inner_path == outer_path or outer_path in inner_path.parents

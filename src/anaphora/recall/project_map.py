@@ -48,11 +48,11 @@ def project_map(
         if source is not None and destination is not None and source != destination:
             links[source, destination] += 1
     if within is None:
-        counted = Counter(_folder(row.name) for row in files.values())
+        folder_counts = Counter(_folder(row.name) for row in files.values())
         nodes = [
-            MapNode(path, "module", row.summary, counted[path])
+            MapNode(path, "module", row.summary, folder_counts[path])
             for path, row in modules.items()
-            if counted[path]
+            if folder_counts[path]
         ]
     else:
         nodes = [
@@ -81,9 +81,9 @@ def _bound(
     nodes.sort(key=lambda node: (-weight[node.path], -node.files, node.path))
     nodes_shown = sorted(nodes[:shown], key=lambda node: node.path)
     names = {node.path for node in nodes_shown}
-    degraded: tuple[Degraded, ...] = ()
+    degradations: tuple[Degraded, ...] = ()
     if len(nodes) > shown:
-        degraded = (Degraded("map", f"the {shown} most linked of {len(nodes)} are shown"),)
+        degradations = (Degraded("map", f"the {shown} most linked of {len(nodes)} are shown"),)
     return ProjectMap(
         project=project,
         within=within,
@@ -93,5 +93,5 @@ def _bound(
             for (subject, target), count in sorted(links.items())
             if subject in names and target in names
         ),
-        degraded=degraded,
+        degraded=degradations,
     )

@@ -84,8 +84,8 @@ def truncated_question(text: str, most: int = MOST_BYTES) -> tuple[str, tuple[De
         half = (min(most, ASKING) - len(_BREAK)) // 2
         head = _trim_torn_word(first_bytes(text, half), text)
         # Only what is looked at is turned round.
-        back = text[: -half - 2 : -1]
-        tail = _trim_torn_word(first_bytes(back[:half], half), back)[::-1]
+        reversed_tail = text[: -half - 2 : -1]
+        tail = _trim_torn_word(first_bytes(reversed_tail[:half], half), reversed_tail)[::-1]
         reason = (
             f"only the first {len(head):,} and the last {len(tail):,} of its {len(text):,} "
             "characters are read"
@@ -107,16 +107,18 @@ def truncated_questions(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[De
     A focus is looked up in files, where what is pasted has its place too: one that fits is whole.
     """
     read: list[str] = []
-    degraded: dict[Degraded, None] = {}
+    degradations: dict[Degraded, None] = {}
     remaining = MOST_BYTES
     for number, text in enumerate(texts):
         # What a short one leaves is for those that follow.
-        most = max(1, remaining // (len(texts) - number))
-        part, reasons = (text, ()) if _fits(text, most) else truncated_question(text, most)
+        max_length = max(1, remaining // (len(texts) - number))
+        part, reasons = (
+            (text, ()) if _fits(text, max_length) else truncated_question(text, max_length)
+        )
         remaining -= len(part.encode("utf-8", "surrogatepass"))
         read.append(part)
-        degraded.update(dict.fromkeys(reasons))
-    return tuple(read), tuple(degraded)
+        degradations.update(dict.fromkeys(reasons))
+    return tuple(read), tuple(degradations)
 
 
 def _fits(text: str, most: int) -> bool:
@@ -126,13 +128,13 @@ def _fits(text: str, most: int) -> bool:
 
 def first_bytes(text: str, most: int) -> str:
     """The first characters of `text` that take no more bytes than `most`."""
-    encoded = text[:most].encode("utf-8", "surrogatepass")
-    if len(encoded) <= most:
+    encoded_text = text[:most].encode("utf-8", "surrogatepass")
+    if len(encoded_text) <= most:
         return text[:most]
     # Half a character at the end goes; lone surrogates are whole characters here.
-    while most and (encoded[most] & 0xC0) == 0x80:
+    while most and (encoded_text[most] & 0xC0) == 0x80:
         most -= 1
-    return encoded[:most].decode("utf-8", "surrogatepass")
+    return encoded_text[:most].decode("utf-8", "surrogatepass")
 
 
 def _trim_torn_word(part: str, text: str) -> str:

@@ -93,26 +93,26 @@ class Window:
         if self.reader is None or not self.size:
             return iter(candidates)
         stream = iter(candidates)
-        first = list(islice(stream, self.size))
+        first_candidates = list(islice(stream, self.size))
         odds: list[float] = []
         try:
             indexes = [
                 index
-                for index, candidate in enumerate(first)
+                for index, candidate in enumerate(first_candidates)
                 if len(candidate.text) <= CUT and READER.understands(candidate.text)
             ]
-            if first:
-                texts = self.texts_of([first[index] for index in indexes])
-                judged = self.reader.judge_answers(self.question, texts, self.lane)
-                by_index = dict(zip(indexes, judged, strict=True))
-                odds = [by_index.get(at, math.nan) for at in range(len(first))]
+            if first_candidates:
+                texts = self.texts_of([first_candidates[index] for index in indexes])
+                judgements = self.reader.judge_answers(self.question, texts, self.lane)
+                by_index = dict(zip(indexes, judgements, strict=True))
+                odds = [by_index.get(at, math.nan) for at in range(len(first_candidates))]
         except (ReaderError, TimedOut) as error:
             self.degraded.append(Degraded(PART, f"the order is that without it: {error}"))
         if not odds:
-            return chain(first, stream)
-        totals = [candidate.score for candidate in first]
+            return chain(first_candidates, stream)
+        totals = [candidate.score for candidate in first_candidates]
         scores = read_scores(totals, np.asarray(odds), self.lane).tolist()
-        for candidate, score, read in zip(first, scores, odds, strict=True):
+        for candidate, score, read in zip(first_candidates, scores, odds, strict=True):
             changes = {**candidate.changes, PART: score - candidate.score}
             self._read[candidate.index] = replace(
                 candidate, score=score, read=read, changes=changes
@@ -122,10 +122,12 @@ class Window:
 
     def as_read(self, candidate: Candidate) -> Candidate:
         """A candidate that was looked up, with the score of the window where it is in that."""
-        judged = self._read.get(candidate.index)
-        if judged is None:
+        judgement = self._read.get(candidate.index)
+        if judgement is None:
             return candidate
-        return replace(candidate, score=judged.score, read=judged.read, changes=judged.changes)
+        return replace(
+            candidate, score=judgement.score, read=judgement.read, changes=judgement.changes
+        )
 
 
 def titled_text(candidate: Candidate, text: str | None = None, question: str = "") -> str:
@@ -138,8 +140,8 @@ def titled_text(candidate: Candidate, text: str | None = None, question: str = "
     lines = [line for line in candidate.title.split("\n")[1:] if ": " in line] if question else []
     terms = read_question_terms(question).terms if lines else frozenset()
     properties = (_LINKED.sub(r"\1", line) for line in lines if find_terms_in_title(line, terms))
-    called = ", ".join(filter(None, (name, *(line[:_NAME] for line in properties))))
-    return f"{called}: {text}" if called else text
+    name_line = ", ".join(filter(None, (name, *(line[:_NAME] for line in properties))))
+    return f"{name_line}: {text}" if name_line else text
 
 
 def spaced_name(title: str) -> str:
@@ -181,8 +183,10 @@ class _SharedJudge:
         from anaphora.reading.model import probability
 
         probabilities = judge_pairs(pairs)
-        worded = [worded_probability(pair.older, pair.newer) for pair in pairs]
-        unsure = [index for index, worded_odds in enumerate(worded) if worded_odds is None]
+        worded_probabilities = [worded_probability(pair.older, pair.newer) for pair in pairs]
+        unsure = [
+            index for index, worded_odds in enumerate(worded_probabilities) if worded_odds is None
+        ]
         changes = [
             ("", _reader_text(pairs[at].older), _reader_text(pairs[at].newer)) for at in unsure
         ]

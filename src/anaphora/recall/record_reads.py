@@ -48,10 +48,13 @@ class RecordReads:
     ) -> dict[str, MemoryRecord]:
         """The records of these ids that exist, by id; `read` gives those that are not held."""
         ids = list(dict.fromkeys(record_ids))
-        cached = {record_id: self.records.get(version, record_id) for record_id in ids}
-        missing = [record_id for record_id, record in cached.items() if record is None]
-        loaded = read(missing) if missing else {}
-        for record in loaded.values():
+        cached_records = {record_id: self.records.get(version, record_id) for record_id in ids}
+        missing = [record_id for record_id, record in cached_records.items() if record is None]
+        loaded_records = read(missing) if missing else {}
+        for record in loaded_records.values():
             self.records.put(version, record.id, record)
-        pairs = ((record_id, cached[record_id] or loaded.get(record_id)) for record_id in ids)
+        pairs = (
+            (record_id, cached_records[record_id] or loaded_records.get(record_id))
+            for record_id in ids
+        )
         return {record_id: record for record_id, record in pairs if record is not None}

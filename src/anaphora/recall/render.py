@@ -99,18 +99,18 @@ def hit_lines(hit: SearchHit, length: int = 400) -> Iterator[str]:
     """A hit in one line: its day, its speaker or what it is, its snippet; then its versions."""
     # What names a hit: of a memory neither its type nor a folder does.
     in_folder = "/" in hit.title or "\\" in hit.title
-    untitled = hit.kind == "memory" and (in_folder or hit.title in _TYPES)
-    who = one_line(hit.speaker or ("" if untitled else hit.title) or hit.kind, _LABEL)
+    is_untitled = hit.kind == "memory" and (in_folder or hit.title in _TYPES)
+    who = one_line(hit.speaker or ("" if is_untitled else hit.title) or hit.kind, _LABEL)
     label = who if hit.kind in {"turn", who} else f"{hit.kind} {who}".strip()
     day = shown_day(hit.ts)
     head = ", ".join(part for part in (day, label) if part)
     yield f"- {head}: {one_line(strip_recalled(hit.snippet).strip(), length)}"
-    quoted = set()
+    quoted_texts = set()
     for line in hit.versions[:2]:
         # What contradicts a hit and what it replaced may be one text: it is shown once.
         text = line.partition('"')[2] or line
-        if text not in quoted:
-            quoted.add(text)
+        if text not in quoted_texts:
+            quoted_texts.add(text)
             yield f"  ({one_line(line, _RELATED)})"
 
 
@@ -127,10 +127,10 @@ def version_lines(hit: TurnHit | MemoryHit, *, days: bool = True) -> list[str]:
     if hit.older_than is not None:
         lines.append(f"older: {_quoted(hit.older_than, days=days)}")
     if hit.previous:
-        last = hit.previous[0]
+        last_version = hit.previous[0]
         until = shown_day(_moment(hit)) if days else ""
-        before = _quoted(last, days=days)
-        lines.append(f"until {until}: {before}" if until else f"before: {before}")
+        previous_text = _quoted(last_version, days=days)
+        lines.append(f"until {until}: {previous_text}" if until else f"before: {previous_text}")
     if isinstance(hit, TurnHit) and hit.quotes_recalled:
         lines.append("it also quotes recalled text")
     if isinstance(hit, TurnHit) and hit.occurrences:

@@ -60,13 +60,13 @@ def snippet(
             start = max(0, flat.rfind(" ", 0, max(1, start - _BACK // 2)) + 1)
         end = min(len(flat), start + most)
         if end < len(flat):
-            cut = flat.rfind(" ", start + most // 2, end)
-            end = cut if cut > 0 else end
-    before = "…" if start else ""
-    after = "…" if end < len(flat) else ""
-    shift = len(before) - start
+            cut_index = flat.rfind(" ", start + most // 2, end)
+            end = cut_index if cut_index > 0 else end
+    start_mark = "…" if start else ""
+    end_mark = "…" if end < len(flat) else ""
+    shift = len(start_mark) - start
     spans = tuple((a + shift, b + shift) for a, b, _ in matches if start <= a and b <= end)
-    return f"{before}{flat[start:end]}{after}", spans
+    return f"{start_mark}{flat[start:end]}{end_mark}", spans
 
 
 def passage(
@@ -96,7 +96,7 @@ def passage(
         low = end - (end - start) // 6
         marks = ("\n", ". ", "! ", "? ", " ")
         cuts = ((text.rfind(mark, low, end), len(mark.rstrip())) for mark in marks)
-        end = next((cut + length for cut, length in cuts if cut > start), end)
+        end = next((cut_start + length for cut_start, length in cuts if cut_start > start), end)
     return start, end
 
 
@@ -114,9 +114,9 @@ def _find_matches(text: str, asked_terms: frozenset[str]) -> list[TermMatch]:
     for start, end in _find_likely(text, asked_terms) if asked_terms else ():
         word = text[start:end]
         if terms := _analyse_word(word) & asked_terms:
-            inner = word.strip(_EDGES)
-            first = start + word.find(inner) if inner else start
-            matches.append(TermMatch(first, first + len(inner or word), terms))
+            inner_word = word.strip(_EDGES)
+            first_index = start + word.find(inner_word) if inner_word else start
+            matches.append(TermMatch(first_index, first_index + len(inner_word or word), terms))
     return matches
 
 
@@ -163,19 +163,21 @@ def _find_densest(matches: Sequence[TermMatch], size: int) -> int:
     The first of equals; 0 if nothing matched.
     """
     counts: Counter[str] = Counter()
-    best = start = last = 0
-    for first, match in enumerate(matches):
-        if first:
-            for term in matches[first - 1].terms:
+    best_count = start = last_index = 0
+    for first_index, match in enumerate(matches):
+        if first_index:
+            for term in matches[first_index - 1].terms:
                 counts[term] -= 1
         # A word counts where it begins, even if it is longer than the window.
-        while last < len(matches) and (last <= first or matches[last].end <= match.start + size):
-            for term in matches[last].terms:
+        while last_index < len(matches) and (
+            last_index <= first_index or matches[last_index].end <= match.start + size
+        ):
+            for term in matches[last_index].terms:
                 counts[term] += 1
-            last += 1
-        distinct = sum(count > 0 for count in counts.values())
-        if distinct > best:
-            best, start = distinct, match.start
+            last_index += 1
+        distinct_count = sum(count > 0 for count in counts.values())
+        if distinct_count > best_count:
+            best_count, start = distinct_count, match.start
     return start
 
 
@@ -199,14 +201,14 @@ def _find_start(
     reach = 2 * size // 3
     # A window may begin a little before a match, or around a chunk: this bounds their number.
     begins: list[int] = []
-    last = -(step := max(1, size // 4))
+    last_start = -(step := max(1, size // 4))
     for start in starts:
-        if start >= last + step:
-            last = start
+        if start >= last_start + step:
+            last_start = start
             begins.append(max(0, start - size // 6))
     middles = ((2 * chunk + 1) * len(text) // (2 * len(near)) for chunk in range(len(near)))
     begins += (max(0, middle - size // 2) for middle in middles)
-    best, chosen = -1.0, 0
+    best_score, best_start = -1.0, 0
     for begin in (*begins, 0):
         low, high = bisect_left(starts, begin), bisect_left(starts, begin + reach)
         terms = {term for match in matches[low:high] for term in match.terms}
@@ -214,18 +216,18 @@ def _find_start(
         if spread > 0.0:
             middle = min(len(near) - 1, (begin + size // 2) * len(near) // max(1, len(text)))
             score += _MEANING * (near[middle] - min(near))
-        if score > best + 1e-9:
-            best, chosen = score, begin
-    return chosen
+        if score > best_score + 1e-9:
+            best_score, best_start = score, begin
+    return best_start
 
 
 def _find_sentence(text: str, begin: int, size: int) -> int:
     """The nearest beginning of a line or sentence at `begin` or a little before it, else a word."""
-    last = max(0, len(text) - size)
-    if begin >= last:
+    last_start = max(0, len(text) - size)
+    if begin >= last_start:
         # Up to the end of the text there is no room before it.
-        space = text.find(" ", last, last + size // 8) if last else -1
-        return space + 1 if space >= 0 else last
+        space = text.find(" ", last_start, last_start + size // 8) if last_start else -1
+        return space + 1 if space >= 0 else last_start
     low = max(0, begin - size // 8)
     if low == 0:
         return 0

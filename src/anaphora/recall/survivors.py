@@ -97,18 +97,18 @@ class Survivors:
         # What no turn holds counts as much as what is rarest here.
         rarest = max(worth.values()) or 1.0
         worth = {term: weight or rarest for term, weight in worth.items()}
-        least = _MOST_OF_IT * sum(worth.values())
+        least_worth = _MOST_OF_IT * sum(worth.values())
         for row, turn_text in zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True):
             words = set(analyse(turn_text))
-            if sum(weight for term, weight in worth.items() if term in words) >= least:
+            if sum(weight for term, weight in worth.items() if term in words) >= least_worth:
                 yield _make_source(view, row)
 
     def _find_turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
-        for most in _STEPS:
-            rows = np.flatnonzero(view.words(identifier.words, limit=most))
+        for max_turns in _STEPS:
+            rows = np.flatnonzero(view.words(identifier.words, limit=max_turns))
             pairs = zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True)
             matching = [row for row, text in pairs if identifier.held_by(text)]
-            if len(matching) < most // 2:
+            if len(matching) < max_turns // 2:
                 break
         yield from (_make_source(view, row) for row in matching)
 
@@ -132,17 +132,17 @@ class Survivors:
 
 def _bound_texts(texts: Sequence[str]) -> list[str]:
     """The texts, as far as they are looked for: of a long one the beginning and the end."""
-    outer, remaining = [], LOOKED_FOR
+    outer_texts, remaining = [], LOOKED_FOR
     for text in texts:
         if not remaining:
             break
         if len(text) > remaining:
             # Each stands for itself: the words at the seam are not one after the other.
-            outer += [text[: remaining - remaining // 2], text[len(text) - remaining // 2 :]]
+            outer_texts += [text[: remaining - remaining // 2], text[len(text) - remaining // 2 :]]
         else:
-            outer.append(text)
+            outer_texts.append(text)
         remaining = max(0, remaining - len(text))
-    return outer
+    return outer_texts
 
 
 def _make_source(view: TurnView, row: int) -> SurvivingSource:
@@ -154,9 +154,9 @@ def _find_records(
     identifier: Identifier, records: Records, index: MemoryIndex
 ) -> list[MemoryRecord]:
     """The records with a text that holds an identifier; not all of very many."""
-    for most in _STEPS:
-        candidates = records.many(index.matching(identifier.words, most)).values()
+    for max_records in _STEPS:
+        candidates = records.many(index.matching(identifier.words, max_records)).values()
         matching = [record for record in candidates if identifier.held_by(record.text)]
-        if len(matching) < most // 2:
+        if len(matching) < max_records // 2:
             break
     return matching

@@ -92,7 +92,7 @@ def mark_earlier(hits: Sequence[SearchHit]) -> list[SearchHit]:
     Whether the later one replaces it nothing has told; two values side by side need a word all the
     same. Of memories so few come that any two may be; with a turn they share a word at least.
     """
-    marked = []
+    marked_hits = []
     for hit in hits:
         later = []
         if hit.current and not hit.contradicts and hit.ts is not None:
@@ -109,10 +109,10 @@ def mark_earlier(hits: Sequence[SearchHit]) -> list[SearchHit]:
         if later:
             day = f"{max(later):%Y-%m-%d}"
             line = f"earlier than what stands here of {day}, which counts if they differ"
-            marked.append(replace(hit, versions=(line, *hit.versions)))
+            marked_hits.append(replace(hit, versions=(line, *hit.versions)))
         else:
-            marked.append(hit)
-    return marked
+            marked_hits.append(hit)
+    return marked_hits
 
 
 def say_the_same(first: SearchHit, second: SearchHit) -> bool:
@@ -151,10 +151,10 @@ def _is_made_of(
         return False
     if not timedelta(0) <= memory.ts - turn.ts <= _STORED_WITHIN:
         return False
-    least = max(_LEAST, _MADE * min(len(memory_words), len(turn_words)))
-    return len(memory_words & turn_words) >= least and _keep_numbers(memory_words) <= _keep_numbers(
-        turn_words
-    )
+    least_shared = max(_LEAST, _MADE * min(len(memory_words), len(turn_words)))
+    return len(memory_words & turn_words) >= least_shared and _keep_numbers(
+        memory_words
+    ) <= _keep_numbers(turn_words)
 
 
 def stands_in(text: str, texts: Iterable[str]) -> bool:
@@ -164,10 +164,12 @@ def stands_in(text: str, texts: Iterable[str]) -> bool:
     """
     words = _fact_words(text)
     numbers = _keep_numbers(words)
-    least = max(_LEAST, _SAID * len(words))
+    least_shared = max(_LEAST, _SAID * len(words))
 
     def holds(part: str) -> bool:
-        return all(n in part for n in numbers) and sum(word in part for word in words) >= least
+        return (
+            all(n in part for n in numbers) and sum(word in part for word in words) >= least_shared
+        )
 
     return any(
         holds(part[at : at + _NEAR])

@@ -65,8 +65,8 @@ class ToolCallRecall:
             if conversations is not None and session not in conversations:
                 continue
             when = record.created_at
-            early = choice.since is not None and when < choice.since
-            if early or (choice.until is not None and when >= choice.until):
+            is_too_early = choice.since is not None and when < choice.since
+            if is_too_early or (choice.until is not None and when >= choice.until):
                 continue
             hits.append(_make_hit(record, shares[record.id]))
         hits.sort(key=lambda hit: (-hit.score, -hit.ts.timestamp(), hit.id))

@@ -23,9 +23,9 @@ _READ: Final = 4_000
 def turn_evidence(prompt: str, hit: SearchHit) -> TurnEvidence:
     """What is looked at of a turn that was found for a prompt."""
     terms = set(query_terms(prompt))
-    shared = len(terms & set(analyse(best_part(hit.text, tuple(terms), _READ))))
+    shared_count = len(terms & set(analyse(best_part(hit.text, tuple(terms), _READ))))
     evidence = sum(hit.factors.get(name, 0.0) for name in EVIDENCE)
-    return TurnEvidence(hit.score, evidence, shared / max(1, len(terms)), hit.read)
+    return TurnEvidence(hit.score, evidence, shared_count / max(1, len(terms)), hit.read)
 
 
 def worth_showing(prompt: str, hits: Sequence[SearchHit]) -> list[SearchHit]:

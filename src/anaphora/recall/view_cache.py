@@ -27,11 +27,11 @@ class ViewCache(Generic[ValueT]):
 
     def of(self, view: object, key: Hashable, make: Callable[[], ValueT]) -> ValueT:
         """The value that this view gave for `key`; made, and kept, where there is none."""
-        cached = self.get(view, key)
-        if cached is None:
-            cached = make()
-            self.put(view, key, cached)
-        return cached
+        cached_part = self.get(view, key)
+        if cached_part is None:
+            cached_part = make()
+            self.put(view, key, cached_part)
+        return cached_part
 
     def get(self, view: object, key: Hashable) -> ValueT | None:
         """The value that this view gave for `key`, None where it was not asked."""

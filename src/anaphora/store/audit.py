@@ -158,12 +158,12 @@ class AuditTrail(NamespaceReader):
         with self._writing() as write:
             work = _TrailTransaction(write, self.sealer)
             rows = self._rows(_BACKWARDS, before=NO_LIMIT, limit=1)
-            last = None
+            last_entry = None
             if rows:
                 number, _, link = rows[0]
                 # The head keeps only a whole link, and no entry follows from a damaged one.
-                last = number, str(link) if _LINK.fullmatch(str(link)) else "0" * 64
-            head, key, sound = work.sound_head(last, new_key)
+                last_entry = number, str(link) if _LINK.fullmatch(str(link)) else "0" * 64
+            head, key, sound = work.sound_head(last_entry, new_key)
             at = write.now()
             if not sound:
                 head = work.add(head, key, _content(at, "recovered", "audit", [], 0, ""))
@@ -186,12 +186,12 @@ class AuditTrail(NamespaceReader):
                 return
             work = _TrailTransaction(write, self.sealer)
             key = work.key()
-            named = [
+            entry_ids = [
                 digest_of(key, some_id[1:]) if some_id.startswith("#") else some_id
                 for some_id in ids
             ]
             question_digest = digest_of(key, question) if question else ""
-            content = _content(write.now(), action, lane, named, count, question_digest)
+            content = _content(write.now(), action, lane, entry_ids, count, question_digest)
             work.put_head(work.add(TrailHead.read(write.audit), key, content))
 
     def key(self) -> bytes | None:
@@ -238,13 +238,13 @@ class AuditTrail(NamespaceReader):
         # Of one moment: what is written meanwhile is in the head and in the entries, or in neither.
         with self.truth.snapshot() as truth:
             trail = AuditTrail(truth, self.namespace, self.sealer)
-            followed = trail._follow(noted_tip)
+            followed_chain = trail._follow(noted_tip)
             try:
                 head = trail._head()
             except StoreError as error:
-                damaged = AuditProblem("changed", followed.number, error.reason)
-                return AuditReport(followed.number, "", followed.problem or damaged)
-            return trail._compare(head, followed, noted_tip)
+                problem = AuditProblem("changed", followed_chain.number, error.reason)
+                return AuditReport(followed_chain.number, "", followed_chain.problem or problem)
+            return trail._compare(head, followed_chain, noted_tip)
 
     def _follow(self, tip: tuple[int, str] | None) -> _Chain:
         """The entries from the first one on, as far as each follows from the last."""
@@ -294,16 +294,16 @@ class AuditTrail(NamespaceReader):
 
     def _forwards(self) -> Iterator[tuple[int, str, str]]:
         """The number, content and link of each entry; the content is "" if it does not decrypt."""
-        after = 0
-        while rows := self._rows(_FORWARDS, after=after, limit=STEP):
+        last_number = 0
+        while rows := self._rows(_FORWARDS, after=last_number, limit=STEP):
             for row in rows:
                 try:
                     body = str(self._opened(AUDIT_ENTRY, [row])[0][1])
                 except Tampered:
                     body = ""
                 yield row[0], body, row[2]
-            after = rows[-1][0]
-            if not isinstance(after, int):
+            last_number = rows[-1][0]
+            if not isinstance(last_number, int):
                 return  # Not a number: it was reported as an entry that is missing.
 
     def _head(self) -> TrailHead:

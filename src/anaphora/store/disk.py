@@ -152,11 +152,11 @@ def make_directory(directory: Path) -> None:
     if directory.is_dir():
         return
     missing = directory
-    above: list[Path] = []
+    missing_folders: list[Path] = []
     while not missing.exists():
-        above.append(missing)
+        missing_folders.append(missing)
         missing = missing.parent
-    for folder in reversed(above):
+    for folder in reversed(missing_folders):
         # Another process may make it at the same moment.
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
@@ -292,10 +292,10 @@ def _exchange_call() -> Callable[[Path, Path], bool] | None:
         """Whether the names were exchanged; False where this file system cannot."""
         paths = (os.fsencode(one), os.fsencode(other))
         if sys.platform == "darwin":
-            failed = call(*paths, _SWAP_NAMES)
+            error_code = call(*paths, _SWAP_NAMES)
         else:
-            failed = call(_HERE, paths[0], _HERE, paths[1], _SWAP_NAMES)
-        if not failed:
+            error_code = call(_HERE, paths[0], _HERE, paths[1], _SWAP_NAMES)
+        if not error_code:
             return True
         code = ctypes.get_errno()
         if code in _NO_EXCHANGE:
@@ -316,14 +316,14 @@ def temporary_key(name: str) -> str | None:
 def copy_start(source: int, target: BinaryIO, count: int) -> None:
     """Copy the first `count` bytes of an open file, inside the kernel where that is possible."""
     target.flush()
-    done = _copy_in_kernel(source, target.fileno(), count) if sys.platform == "linux" else 0
-    os.lseek(source, done, os.SEEK_SET)
-    while done < count:
-        chunk = os.read(source, min(_CHUNK, count - done))
+    copied_count = _copy_in_kernel(source, target.fileno(), count) if sys.platform == "linux" else 0
+    os.lseek(source, copied_count, os.SEEK_SET)
+    while copied_count < count:
+        chunk = os.read(source, min(_CHUNK, count - copied_count))
         if not chunk:
             raise OSError(errno.EIO, "the file shrank while it was copied")
         target.write(chunk)
-        done += len(chunk)
+        copied_count += len(chunk)
 
 
 def set_aside(path: Path, folder: Path) -> Path:
@@ -344,32 +344,32 @@ def _copy_in_kernel(source: int, target: int, count: int) -> int:
     """How many of the bytes the kernel copied; fewer where the file system has no such call."""
     if sys.platform != "linux":
         return 0
-    done = 0
-    while done < count:
+    copied_count = 0
+    while copied_count < count:
         try:
-            copied = os.copy_file_range(source, target, count - done, done)
+            chunk_size = os.copy_file_range(source, target, count - copied_count, copied_count)
         except OSError as error:
             if error.errno in _FULL:
                 raise
-            return done
-        if not copied:
-            return done
-        done += copied
-    return done
+            return copied_count
+        if not chunk_size:
+            return copied_count
+        copied_count += chunk_size
+    return copied_count
 
 
 def _keep_mode(path: Path, target: int) -> None:
     if sys.platform == "win32":
         return
     try:
-        old = path.stat()
+        old_status = path.stat()
     except FileNotFoundError:
         return
-    os.fchmod(target, old.st_mode & 0o777)
-    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+    os.fchmod(target, old_status.st_mode & 0o777)
+    if (old_status.st_uid, old_status.st_gid) != (os.geteuid(), os.getegid()):
         # Only root may give a file away; for others the mode has to do.
         with suppress(PermissionError):
-            os.fchown(target, old.st_uid, old.st_gid)
+            os.fchown(target, old_status.st_uid, old_status.st_gid)
 
 
 def _rename(temporary: Path, path: Path) -> None:

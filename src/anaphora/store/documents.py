@@ -166,9 +166,9 @@ class DocumentTransaction(NamespaceTransaction):
 
     def end(self, document_id: str, by: str, at: datetime) -> None:
         """Let a document be past from `at` on, as another version took its place."""
-        old = self.versions.find(document_id)
-        assert old is not None
-        until = max(at, old.valid_from)
+        old_version = self.versions.find(document_id)
+        assert old_version is not None
+        until = max(at, old_version.valid_from)
         self.versions.change(document_id, valid_to=until, superseded_by=by)
         for section in self.sections_of([document_id]):
             self.sections.change(section, valid_to=until)
@@ -220,7 +220,7 @@ def rows_of(
         superseded_by=document.superseded_by,
         valid_to=document.replaced_at,
     )
-    shared = {"title": document.title, "name": PurePosixPath(document.name).name}
+    shared_cells = {"title": document.title, "name": PurePosixPath(document.name).name}
     parts = [
         replace(
             record,
@@ -230,7 +230,7 @@ def rows_of(
             payload={"number": section.number, "start": section.start}
             | ({} if section.page is None else {"page": section.page})
             | ({"heading": list(section.heading)} if section.heading else {})
-            | shared,
+            | shared_cells,
             sources=(),
             parent=document.id,
             supersedes=None,
@@ -318,8 +318,8 @@ def section_title(record: MemoryRecord) -> str:
     payload = record.payload or {}
     page, title, heading = payload.get("page"), str(payload.get("title") or ""), heading_in(payload)
     # The first heading of a document is often its title.
-    above = heading[1:] if heading[:1] == (title,) else heading
-    location = place_of(page if isinstance(page, int) else None, above)
+    parent_titles = heading[1:] if heading[:1] == (title,) else heading
+    location = place_of(page if isinstance(page, int) else None, parent_titles)
     return ", ".join(part for part in (title, location) if part)
 
 

@@ -79,8 +79,8 @@ def _time(value: object, place: str) -> datetime:
             time = read_time(value)
     if time is not None and time.utcoffset() is not None and has_utc(time):
         return time
-    expected = "a time with an offset, such as 2026-04-30T12:00:00Z"
-    raise fault(place, value, _expected(expected, value))
+    expected_form = "a time with an offset, such as 2026-04-30T12:00:00Z"
+    raise fault(place, value, _expected(expected_form, value))
 
 
 def _scalar(value: object, place: str) -> _Key:
@@ -377,8 +377,8 @@ class _FilterReader:
             raise fault(place, operators, reason)
         for operator, operand in operators.items():
             if operator not in _OPERATORS:
-                near = _near(operator, _OPERATORS)
-                reason = f"unknown operator; expected one of {_OPERATOR_NAMES}{near}"
+                suggestion = _near(operator, _OPERATORS)
+                reason = f"unknown operator; expected one of {_OPERATOR_NAMES}{suggestion}"
                 raise fault(f"{place}.{operator}", operand, reason)
             yield self._condition(path, kind, operator, operand, f"{place}.{operator}")
 
@@ -442,8 +442,8 @@ def _kind_of(name: str, place: str) -> str:
 
 
 def _near(name: object, names: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name[:40], names, 1) if isinstance(name, str) else []
-    return f" (did you mean {near[0]}?)" if near else ""
+    close_names = difflib.get_close_matches(name[:40], names, 1) if isinstance(name, str) else []
+    return f" (did you mean {close_names[0]}?)" if close_names else ""
 
 
 def _value_at(record: Mapping[str, Any], path: tuple[str, ...]) -> Any:

@@ -114,21 +114,21 @@ class Grants:
             clients = work.find(_TABLE, {"kind": _CLIENT})
             if len(clients) >= MOST_CLIENTS:
                 grants = _read_grants(work.find(_TABLE, {"kind": _GRANT}))
-                granted = {grant.client_id for grant in grants}
+                granted_ids = {grant.client_id for grant in grants}
                 ids = [client_row["item_id"] for client_row in clients]
-                idle = [known_id for known_id in ids if known_id not in granted]
-                for old in idle[: len(clients) - MOST_CLIENTS + 1]:
-                    work.drop(_TABLE, {"kind": _CLIENT, "item_id": old})
+                idle = [known_id for known_id in ids if known_id not in granted_ids]
+                for idle_client in idle[: len(clients) - MOST_CLIENTS + 1]:
+                    work.drop(_TABLE, {"kind": _CLIENT, "item_id": idle_client})
             work.put(_TABLE, [row])
 
     def client(self, client_id: str) -> Mapping[str, Any] | None:
         """What a client registered; None for one that is not known."""
         rows = self._rows.find(_TABLE, {"kind": _CLIENT, "item_id": client_id})
         try:
-            registered = json.loads(rows[0]["body"]) if rows else None
+            client_fields = json.loads(rows[0]["body"]) if rows else None
         except ValueError:
             return None
-        return registered if isinstance(registered, dict) else None
+        return client_fields if isinstance(client_fields, dict) else None
 
     def begin(self, grant: Grant) -> str:
         """Keep a new grant; the code with which its client fetches what it was granted."""
@@ -197,9 +197,9 @@ class Grants:
         """Drop the grants of deleted tokens, and the clients that have no other grant."""
         with self._rows.change() as work:
             grants = list(_read_grants(work.find(_TABLE, {"kind": _GRANT})))
-            dropped = [g for g in grants if {g.token_id, g.approved_by} & set(token_ids)]
-            staying = {grant.client_id for grant in grants if grant not in dropped}
-            for grant in dropped:
+            dropped_grants = [g for g in grants if {g.token_id, g.approved_by} & set(token_ids)]
+            staying = {grant.client_id for grant in grants if grant not in dropped_grants}
+            for grant in dropped_grants:
                 work.drop(_TABLE, {"kind": _GRANT, "item_id": grant.id})
                 if grant.client_id not in staying:
                     work.drop(_TABLE, {"kind": _CLIENT, "item_id": grant.client_id})

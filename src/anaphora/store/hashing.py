@@ -12,9 +12,9 @@ def digest(*parts: str) -> str:
     """Of several texts; each follows its length, so that no two lists share their bytes."""
     hasher = hashlib.sha256()
     for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        hasher.update(len(encoded).to_bytes(8, "big"))
-        hasher.update(encoded)
+        encoded_part = part.encode("utf-8", "surrogatepass")
+        hasher.update(len(encoded_part).to_bytes(8, "big"))
+        hasher.update(encoded_part)
     return hasher.hexdigest()[:32]
 
 

@@ -102,8 +102,8 @@ class RowMapping(Generic[ValueT]):
     def row(self, value: ValueT, **more: Any) -> Row:
         """The columns of a value, with `more` columns."""
         row = dict(zip(self._own_columns, self._cells(value), strict=False))
-        for name, encoded in self._encoded:
-            row[name] = encoded(row[name])
+        for name, encoded_field in self._encoded:
+            row[name] = encoded_field(row[name])
         for column, names in self._packed.items():
             packed_values = {name: _plain(getattr(value, name)) for name in names}
             packed_values = {

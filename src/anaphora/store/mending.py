@@ -53,13 +53,13 @@ def misdated(truth: Database) -> tuple[MisdatedRow, ...]:
 
 def mend_times(truth: Database, sealer: Sealer, rows: Sequence[MisdatedRow]) -> int:
     """Give these rows the nearest times that can be kept; how many were mended."""
-    done = 0
+    mended_count = 0
     for namespace in dict.fromkeys(row.namespace for row in rows):
         with truth.write(namespace) as write:
             sealer.check()
             work = _Mending(write, sealer)
-            done += sum(work.mend(row) for row in rows if row.namespace == namespace)
-    return done
+            mended_count += sum(work.mend(row) for row in rows if row.namespace == namespace)
+    return mended_count
 
 
 def _of_table(truth: Database, table: Table) -> Iterator[MisdatedRow]:
@@ -67,8 +67,8 @@ def _of_table(truth: Database, table: Table) -> Iterator[MisdatedRow]:
     if not times:
         return
     # In SQLite a text is above every number: it is found as well.
-    beyond = " OR ".join(f"{name} < :first OR {name} > :last" for name in times)
-    statement = f"SELECT {', '.join(table.key + times)} FROM {table.name} WHERE {beyond}"  # noqa: S608
+    range_condition = " OR ".join(f"{name} < :first OR {name} > :last" for name in times)
+    statement = f"SELECT {', '.join(table.key + times)} FROM {table.name} WHERE {range_condition}"  # noqa: S608
     for row in truth.rows(statement, {"first": _FIRST, "last": _LAST}):
         cells = zip(times, row[len(table.key) :], strict=True)
         wrong = tuple(
@@ -104,14 +104,14 @@ def unreadable_records(
 ) -> dict[str, tuple[str, ...]]:
     """The ids of records that make no sense, by kind. Reads every record once."""
     ids_by_kind: dict[str, list[str]] = {}
-    after = ""
-    while rows := truth.rows(_RECORDS, {"namespace": namespace, "after": after, "limit": STEP}):
+    last_id = ""
+    while rows := truth.rows(_RECORDS, {"namespace": namespace, "after": last_id, "limit": STEP}):
         for row in open_rows(sealer, "record", RECORD.names, namespace, rows):
             try:
                 RECORD_MAPPING.value(row)
             except Unreadable:
                 ids_by_kind.setdefault(row[_KIND], []).append(row[0])
-        after = rows[-1][0]
+        last_id = rows[-1][0]
     return {kind: tuple(ids) for kind, ids in ids_by_kind.items()}
 
 

@@ -34,9 +34,9 @@ _WRITTEN_AT_ONCE: Final = 256
 
 def portions(values: Iterable[ValueT], at_once: int = _WRITTEN_AT_ONCE) -> Iterator[list[ValueT]]:
     """Some values at a time, each value once."""
-    distinct = list(dict.fromkeys(values))
-    for start in range(0, len(distinct), at_once):
-        yield distinct[start : start + at_once]
+    distinct_values = list(dict.fromkeys(values))
+    for start in range(0, len(distinct_values), at_once):
+        yield distinct_values[start : start + at_once]
 
 
 def ids_named(
@@ -44,10 +44,10 @@ def ids_named(
 ) -> Iterator[tuple[dict[str, str | int | None], str]]:
     """Parameters for some ids at a time, each id once, and their names for an IN."""
     for batch in portions(ids, at_once):
-        named: dict[str, str | int | None] = {
+        parameters: dict[str, str | int | None] = {
             f"id{at}": named_id for at, named_id in enumerate(batch)
         }
-        yield named, ", ".join(f":{name}" for name in named)
+        yield parameters, ", ".join(f":{name}" for name in parameters)
 
 
 class _NamespaceRows:
@@ -152,22 +152,22 @@ class NamespaceTransaction(_NamespaceRows):
         if rows:
             dialect = self.write.connection.dialect.name
             statement = statements.upsert_statement(table.name, dialect)
-            stored = statements.one_or_many(self._numbered(table, rows))
-            self.write.connection.execute(statement, stored)
+            stored_rows = statements.one_or_many(self._numbered(table, rows))
+            self.write.connection.execute(statement, stored_rows)
 
     def _update(self, table: Table, rows: Sequence[Row]) -> None:
         """Change rows that are there, found by their primary keys; each gets the next number."""
         if rows:
-            stored = self._numbered(table, rows)
-            self._execute_update(table, stored, stored[0])
+            stored_rows = self._numbered(table, rows)
+            self._execute_update(table, stored_rows, stored_rows[0])
 
     def _delete(self, table: Table, **values: Any) -> int:
         """Delete the rows with these values in their columns (a list: any of it); how many."""
         from anaphora.store.db import statements
 
         count = 0
-        for where, parameters in self._compared(values):
-            statement = statements.delete_statement(table.name, where)
+        for condition, parameters in self._compared(values):
+            statement = statements.delete_statement(table.name, condition)
             count += self.write.connection.execute(statement, parameters).rowcount
         return count
 
@@ -175,10 +175,10 @@ class NamespaceTransaction(_NamespaceRows):
         """Set clear columns of the rows with these values, without a new number."""
         from anaphora.store.db import statements
 
-        new, count = {f"new_{name}": cell for name, cell in changed.items()}, 0
-        for where, parameters in self._compared(values):
-            statement = statements.update_statement(table.name, tuple(changed), where)
-            count += self.write.connection.execute(statement, new | parameters).rowcount
+        new_cells, count = {f"new_{name}": cell for name, cell in changed.items()}, 0
+        for condition, parameters in self._compared(values):
+            statement = statements.update_statement(table.name, tuple(changed), condition)
+            count += self.write.connection.execute(statement, new_cells | parameters).rowcount
         return count
 
     def _renumber(self, table: Table, **values: Any) -> int:
@@ -204,9 +204,9 @@ class NamespaceTransaction(_NamespaceRows):
         from anaphora.store.db import statements
 
         rows: list[tuple[Any, ...]] = []
-        for where, parameters in self._compared(values):
+        for condition, parameters in self._compared(values):
             names = tuple(columns) or table.names
-            rows += statements.read(self.write.connection, table.name, names, where, parameters)
+            rows += statements.read(self.write.connection, table.name, names, condition, parameters)
         return rows
 
     def _found(self, table: Table, **values: Any) -> Rows:
@@ -219,15 +219,20 @@ class NamespaceTransaction(_NamespaceRows):
 
     def _compared(self, values: Mapping[str, Any]) -> Iterator[tuple[Where, Row]]:
         """Columns and what they are compared with, some items of a list at a time."""
-        compared = {"namespace": self.namespace, **values}
-        where = tuple((name, isinstance(cell, list)) for name, cell in compared.items())
+        compared_cells = {"namespace": self.namespace, **values}
+        condition = tuple((name, isinstance(cell, list)) for name, cell in compared_cells.items())
         # The first list is cut into batches; a second one is a short one.
-        several = next((name for name, is_list in where if is_list), None)
+        several = next((name for name, is_list in condition if is_list), None)
         batches: Iterable[Row] = (
-            [{}] if several is None else ({several: batch} for batch in portions(compared[several]))
+            [{}]
+            if several is None
+            else ({several: batch} for batch in portions(compared_cells[several]))
         )
         for batch in batches:
-            yield where, {f"of_{name}": cell for name, cell in {**compared, **batch}.items()}
+            yield (
+                condition,
+                {f"of_{name}": cell for name, cell in {**compared_cells, **batch}.items()},
+            )
 
     def _numbered(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Rows as they are stored, with their namespace and the next numbers."""

@@ -55,16 +55,16 @@ class TableRows(NamespaceReader):
         # Some columns alone do not show how they are sealed.
         self._refuse_another_form()
         table_spec, columns = TABLES[table], tuple(only) or TABLES[table].names
-        stored = _stored(self.sealer, self.namespace, table, where or {})
-        tests = "".join(f"AND {name} = :w_{name} " for name in stored)
+        stored_cells = _stored(self.sealer, self.namespace, table, where or {})
+        tests = "".join(f"AND {name} = :w_{name} " for name in stored_cells)
         # In the order of a key SQLite would rather go through all of them than use an index.
         order = "ORDER BY seq" if "seq" in table_spec.names else ""
         order += " DESC" if order and newest else ""
-        cut = "" if limit is None else f" LIMIT {limit:d}"
-        parameters = {f"w_{name}": cell for name, cell in stored.items()}
-        rows = self._rows(table_spec.select(columns) + tests + order + cut, **parameters)
-        opened = self._opened(table_spec, rows, columns)
-        return [dict(zip(columns, row, strict=True)) for row in opened]
+        limit_clause = "" if limit is None else f" LIMIT {limit:d}"
+        parameters = {f"w_{name}": cell for name, cell in stored_cells.items()}
+        rows = self._rows(table_spec.select(columns) + tests + order + limit_clause, **parameters)
+        opened_rows = self._opened(table_spec, rows, columns)
+        return [dict(zip(columns, row, strict=True)) for row in opened_rows]
 
     @contextmanager
     def change(self) -> Iterator[TableTransaction]:
@@ -89,8 +89,8 @@ class TableTransaction(NamespaceTransaction):
         limit: int | None = None,
     ) -> list[Row]:
         """As `TableRows.find`, as the rows stand in this transaction."""
-        stored = _stored(self.sealer, self.namespace, table, where or {})
-        rows = self._found_rows(TABLES[table], **stored)
+        stored_cells = _stored(self.sealer, self.namespace, table, where or {})
+        rows = self._found_rows(TABLES[table], **stored_cells)
         if "seq" in TABLES[table].names:
             rows.sort(key=lambda row: int(row["seq"]), reverse=newest)
         return rows[:limit]
@@ -108,8 +108,8 @@ class TableTransaction(NamespaceTransaction):
 
     def drop(self, table: str, where: Where | None = None) -> int:
         """Delete the rows with these values in their columns; how many there were."""
-        stored = _stored(self.sealer, self.namespace, table, where or {})
-        return self._delete(TABLES[table], **stored)
+        stored_cells = _stored(self.sealer, self.namespace, table, where or {})
+        return self._delete(TABLES[table], **stored_cells)
 
 
 def _stored(sealer: Sealer, namespace: str, table: str, values: Where) -> dict[str, Any]:

@@ -132,8 +132,8 @@ class _TokenTransaction(NamespaceTransaction):
         self._update(TOKEN, [{**row, "scopes": scopes}])
 
     def note_use(self, token_id: str, at: datetime) -> None:
-        changed = {"seq": self.write.take()[0], "last_used": to_micros(at)}
-        self._set(TOKEN, changed, token_id=token_id)
+        changed_cells = {"seq": self.write.take()[0], "last_used": to_micros(at)}
+        self._set(TOKEN, changed_cells, token_id=token_id)
 
 
 @checks_arguments
@@ -250,19 +250,21 @@ class Tokens(NamespaceReader):
 
         With them go the grants that they stand for or have approved.
         """
-        named = [token for token in self.list() if namespace in token.namespaces]
-        deleted = [token.id for token in named if set(token.namespaces) == {namespace}]
+        namespace_tokens = [token for token in self.list() if namespace in token.namespaces]
+        deleted_ids = [
+            token.id for token in namespace_tokens if set(token.namespaces) == {namespace}
+        ]
         with self._changing() as work:
-            for token in named:
+            for token in namespace_tokens:
                 remaining = tuple(
                     other_namespace
                     for other_namespace in token.namespaces
                     if other_namespace != namespace
                 )
                 work.narrow(replace(token, namespaces=remaining))
-        if deleted:
-            self.grants.drop_tokens(deleted)
-        return len(deleted)
+        if deleted_ids:
+            self.grants.drop_tokens(deleted_ids)
+        return len(deleted_ids)
 
     @property
     def grants(self) -> Grants:
@@ -285,8 +287,8 @@ class Tokens(NamespaceReader):
 
     def check(self, secret: str) -> Token | None:
         """The token behind a secret, while it is alive; None for anything else."""
-        stored = self._lookup("token_hash", _digest(secret))
-        rows = self._found(TOKEN, _BY_HASH, token_hash=stored)
+        stored_hash = self._lookup("token_hash", _digest(secret))
+        rows = self._found(TOKEN, _BY_HASH, token_hash=stored_hash)
         return self._used(next(readable(rows[:1], _MAPPING.value), None))
 
     def _used(self, token: Token | None) -> Token | None:
@@ -314,8 +316,8 @@ def _digest(secret: str) -> str:
 
 def _scopes(token: Token) -> tuple[str, ...]:
     rights = (_MAY_INDEX,) if token.may_index else ()
-    named = (_PERSON + token.person,) if token.person else ()
-    return (*token.namespaces, *rights, *named)
+    person_scopes = (_PERSON + token.person,) if token.person else ()
+    return (*token.namespaces, *rights, *person_scopes)
 
 
 def _checked_name(name: str, what: str = "name") -> str:

@@ -72,9 +72,9 @@ def own_secret(home: Path) -> str:
     """
     if place_of(home) is not None:
         return _new()
-    stored = kept_secret(home)
-    if stored is not None:
-        return stored
+    stored_secret = kept_secret(home)
+    if stored_secret is not None:
+        return stored_secret
     secret = _new()
     aside = home / f".{FILE}.{secrets.token_hex(6)}"
     with suppress(OSError):
@@ -86,9 +86,9 @@ def own_secret(home: Path) -> str:
                 # Unlike a rename, a link never replaces a file that another server has written.
                 os.link(aside, home / FILE)
                 return secret
-            stored = kept_secret(home)
-            if stored is not None:
-                return stored
+            stored_secret = kept_secret(home)
+            if stored_secret is not None:
+                return stored_secret
             # Damaged, or readable by other users: no server can have given it out.
             aside.replace(home / FILE)
         finally:

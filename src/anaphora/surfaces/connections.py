@@ -74,10 +74,10 @@ class OpenConnections:
         with suppress(ImportError, OSError):
             import resource
 
-            allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            opened = len(os.listdir("/dev/fd"))  # noqa: PTH208 - names alone
-            if allowed != resource.RLIM_INFINITY:
-                self.most = min(self.most, max(_LEAST, allowed - opened - _OTHER_FILES))
+            file_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            open_count = len(os.listdir("/dev/fd"))  # noqa: PTH208 - names alone
+            if file_limit != resource.RLIM_INFINITY:
+                self.most = min(self.most, max(_LEAST, file_limit - open_count - _OTHER_FILES))
 
     def admit(self, new: HttpConnection) -> None:
         """Admit a connection; above the limit, the one silent for longest is dropped."""
@@ -242,11 +242,11 @@ class _LogThrottle(logging.Filter):
 @contextmanager
 def throttled_logs(clock: Callable[[], float] = monotonic) -> Iterator[None]:
     """While a server runs, throttle repeated log records, so that they cannot fill the disk."""
-    few = _LogThrottle(clock)
+    throttle = _LogThrottle(clock)
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(few)
+        logging.getLogger(name).addFilter(throttle)
     try:
         yield
     finally:
         for name in _LOGGERS:
-            logging.getLogger(name).removeFilter(few)
+            logging.getLogger(name).removeFilter(throttle)

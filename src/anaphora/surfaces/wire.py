@@ -49,8 +49,8 @@ def access_summary(namespace: str, readers: Sequence[NamespaceAccess]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    *first, last = dict.fromkeys(names) or [""]
-    return f"{', '.join(first)} and {last}" if first else last
+    *first_names, last_name = dict.fromkeys(names) or [""]
+    return f"{', '.join(first_names)} and {last_name}" if first_names else last_name
 
 
 def plain(value: Any) -> Any:
@@ -85,10 +85,10 @@ def time_of(
         starts = [span.start for span in spans if not is_open_start(span)]
         moments = ends if end else starts
         if len(moments) != 1:
-            expected = (
+            expectation = (
                 'expected a day or a time like 2026-03-01 or 2026-03-01T12:00:00Z, or "last week"'
             )
-            raise InvalidInput(name, text, expected) from None
+            raise InvalidInput(name, text, expectation) from None
         return moments[0]
     if moment.tzinfo is None:
         is_whole = _WHOLE.fullmatch(text) if end else None
@@ -134,8 +134,12 @@ def _scalar(value: Any) -> Any:
 def _members(value: Any) -> dict[str, Any]:
     if isinstance(value, Recall):
         members_: dict[str, Any] = {"hits": value.hits, "degraded": value.degraded}
-        more = {"rejected": value.rejected, "nearest": value.nearest, "notices": value.notices}
-        members_ |= {name: rows for name, rows in more.items() if rows}
+        further_members = {
+            "rejected": value.rejected,
+            "nearest": value.nearest,
+            "notices": value.notices,
+        }
+        members_ |= {name: rows for name, rows in further_members.items() if rows}
         return members_ if value.confidence is None else members_ | {"confidence": value.confidence}
     members = json_codec.members_of(value)
     for name, text in _EXACT_TIMES.items():

@@ -81,32 +81,38 @@ class Admission:
     @cached_property
     def accepted(self) -> tuple[EntryStatement, ...]:
         """The statements that count."""
-        accepted: list[EntryStatement] = []
-        undecided = list(self.statements)
-        while undecided:
+        accepted_statements: list[EntryStatement] = []
+        undecided_statements = list(self.statements)
+        while undecided_statements:
             # Those that nothing rules out; in a conflict, those that win it.
             against = {
-                id(statement): [rival for rival in undecided if self._rules_out(rival, statement)]
-                for statement in undecided
+                id(statement): [
+                    rival for rival in undecided_statements if self._rules_out(rival, statement)
+                ]
+                for statement in undecided_statements
             }
             winners = (
-                [statement for statement in undecided if not against[id(statement)]]
-                or [statement for statement in undecided if statement.author == self.founder]
+                [statement for statement in undecided_statements if not against[id(statement)]]
                 or [
                     statement
-                    for statement in undecided
+                    for statement in undecided_statements
+                    if statement.author == self.founder
+                ]
+                or [
+                    statement
+                    for statement in undecided_statements
                     if all(self._rules_out(statement, rival) for rival in against[id(statement)])
                 ]
-                or undecided
+                or undecided_statements
             )
-            accepted += winners
-            undecided = [
+            accepted_statements += winners
+            undecided_statements = [
                 statement
-                for statement in undecided
+                for statement in undecided_statements
                 if statement not in winners
                 and not any(self._rules_out(rival, statement) for rival in winners)
             ]
-        return tuple(accepted)
+        return tuple(accepted_statements)
 
     @cached_property
     def limits(self) -> Mapping[str, int]:
@@ -117,7 +123,8 @@ class Admission:
                 limits[device] = min(mark, limits.get(device, mark))
         for device in self.announced:
             if any(self._excludes(statement, device) for statement in self.accepted) or (
-                (maker := self._find_maker(device)) is not None and maker not in self.accepted
+                (maker_statement := self._find_maker(device)) is not None
+                and maker_statement not in self.accepted
             ):
                 limits[device] = 0
         return limits
@@ -138,15 +145,15 @@ class Admission:
     def usable_epochs(self, epochs: Iterable[str], members: Iterable[str]) -> list[str]:
         """The epochs with a key that all present devices have, and no removed one."""
         by_epoch = {statement.epoch: statement for statement in self.accepted if statement.epoch}
-        rotated = {statement.epoch for statement in self.statements}
+        rotated_epochs = {statement.epoch for statement in self.statements}
         present = [device for device in members if device not in self.limits]
         usable = []
         for epoch in epochs:
-            maker = by_epoch.get(epoch)
-            if maker is None:
-                usable += [epoch] if epoch not in rotated and not self.limits else []
-            elif all(self._has_key(device, maker) for device in present) and not any(
-                self._has_key(device, maker) for device in self.limits
+            maker_statement = by_epoch.get(epoch)
+            if maker_statement is None:
+                usable += [epoch] if epoch not in rotated_epochs and not self.limits else []
+            elif all(self._has_key(device, maker_statement) for device in present) and not any(
+                self._has_key(device, maker_statement) for device in self.limits
             ):
                 usable.append(epoch)
         return usable
@@ -168,12 +175,16 @@ class Admission:
         """Whether a statement keeps out an identity, or the key under which that came."""
         if self._excludes(statement, device):
             return True
-        maker = self._find_maker(device)
-        if maker is None or maker is statement or maker.author in seen | {device, TOLD}:
+        maker_statement = self._find_maker(device)
+        if (
+            maker_statement is None
+            or maker_statement is statement
+            or maker_statement.author in seen | {device, TOLD}
+        ):
             return False
-        mark = statement.removed.get(maker.author)
-        behind = mark is not None and maker.number > mark
-        return behind or self._bars(statement, maker.author, seen | {device})
+        mark = statement.removed.get(maker_statement.author)
+        is_behind = mark is not None and maker_statement.number > mark
+        return is_behind or self._bars(statement, maker_statement.author, seen | {device})
 
     def _excludes(self, statement: EntryStatement, device: str) -> bool:
         """Whether the maker of a key did not know a device, which came under an older one."""
@@ -187,12 +198,13 @@ class Admission:
             return True
         if self.announced.get(device) == statement.epoch:
             return True
-        maker = self._find_maker(device)
-        if maker is None or maker is statement:
+        maker_statement = self._find_maker(device)
+        if maker_statement is None or maker_statement is statement:
             return False
-        return (maker.author == statement.author and maker.number >= statement.number) or (
-            maker.seen.get(statement.author, -1) >= statement.number
-        )
+        return (
+            maker_statement.author == statement.author
+            and maker_statement.number >= statement.number
+        ) or (maker_statement.seen.get(statement.author, -1) >= statement.number)
 
     def _find_maker(self, device: str) -> EntryStatement | None:
         """The statement that made the key under which a device announced itself."""
@@ -203,7 +215,7 @@ class Admission:
 
 def admission_of(line: Mapping[str, Any]) -> Admission:
     """The admission that `Admission.line` wrote. ValueError, KeyError, TypeError, or others."""
-    announced = {str(device): str(epoch) for device, epoch in line["announced"].items()}
+    announced_epochs = {str(device): str(epoch) for device, epoch in line["announced"].items()}
     statements = tuple(
         EntryStatement(
             str(author), int(number), _numbers(removed), str(epoch),
@@ -211,4 +223,4 @@ def admission_of(line: Mapping[str, Any]) -> Admission:
         )
         for author, number, removed, epoch, recipients, last_read in line["statements"]
     )  # fmt: skip
-    return Admission(statements, announced, str(line.get("founder", "")))
+    return Admission(statements, announced_epochs, str(line.get("founder", "")))

@@ -88,10 +88,10 @@ class Patch:
     def line(self) -> dict[str, Any]:
         """Itself as JSON."""
         parts = {"set": self.set, "add": self.add, "drop": self.drop}
-        filled: dict[str, Any] = {name: dict(part) for name, part in parts.items() if part}
+        filled_parts: dict[str, Any] = {name: dict(part) for name, part in parts.items() if part}
         if self.via:
-            filled["via"] = [list(carrier) for carrier in self.via]
-        return {"item": self.item, "stamp": list(self.stamp), **filled}
+            filled_parts["via"] = [list(carrier) for carrier in self.via]
+        return {"item": self.item, "stamp": list(self.stamp), **filled_parts}
 
 
 def _still_counts(change: RecordChange, current: RecordChange | None) -> bool:
@@ -146,26 +146,26 @@ def _join_drops(first: RecordChange, second: RecordChange) -> RecordChange:
         )
     if first_cuts < second_cuts or second_cuts < first_cuts:
         return max(first, second, key=lambda change: len(change.value["by"]))
-    merged = {name: part for name, part in first.value.items() if name != "text"}
-    merged["place"] = min(first.value["place"], second.value["place"])
-    merged["by"] = sorted(first_cuts | second_cuts)
-    return replace(max(first, second, key=lambda change: change.stamp), value=merged)
+    merged_drop = {name: part for name, part in first.value.items() if name != "text"}
+    merged_drop["place"] = min(first.value["place"], second.value["place"])
+    merged_drop["by"] = sorted(first_cuts | second_cuts)
+    return replace(max(first, second, key=lambda change: change.stamp), value=merged_drop)
 
 
 def apply_changes(state: ItemState, changes: Iterable[RecordChange]) -> bool:
     """Join changes of one item into its state; whether any of them counted."""
-    counted = False
+    is_changed = False
     for change in changes:
         if is_dropped(state) and change.field != WHOLE:
             continue
         current = state.get(change.field)
-        joined = change if current is None else join(current, change)
-        if joined != current:
-            if joined.field == WHOLE and joined.action == "drop":
+        joined_change = change if current is None else join(current, change)
+        if joined_change != current:
+            if joined_change.field == WHOLE and joined_change.action == "drop":
                 state.clear()
-            state[joined.field] = joined
-            counted = True
-    return counted
+            state[joined_change.field] = joined_change
+            is_changed = True
+    return is_changed
 
 
 def is_dropped(state: ItemState) -> bool:

@@ -26,12 +26,16 @@ def sync_checks(services: NamespaceServices) -> Iterator[Check]:
         return
     if not status.project:
         return
-    last = status.last_synced
+    last_synced = status.last_synced
     if status.stopped is not None:
         yield Check("sync", ok=False, detail=f"stopped: {status.stopped}")
-    elif last is None or (services.clock() - last).total_seconds() > _LONG:
-        when = "no exchange yet" if last is None else f"no exchange since {shown_day(last)}"
+    elif last_synced is None or (services.clock() - last_synced).total_seconds() > _LONG:
+        when = (
+            "no exchange yet"
+            if last_synced is None
+            else f"no exchange since {shown_day(last_synced)}"
+        )
         yield Check("sync", ok=False, detail=f"{when}; {status.backlog}: `sync now`")
     else:
-        detail = f"{len(status.devices)} devices, {status.backlog}, last {shown_day(last)}"
+        detail = f"{len(status.devices)} devices, {status.backlog}, last {shown_day(last_synced)}"
         yield Check("sync", ok=True, detail=detail)

@@ -89,8 +89,10 @@ class SyncClient:
         """Exchange, and say all that counts again in few entries; the others lose their content."""
         tell = progress or no_progress
         with self._exchanging():
-            before = self._exchange(tell)
-            return SyncReport(before.sent + self._compact(tell), before.received, self.waiting())
+            exchange_report = self._exchange(tell)
+            return SyncReport(
+                exchange_report.sent + self._compact(tell), exchange_report.received, self.waiting()
+            )
 
     def remove(self, device: str, progress: Progress | None = None) -> None:
         """Remove a device: what is written from now on is under a key that it does not get.
@@ -114,8 +116,8 @@ class SyncClient:
         with self._exchanging():
             heads = self._remote.heads(self._project.name)
             self._refuse_rollback(heads)
-            read, emptied = self._reader.verify(heads, progress or no_progress)
-            return SyncVerification(read, emptied, len(heads))
+            read_count, emptied_count = self._reader.verify(heads, progress or no_progress)
+            return SyncVerification(read_count, emptied_count, len(heads))
 
     def note_removal(self) -> None:
         """Remove forgotten content from the outbox, even while another process syncs."""
@@ -126,8 +128,8 @@ class SyncClient:
 
     def waiting(self) -> int:
         """How many entries with changes are still to be sent, made or not."""
-        packed = sum(bool(row["size"]) for row in self._log.find("ready"))
-        return packed + sum(1 for _ in _split_blocks(self.replica.pending()))
+        packed_count = sum(bool(row["size"]) for row in self._log.find("ready"))
+        return packed_count + sum(1 for _ in _split_blocks(self.replica.pending()))
 
     def devices(self) -> list[SyncDevice]:
         """All known devices."""
@@ -185,7 +187,7 @@ class SyncClient:
             self._pack()
         heads = self._remote.heads(self._project.name)
         self._refuse_rollback(heads)
-        received = self._reader.read(heads, tell)
+        received_count = self._reader.read(heads, tell)
         self._note_clashes()
         with self._changing_locally():
             self.replica.apply()
@@ -212,23 +214,23 @@ class SyncClient:
         if len(self._compactable()) > _COMPACT + 2 * self.replica.store.get(_COMPACTED, 0):
             sent += self._compact(tell)
         with self._changing_locally():
-            noted = self.replica.capture()
-        if noted:
+            has_changes = self.replica.capture()
+        if has_changes:
             self._services.truth.scrub()
-        return SyncReport(sent, received, self.waiting())
+        return SyncReport(sent, received_count, self.waiting())
 
     def _note_clashes(self) -> None:
         """Store conflicts between the entries just read and this device's own changes."""
         read, own_device = self._reader.clashing, self._project.own
         if not read:
             return
-        first = min(peer_entry.known for peer_entry in read) + 1
-        last = self._log.last_of(own_device).number
-        carried = {
+        first_number = min(peer_entry.known for peer_entry in read) + 1
+        last_number = self._log.last_of(own_device).number
+        carried_patches = {
             number: self.replica.store.carried_by(own_device, number)
-            for number in range(first, last + 1)
+            for number in range(first_number, last_number + 1)
         }
-        clashes = find_clashes(carried, read)
+        clashes = find_clashes(carried_patches, read)
         self.clashes = len(clashes)
         if clashes:
             lines = [clash.line() for clash in clashes]
@@ -262,19 +264,21 @@ class SyncClient:
         first_stale = next((at for at, row in enumerate(rows) if row["body"] is None), None)
         if first_stale is None:
             return False
-        stale = rows[first_stale:]
-        contents = [(row, self._read_unsent(row)) for row in stale]
-        carried = {
+        stale_rows = rows[first_stale:]
+        contents = [(row, self._read_unsent(row)) for row in stale_rows]
+        carried_patches = {
             int(row["number"]): self.replica.store.carried_by(self._project.own, int(row["number"]))
-            for row in stale
+            for row in stale_rows
         }
         with self._log.change() as log:
-            log.unpack(stale)
-            self.replica.store.within(log.work.write).unpack(self._project.own, list(carried))
+            log.unpack(stale_rows)
+            self.replica.store.within(log.work.write).unpack(
+                self._project.own, list(carried_patches)
+            )
         for row, (epoch, content) in contents:
-            repacked = replace(content, patches=tuple(carried[int(row["number"])]))
-            if repacked.first_line() or repacked.patches:
-                self._make_entry(repacked, epoch=epoch)
+            repacked_content = replace(content, patches=tuple(carried_patches[int(row["number"])]))
+            if repacked_content.first_line() or repacked_content.patches:
+                self._make_entry(repacked_content, epoch=epoch)
         return True
 
     def _read_unsent(self, row: Mapping[str, Any]) -> tuple[str, EntryContent]:
@@ -312,10 +316,10 @@ class SyncClient:
         project = self._project
         member = project.membership
         epoch = epoch or project.epoch
-        last = self._log.last_of(project.own)
-        number = last.number + 1
+        last_head = self._log.last_of(project.own)
+        number = last_head.number + 1
         hashes = tuple(sorted(set(self._hash_names(draft.patches, epoch))))
-        header = Header(project.name, project.own, number, epoch, last.id, hashes)
+        header = Header(project.name, project.own, number, epoch, last_head.id, hashes)
         at = (self._services.clock() - _EPOCH) // _MICROSECOND
         heads = self._log.heads()
         content = EntryContent(
@@ -396,10 +400,10 @@ class SyncClient:
                 for row in batch
                 for patch in self.replica.store.carried_by(str(row["device"]), int(row["number"]))
             }
-            dropped = tuple(
+            dropped_entries = tuple(
                 (str(row["device"]), int(row["number"]), str(row["snapshot_id"])) for row in batch
             )
-            self._make_entry(EntryContent(dropped=dropped))
+            self._make_entry(EntryContent(dropped=dropped_entries))
             for block in _split_blocks(list(remaining.values())):
                 self._make_entry(EntryContent(tuple(block)))
             with self._log.change() as log:
@@ -435,19 +439,19 @@ class SyncClient:
 
     def _push(self, tell: Progress) -> int:
         rows = self._log.find("ready")
-        for done, row in enumerate(rows):
+        for sent_count, row in enumerate(rows):
             current = self._log.row(str(row["device"]), int(row["number"]))
             if current is None or current["body"] is None:
                 # Its content was forgotten a moment ago.
                 with self._changing_locally():
                     self._repack()
-                return done + self._push(tell)
+                return sent_count + self._push(tell)
             self._remote.write(
                 self._project.name, str(row["device"]), int(row["number"]), row["body"]
             )
             with self._log.change() as log:
                 log.move(row, "sent")
-            tell("sending", done + 1, len(rows))
+            tell("sending", sent_count + 1, len(rows))
         return len(rows)
 
     def _refuse_rollback(self, heads: Mapping[str, int]) -> None:
@@ -455,12 +459,14 @@ class SyncClient:
         own_device = self._project.own
         sent = self._note_sent(heads.get(own_device, 0))
         known_heads = {device: head.number for device, head in self._log.heads().items()}
-        for device, last in (known_heads | {own_device: sent}).items():
+        for device, last_number in (known_heads | {own_device: sent}).items():
             # Entries of a removed device beyond its limit may disappear.
             limit = (
-                self._project.devices.removed.get(device, last) if device != own_device else last
+                self._project.devices.removed.get(device, last_number)
+                if device != own_device
+                else last_number
             )
-            number = min(last, limit)
+            number = min(last_number, limit)
             if heads.get(device, 0) < number:
                 raise RemoteTampered(
                     self._remote.name,

@@ -36,8 +36,10 @@ class HybridClock:
 
     def next(self) -> Stamp:
         """A stamp later than every stamp issued or seen before."""
-        now = (self.wall() - _EPOCH) // _MICROSECOND
-        self.time, self.number = (now, 0) if now > self.time else (self.time, self.number + 1)
+        microseconds = (self.wall() - _EPOCH) // _MICROSECOND
+        self.time, self.number = (
+            (microseconds, 0) if microseconds > self.time else (self.time, self.number + 1)
+        )
         return Stamp(self.time, self.number, self.device)
 
     def state(self) -> list[int]:

@@ -96,11 +96,13 @@ def has_values(patches: Iterable[Patch]) -> bool:
 
 
 def _last_values(patches: Iterable[Patch]) -> dict[Key, Value]:
-    last: dict[Key, Value] = {}
+    last_by_key: dict[Key, Value] = {}
     for patch in sorted(patches, key=lambda patch: patch.stamp):
         for key in _find_keys(patch):
-            last[key] = Value(kind_and_key(patch.item)[1], str(patch.set["text"]), patch.stamp)
-    return last
+            last_by_key[key] = Value(
+                kind_and_key(patch.item)[1], str(patch.set["text"]), patch.stamp
+            )
+    return last_by_key
 
 
 def _find_keys(patch: Patch) -> Iterator[Key]:
@@ -108,8 +110,8 @@ def _find_keys(patch: Patch) -> Iterator[Key]:
         return
     if path := patch.set.get("path"):
         yield "path", str(path)
-    elif replaced := patch.set.get("supersedes"):
-        yield "version", str(replaced)
+    elif superseded_id := patch.set.get("supersedes"):
+        yield "version", str(superseded_id)
 
 
 def conflict_of(
@@ -146,13 +148,16 @@ def conflict_of(
 def _summarise(path: str, earlier: SyncSide, later: SyncSide) -> str:
     texts = [" ".join(side.text.split()) for side in (earlier, later)]
     short = [text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…" for text in texts]
-    first, second = f'{earlier.device} said "{short[0]}"', f'{later.device} said "{short[1]}"'
+    first_statement, second_statement = (
+        f'{earlier.device} said "{short[0]}"',
+        f'{later.device} said "{short[1]}"',
+    )
     times = [in_shown_zone(side.at) for side in (earlier, later)]
     days = [f"{at.day} {at:%B %Y}" for at in times]
     if days[0] == days[1]:
-        sentence = f"On {days[0]} {first}, and {second}."
+        sentence = f"On {days[0]} {first_statement}, and {second_statement}."
     else:
-        sentence = f"On {days[0]} {first}; on {days[1]} {second}."
+        sentence = f"On {days[0]} {first_statement}; on {days[1]} {second_statement}."
     if earlier.current and later.current:
         return f"{sentence} Both are current."
     prefix = f"{path}: " if path else ""

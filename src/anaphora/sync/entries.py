@@ -181,7 +181,7 @@ def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Entry
         ),
         int(line.get("at", 0)),
         None if member is None else member_of(member),
-        {str(name): int(last) for name, last in line.get("removed", {}).items()},
+        {str(name): int(last_number) for name, last_number in line.get("removed", {}).items()},
         None
         if rotation is None
         else Rotation(
@@ -195,7 +195,7 @@ def _parse_content(line: Mapping[str, Any], patches: tuple[Patch, ...]) -> Entry
                 for name, (number, entry_id) in checkpoint["covers"].items()
             },
             tuple(map(member_of, checkpoint["members"])),
-            {str(name): int(last) for name, last in checkpoint["removed"].items()},
+            {str(name): int(last_number) for name, last_number in checkpoint["removed"].items()},
             admission_of(checkpoint["admission"]) if checkpoint.get("admission") else None,
         ),
         None if begin is None else (str(begin[0]), int(begin[1]), int(begin[2])),
@@ -242,30 +242,32 @@ def seal(
     """The entry with this content, signed."""
     lines = [to_line(content.first_line())]
     lines += [to_line(patch.line()) for patch in content.patches]
-    packed = zlib.compress(b"".join(lines), 6)
-    padded = len(packed).to_bytes(_LENGTH, "big") + packed
+    packed_bytes = zlib.compress(b"".join(lines), 6)
+    padded_bytes = len(packed_bytes).to_bytes(_LENGTH, "big") + packed_bytes
     # Padded to a power of two, so that the length tells little.
     size = _SMALLEST
-    while size < len(padded):
+    while size < len(padded_bytes):
         size *= 2
-    padded += bytes(size - len(padded))
-    unsigned = LogEntry(header, cipher.seal(padded, canonical(header.line()).encode()))
-    return replace(unsigned, signature=sign(unsigned.id))
+    padded_bytes += bytes(size - len(padded_bytes))
+    unsigned_entry = LogEntry(header, cipher.seal(padded_bytes, canonical(header.line()).encode()))
+    return replace(unsigned_entry, signature=sign(unsigned_entry.id))
 
 
 def unseal(entry: LogEntry, cipher: Cipher, remote: str) -> EntryContent:
     """The content of an entry. `RemoteTampered` if no device with the key wrote it."""
     header = entry.header
     try:
-        padded = cipher.open(
+        padded_bytes = cipher.open(
             entry.sealed, canonical(header.line()).encode(), f"entry {header.number}"
         )
-        length = int.from_bytes(padded[:_LENGTH], "big")
+        length = int.from_bytes(padded_bytes[:_LENGTH], "big")
         decompressor = zlib.decompressobj()
-        unpacked = decompressor.decompress(padded[_LENGTH : _LENGTH + length], MOST_BYTES)
-        if decompressor.unconsumed_tail or unpacked.count(b"\n") > _MOST_LINES:
+        unpacked_bytes = decompressor.decompress(
+            padded_bytes[_LENGTH : _LENGTH + length], MOST_BYTES
+        )
+        if decompressor.unconsumed_tail or unpacked_bytes.count(b"\n") > _MOST_LINES:
             raise ValueError("it is too large")
-        lines = unpacked.splitlines()
+        lines = unpacked_bytes.splitlines()
         patches = tuple(patch_of(_read_object(line)) for line in lines[1:])
         return _parse_content(_read_object(lines[0]), patches)
     except Tampered as error:
@@ -288,8 +290,8 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
     try:
         line = read_json(data) if isinstance(data, bytes) else data
         header = Header(**{name: read(line[name]) for name, read in _HEADER.items()})
-        dropped = _read_text(line["dropped"]) if "dropped" in line else None
-        sealed = b"" if dropped else base64.b64decode(line["sealed"], validate=True)
+        dropped_text = _read_text(line["dropped"]) if "dropped" in line else None
+        sealed_bytes = b"" if dropped_text else base64.b64decode(line["sealed"], validate=True)
         signature = base64.b64decode(line["signature"], validate=True)
         if line["v"] != VERSION:
             raise ValueError(f"its version is {line['v']!r}")
@@ -299,7 +301,7 @@ def entry_of(data: bytes | Mapping[str, Any], remote: str, device: str, number: 
         raise RemoteTampered(
             remote, device, number, f"it is entry {header.number} of device {header.device}"
         )
-    return LogEntry(header, sealed, signature, dropped)
+    return LogEntry(header, sealed_bytes, signature, dropped_text)
 
 
 def without_content(entry: LogEntry) -> LogEntry:

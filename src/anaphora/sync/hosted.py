@@ -71,22 +71,22 @@ class HostedLogs:
         follow the last one of its device, or differs from the stored one of its number.
         """
         _check_name("project_id", project)
-        parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
-        new = 0
+        parsed_entries = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
+        new_count = 0
         with self._rows.change() as work:
             heads: dict[str, HostedHead] = {}
-            for log_entry, body in parsed:
+            for log_entry, body in parsed_entries:
                 device, number = log_entry.header.device, log_entry.header.number
                 key: Row = {"project": project, "device": device, "number": number}
-                stored = work.find(_HOSTED, key)
-                if stored and stored[0]["snapshot_id"] != log_entry.id:
+                stored_rows = work.find(_HOSTED, key)
+                if stored_rows and stored_rows[0]["snapshot_id"] != log_entry.id:
                     raise Diverged(project, f"entry {number} of device {device} is another one")
-                if stored:
+                if stored_rows:
                     continue
-                before = work.find(_HOSTED, key | {"number": number - 1})
+                previous_rows = work.find(_HOSTED, key | {"number": number - 1})
                 head = heads.get(device) or (
-                    HostedHead(number - 1, before[0]["snapshot_id"])
-                    if before
+                    HostedHead(number - 1, previous_rows[0]["snapshot_id"])
+                    if previous_rows
                     else HostedHead(0, "")
                 )
                 if log_entry.dropped is not None:
@@ -101,8 +101,8 @@ class HostedLogs:
                     _HASH, [key | {"hash": digest} for digest in set(log_entry.header.hashes)]
                 )
                 heads[device] = HostedHead(number, log_entry.id)
-                new += 1
-        return new
+                new_count += 1
+        return new_count
 
     def drop(self, project: str, entries: Sequence[Mapping[str, Any]]) -> int:
         """Empty entries, all or none; how many had content.
@@ -110,22 +110,22 @@ class HostedLogs:
         Raises InvalidInput for anything that is not an entry, Diverged if the stored one differs.
         """
         _check_name("project_id", project)
-        parsed = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
+        parsed_entries = [_parse_entry(project, line, at) for at, line in enumerate(entries)]
         count = 0
         with self._rows.change() as work:
-            for log_entry, body in parsed:
+            for log_entry, body in parsed_entries:
                 header = log_entry.header
                 key: Row = {"project": project, "device": header.device, "number": header.number}
-                stored = work.find(_HOSTED, key)
+                stored_rows = work.find(_HOSTED, key)
                 if (
                     log_entry.dropped is None
-                    or not stored
-                    or stored[0]["snapshot_id"] != log_entry.id
+                    or not stored_rows
+                    or stored_rows[0]["snapshot_id"] != log_entry.id
                 ):
                     raise Diverged(
                         project, f"entry {header.number} of device {header.device} is another one"
                     )
-                if stored[0]["body"] != body:
+                if stored_rows[0]["body"] != body:
                     work.replace(_HOSTED, [key | {"snapshot_id": log_entry.id, "body": body}])
                     work.drop(_HASH, key)
                     count += 1

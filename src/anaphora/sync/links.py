@@ -72,37 +72,37 @@ class LinkSync:
         ids = {end for ends in latest for end in ends}
         with self._device.services.records.change() as work:
             work.load(ids=ids)
-            stored = {
+            stored_links = {
                 (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)
             }
             for ends, (_, (kind, strength)) in latest.items():
                 link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
                     continue
-                if ends not in stored:
+                if ends not in stored_links:
                     work.join([link])
-                elif stored[ends].kind != link.kind:
-                    work.turn(stored[ends], link.kind)
+                elif stored_links[ends].kind != link.kind:
+                    work.turn(stored_links[ends], link.kind)
             work.flush()
             self._device.store.within(work.write).clean(item_ids)
 
     def find_around(self, ids: Iterable[str]) -> list[str]:
         """The links that have one of these ids at an end."""
-        changed = set(ids)
-        names = self._device.store.names(LINK_ITEM) if changed else []
-        return [item_id for item_id in names if changed & set(_split_ends(item_id))]
+        changed_ids = set(ids)
+        names = self._device.store.names(LINK_ITEM) if changed_ids else []
+        return [item_id for item_id in names if changed_ids & set(_split_ends(item_id))]
 
     def _find_rows(self, item_id: str, rows: dict[str, str | None]) -> tuple[str, str] | None:
         """The rows that a link connects; `rows` caches the ids that were looked up before."""
         for end in _split_ends(item_id):
             if end not in rows:
                 rows[end] = self._row_of(end)
-        first, second = (rows[end] for end in _split_ends(item_id))
-        if first is None or second is None or first == second:
+        first_id, second_id = (rows[end] for end in _split_ends(item_id))
+        if first_id is None or second_id is None or first_id == second_id:
             return None
-        return (first, second) if first < second else (second, first)
+        return (first_id, second_id) if first_id < second_id else (second_id, first_id)
 
 
 def _split_ends(item_id: str) -> tuple[str, str]:
-    first, second = kind_and_key(item_id)[1].split(_SEPARATOR)
-    return first, second
+    first_id, second_id = kind_and_key(item_id)[1].split(_SEPARATOR)
+    return first_id, second_id

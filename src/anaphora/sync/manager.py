@@ -89,13 +89,13 @@ class Sync:
         if code is not None and key is not None:
             raise InvalidInput("code", "…", "give a code or a key, not both")
         random = self._random
-        typed = None if code is None else read_code(code)
+        pairing_code = None if code is None else read_code(code)
         invitation: dict[str, Any] = {}
         try:
             with closing(open_remote(remote, token)) as target:
                 target.check()
-                if typed is not None:
-                    invitation = Meeting(target, typed, random, self._wait).join(PATIENCE)
+                if pairing_code is not None:
+                    invitation = Meeting(target, pairing_code, random, self._wait).join(PATIENCE)
         except RemoteError as error:
             raise InvalidInput("remote", remote, error.reason) from error
         if key is not None:
@@ -132,10 +132,10 @@ class Sync:
             raise
         except (RecursionError, ArithmeticError, MemoryError) as error:
             reason = f"what it gave cannot be read ({type(error).__name__})"
-            failed = RemoteError(str(self._store.get(_REMOTE)[0]), reason, lasting=True)
-            self._put_state(_STOPPED, str(failed))
+            lasting_error = RemoteError(str(self._store.get(_REMOTE)[0]), reason, lasting=True)
+            self._put_state(_STOPPED, str(lasting_error))
             self._services.container.tell("sync_stopped", self.status())
-            raise failed from error
+            raise lasting_error from error
         except AnaphoraError:
             raise
         except Exception as error:
@@ -173,10 +173,10 @@ class Sync:
         line = self._store.get(MEMBER)
         if line is None:
             return SyncStatus()
-        member, last = membership_of(line), self._store.get(_LAST)
+        member, last_synced = membership_of(line), self._store.get(_LAST)
         # A change takes one number or more, and an entry holds many changes: the difference counts
         # no entries.
-        uncounted = self._services.sidecar.version() > self._store.get(CAPTURED, 0)
+        has_uncounted = self._services.sidecar.version() > self._store.get(CAPTURED, 0)
         with self._client() as client:
             devices = {device.device: device.entries for device in client.devices()}
             waiting = client.waiting()
@@ -186,9 +186,9 @@ class Sync:
             self._store.get(_REMOTE)[0],
             devices,
             waiting,
-            None if last is None else datetime.fromisoformat(last),
+            None if last_synced is None else datetime.fromisoformat(last_synced),
             self._store.get(_STOPPED),
-            uncounted,
+            has_uncounted,
         )
 
     def conflicts(self) -> tuple[SyncConflict, ...]:
@@ -301,12 +301,14 @@ class Sync:
 
         What the old name has sent is read as another device's.
         """
-        old = self._load_membership()
-        forked = join_project(old.project, old.keys, old.name, self._random)
+        old_member = self._load_membership()
+        forked_member = join_project(
+            old_member.project, old_member.keys, old_member.name, self._random
+        )
         with self._lock(), self._store.change() as work:
-            work.put(MEMBER, forked.line())
+            work.put(MEMBER, forked_member.line())
             work.put(_STOPPED, None)
-            work.adopt(old.device)
+            work.adopt(old_member.device)
         return self.status()
 
     def leave(self) -> None:

@@ -132,18 +132,18 @@ class Membership:
 
     def unwrap(self, rotation: Rotation, random: Random) -> Membership | None:
         """The same with the key of a rotation; None if it has none for this device."""
-        wrapped = rotation.keys.get(self.device)
-        if wrapped is None:
+        wrapped_key = rotation.keys.get(self.device)
+        if wrapped_key is None:
             return None
         try:
-            packed = base64.b64decode(wrapped, validate=True)
-            public, sealed = packed[:_PUBLIC_BYTES], packed[_PUBLIC_BYTES:]
-            shared = self._derive_exchange_key().exchange(
+            packed_bytes = base64.b64decode(wrapped_key, validate=True)
+            public, sealed_key = packed_bytes[:_PUBLIC_BYTES], packed_bytes[_PUBLIC_BYTES:]
+            shared_secret = self._derive_exchange_key().exchange(
                 _x25519().X25519PublicKey.from_public_bytes(public)
             )
-            cipher = Cipher(derive(shared, "sync_wrap"), random)
+            cipher = Cipher(derive(shared_secret, "sync_wrap"), random)
             bound = self._bind_wrapping(rotation.epoch, self.public, public)
-            return self.with_key(rotation.epoch, cipher.open(sealed, bound, "key"))
+            return self.with_key(rotation.epoch, cipher.open(sealed_key, bound, "key"))
         except (ValueError, binascii.Error, Tampered):
             return None
 
@@ -152,8 +152,8 @@ class Membership:
         peer_key = _x25519().X25519PublicKey.from_public_bytes(bytes.fromhex(to.exchange))
         public = _public_bytes(ephemeral.public_key())
         cipher = Cipher(derive(ephemeral.exchange(peer_key), "sync_wrap"), random)
-        sealed = cipher.seal(key, self._bind_wrapping(epoch, to, public))
-        return base64.b64encode(public + sealed).decode("ascii")
+        sealed_key = cipher.seal(key, self._bind_wrapping(epoch, to, public))
+        return base64.b64encode(public + sealed_key).decode("ascii")
 
     def _bind_wrapping(self, epoch: str, to: Member, public: bytes) -> bytes:
         return binding(self.project, epoch, to.device, to.exchange, public.hex())
@@ -204,8 +204,8 @@ def member_of(line: Any) -> Member:
 
 def is_made_by(rotation: Rotation, device: str) -> bool:
     """Whether an epoch is one that this device may make: its name ends with that of its maker."""
-    maker = rotation.epoch.split("-")[2:]
-    return not maker or maker == [device]
+    maker_parts = rotation.epoch.split("-")[2:]
+    return not maker_parts or maker_parts == [device]
 
 
 def _signed_bytes(text: str) -> bytes:

@@ -90,8 +90,8 @@ class Meeting:
                 self._send(_PRESENT, 2, {})
                 raise self._pairing_error("another code was typed; make a new one")
             payload = json.dumps(dict(invitation)).encode()
-            sealed = self._cipher(key).seal(payload, binding(self._project))
-            self._send(_PRESENT, 2, {"sealed": base64.b64encode(sealed).decode("ascii")})
+            sealed_bytes = self._cipher(key).seal(payload, binding(self._project))
+            self._send(_PRESENT, 2, {"sealed": base64.b64encode(sealed_bytes).decode("ascii")})
             self._await_message(_JOINING, 2, patience)
         finally:
             # All messages are emptied, if the remote can be reached.
@@ -112,9 +112,9 @@ class Meeting:
         begun = agreement.start().hex()
         key = self._derive_key(agreement, self._await_message(_PRESENT, 1, patience))
         self._send(_JOINING, 1, {"begin": begun, "proof": _prove(key)})
-        sealed = self._await_message(_PRESENT, 2, patience).get("sealed", "")
+        sealed_text = self._await_message(_PRESENT, 2, patience).get("sealed", "")
         try:
-            payload = base64.b64decode(sealed, validate=True)
+            payload = base64.b64decode(sealed_text, validate=True)
             invitation: dict[str, Any] = json.loads(
                 self._cipher(key).open(payload, binding(self._project), "key")
             )

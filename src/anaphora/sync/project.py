@@ -117,11 +117,11 @@ class SyncProject:
 
     def other_members(self) -> list[Member]:
         """The other devices that were not removed."""
-        members, removed = self.devices.members.values(), self.devices.removed
+        members, removed_devices = self.devices.members.values(), self.devices.removed
         return [
             member
             for member in members
-            if member.device != self.own and member.device not in removed
+            if member.device != self.own and member.device not in removed_devices
         ]
 
     def rotate(self, removed: Collection[str] = ()) -> Rotation:
@@ -173,14 +173,18 @@ class SyncProject:
             rotation = None
         statements = []
         if content.removed or rotation is not None:
-            last_read = {device: int(last[0]) for device, last in content.seen.items()}
+            last_read = {device: int(last_head[0]) for device, last_head in content.seen.items()}
             epoch, recipients = "", frozenset[str]()
             if rotation is not None:
                 epoch, recipients = rotation.epoch, frozenset({author, *rotation.keys})
-            removed = {device: at for device, at in content.removed.items() if device != author}
-            statements.append(EntryStatement(author, number, removed, epoch, recipients, last_read))
-        announced = {author: entry.epoch} if number == 1 else {}
-        admission = self.devices.admission.with_facts(statements, announced)
+            removed_numbers = {
+                device: at for device, at in content.removed.items() if device != author
+            }
+            statements.append(
+                EntryStatement(author, number, removed_numbers, epoch, recipients, last_read)
+            )
+        announced_epochs = {author: entry.epoch} if number == 1 else {}
+        admission = self.devices.admission.with_facts(statements, announced_epochs)
         self.devices = replace(self.devices, admission=admission)
         if rotation is not None:
             # The name of an epoch names its maker: its key replaces an announced one.

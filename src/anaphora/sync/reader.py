@@ -53,28 +53,28 @@ class EntryReader:
             max(0, n - self._log.last_of(device).number) for device, n in peer_heads.items()
         )
         self._read_claims, self._heads, self.clashing = [], peer_heads, []
-        done, state = 0, (-1, frozenset[str]())
+        read_count, state = 0, (-1, frozenset[str]())
         # An entry may need a key that an entry of another device gives.
-        while (done, frozenset(self._project.membership.keys)) != state:
-            state = (done, frozenset(self._project.membership.keys))
+        while (read_count, frozenset(self._project.membership.keys)) != state:
+            state = (read_count, frozenset(self._project.membership.keys))
             self._errors = {}
             for device, head in peer_heads.items():
                 try:
                     for content in self._read_new(device, head):
-                        done += 1
-                        tell("receiving", done, max(done, total))
+                        read_count += 1
+                        tell("receiving", read_count, max(read_count, total))
                         if has_values(content.patches):
                             last_known = content.seen.get(self._project.own, (0,))[0]
                             self.clashing.append(ReadEntry(content.patches, int(last_known)))
                         self._read_claims += [
-                            (peer, (device, last, snapshot))
-                            for peer, (last, snapshot) in content.seen.items()
+                            (peer, (device, last_number, snapshot))
+                            for peer, (last_number, snapshot) in content.seen.items()
                         ]
                 except RemoteTampered as error:
                     # The other devices are read all the same: one may have removed this one.
                     self._errors[device] = error
         self.reconcile()
-        return done
+        return read_count
 
     def reconcile(self) -> None:
         """Revert entries that no longer count, and apply those that count again."""
@@ -122,7 +122,7 @@ class EntryReader:
             }
             for device in self._log.heads()
         }
-        total, done, emptied = sum(map(len, rows_by_device.values())), 0, 0
+        total, read_count, emptied_count = sum(map(len, rows_by_device.values())), 0, 0
         for device, rows in rows_by_device.items():
             numbers = sorted(number for number, row in rows.items() if row["state"] != "covered")
             for log_entry in self._fetch(device, numbers):
@@ -132,10 +132,10 @@ class EntryReader:
                 self._refuse_forged(log_entry)
                 if log_entry.dropped is not None and row["state"] not in ("gone", "void"):
                     self._refuse(log_entry, "its content is gone, and no device has said so")
-                emptied += log_entry.dropped is not None
-                done += 1
-                tell("entries", done, total)
-        return done, emptied
+                emptied_count += log_entry.dropped is not None
+                read_count += 1
+                tell("entries", read_count, total)
+        return read_count, emptied_count
 
     # Where a new device begins.
 
@@ -209,23 +209,23 @@ class EntryReader:
         """Entries with rising numbers, in batches of consecutive ones."""
         at = 0
         while at < len(numbers):
-            first = numbers[at]
+            first_number = numbers[at]
             count = 1
             while (
                 count < _AT_ONCE
                 and at + count < len(numbers)
-                and numbers[at + count] == first + count
+                and numbers[at + count] == first_number + count
             ):
                 count += 1
-            batch = self._remote.read(self._project.name, device, first, count)
+            batch = self._remote.read(self._project.name, device, first_number, count)
             if not batch:
                 raise RemoteTampered(
                     self._remote.name,
                     device,
-                    first,
+                    first_number,
                     "it is missing, and was there or later ones are",
                 )
-            for number, payload in enumerate(batch, first):
+            for number, payload in enumerate(batch, first_number):
                 log_entry = entry_of(payload, self._remote.name, device, number)
                 if log_entry.header.project != self._project.name:
                     self._refuse(log_entry, "it is another project's")
@@ -234,9 +234,11 @@ class EntryReader:
 
     def _open_entry(self, entry: LogEntry) -> EntryContent | None:
         """The verified content; None if its key is not known yet."""
-        last = self._log.last_of(entry.header.device)
-        if entry.header.parent != last.id:
-            self._refuse(entry, f"it does not follow entry {last.number}, which was read before")
+        last_head = self._log.last_of(entry.header.device)
+        if entry.header.parent != last_head.id:
+            self._refuse(
+                entry, f"it does not follow entry {last_head.number}, which was read before"
+            )
         if entry.header.number > 1 or entry.dropped is not None:
             self._refuse_forged(entry)
         if entry.dropped is not None:
@@ -324,8 +326,8 @@ class EntryReader:
         for device, head in heads.items():
             number = self._log.last_of(device).number + 1
             # An identity that never announced itself under a known key was not let in.
-            announced = device in devices.members or len(self._project.membership.keys) == 1
-            if number > head or not announced or not devices.admission.admits(device, number):
+            is_announced = device in devices.members or len(self._project.membership.keys) == 1
+            if number > head or not is_announced or not devices.admission.admits(device, number):
                 continue
             if self._remote.in_order:
                 raise RemoteTampered(name, device, number, "no device has told its key")
@@ -334,6 +336,6 @@ class EntryReader:
     def _trusted_reads(self) -> Iterator[tuple[str, Named]]:
         """What present devices have read of each other."""
         devices = self._project.devices
-        for device, named in self._read_claims:
-            if not {device, named[0]} & devices.removed.keys() and device in devices.members:
-                yield device, named
+        for device, named_read in self._read_claims:
+            if not {device, named_read[0]} & devices.removed.keys() and device in devices.members:
+                yield device, named_read

@@ -98,10 +98,10 @@ def group_of(item: str, state: ItemState, secret: bytes) -> str:
     if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
         return item
     path = _value(state, "path")
-    same = _find_same_key(kind, state)
-    if path is None and not same:
+    same_key = _find_same_key(kind, state)
+    if path is None and not same_key:
         return item
-    identity = f"same {same}" if path is None else f"path {composed(path)}"
+    identity = f"same {same_key}" if path is None else f"path {composed(path)}"
     return _digest(secret, f"{kind} {identity}")
 
 
@@ -154,12 +154,12 @@ class RecordSync:
         services = self._device.services
         events = _Events(services.truth, services.namespace, services.sealing.rows)
         for kind in RECORD_KINDS:
-            records, after = self._records(kind), since
+            records, last_seq = self._records(kind), since
             for ids in portions(events.list_changed_by_events(kind, since), _AT_ONCE):
                 yield from self._capture_records(kind, records, ids)
-            while batch := records.changed_since(after, _AT_ONCE):
+            while batch := records.changed_since(last_seq, _AT_ONCE):
                 yield from self._capture_records(kind, records, [record.id for record in batch])
-                after = batch[-1].seq
+                last_seq = batch[-1].seq
         yield from self.removals(since)
 
     def removals(self, since: int) -> Iterator[Patch]:
@@ -175,8 +175,10 @@ class RecordSync:
             for record_id in ids:
                 record = work.find(record_id)
                 if record is not None:
-                    alone = kind == MEMORY and work.same_key(record_id) == STANDS_ALONE
-                    yield from self._compare(kind, record, work.events(record_id), alone=alone)
+                    stands_alone = kind == MEMORY and work.same_key(record_id) == STANDS_ALONE
+                    yield from self._compare(
+                        kind, record, work.events(record_id), alone=stands_alone
+                    )
 
     def _compare(
         self, kind: str, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
@@ -192,8 +194,8 @@ class RecordSync:
         if record.forgotten:
             hidden = [event.at for event in events if event.kind == "forgotten"]
             fields["forgotten_at"] = time_text(max(hidden, default=record.last_reinforced))
-        merged = self._find_known(kind, record.id)
-        if merged is None:
+        merged_record = self._find_known(kind, record.id)
+        if merged_record is None:
             occurrences = sum(
                 line["kind"] in ("added", "restated", "linked") for line in lines.values()
             )
@@ -205,63 +207,65 @@ class RecordSync:
         new_lines = {
             key: line
             for key, line in lines.items()
-            if key not in {event.key for event in merged.events}
+            if key not in {event.key for event in merged_record.events}
         }
-        moved = [event.key for event in merged.events if event.key not in lines]
-        updated = any(line["kind"] == "updated" for line in new_lines.values())
-        ignored = _UNCHANGING | (frozenset() if updated else _DERIVED)
-        if fields.get("forgotten_at") and merged.fields.get("forgotten_at"):
-            ignored |= {"forgotten_at"}
-        names = {*fields, *merged.fields} - ignored
-        changed = {n: fields.get(n) for n in names if fields.get(n) != merged.fields.get(n)}
-        if not (changed or new_lines or moved):
+        moved_events = [event.key for event in merged_record.events if event.key not in lines]
+        is_updated = any(line["kind"] == "updated" for line in new_lines.values())
+        ignored_names = _UNCHANGING | (frozenset() if is_updated else _DERIVED)
+        if fields.get("forgotten_at") and merged_record.fields.get("forgotten_at"):
+            ignored_names |= {"forgotten_at"}
+        names = {*fields, *merged_record.fields} - ignored_names
+        changed_fields = {
+            n: fields.get(n) for n in names if fields.get(n) != merged_record.fields.get(n)
+        }
+        if not (changed_fields or new_lines or moved_events):
             return
         stamp = self._device.clock.next()
-        for at, owner in enumerate(merged.owners):
-            first = at == 0
+        for at, owner in enumerate(merged_record.owners):
+            is_first = at == 0
             yield Patch(
                 item_name(kind, owner),
                 stamp,
-                changed,
-                new_lines if first else {},
-                dict.fromkeys(moved, None),
+                changed_fields,
+                new_lines if is_first else {},
+                dict.fromkeys(moved_events, None),
             )
 
     def _find_drops(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
         """The drops of the items of rows that were forgotten for good."""
         for record_id in ids:
-            merged = self._find_known(kind, record_id)
-            if merged is None:
+            merged_record = self._find_known(kind, record_id)
+            if merged_record is None:
                 continue
             stamp = self._device.clock.next()
-            item_id = item_name(merged.kind, merged.owners[0])
+            item_id = item_name(merged_record.kind, merged_record.owners[0])
             parts = sum(
-                set(record.owners) & set(merged.owners) != set()
+                set(record.owners) & set(merged_record.owners) != set()
                 for record in self._merge_group(
                     self._group_of(item_id, self._device.store.states([item_id])[item_id])
                 )
             )
-            for owner in merged.owners:
+            for owner in merged_record.owners:
                 item_id = item_name(kind, owner)
                 state = self._device.store.states([item_id])[item_id]
                 has_more = parts > 1 and any(
-                    key.startswith(EVENT) and key not in {e.key for e in merged.events}
+                    key.startswith(EVENT) and key not in {e.key for e in merged_record.events}
                     for key, change in state.items()
                     if change.action == "add"
                 )
-                dropped = (
-                    dict.fromkeys((event.key for event in merged.events), None)
+                dropped_parts = (
+                    dict.fromkeys((event.key for event in merged_record.events), None)
                     if has_more
                     else {WHOLE: None}
                 )
-                yield Patch(item_id, stamp, drop=dropped)
-            if merged.same and kind == MEMORY:
-                item_id = item_name(kind, merged.owners[0])
+                yield Patch(item_id, stamp, drop=dropped_parts)
+            if merged_record.same and kind == MEMORY:
+                item_id = item_name(kind, merged_record.owners[0])
                 group = self._group_of(
                     item_id, self._device.store.states([item_id], applied=True)[item_id]
                 )
                 yield Patch(
-                    self._killed_mark(merged.same), stamp, {_FORGOTTEN: True, _GROUP: group}
+                    self._killed_mark(merged_record.same), stamp, {_FORGOTTEN: True, _GROUP: group}
                 )
 
     def _write_lines(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -287,10 +291,10 @@ class RecordSync:
         item_id = item_name(MEMORY, record_id)
         state = self._device.store.states([item_id])[item_id]
         if not state or is_dropped(state):
-            expected = self._find_known(MEMORY, record_id)
-            return None if expected is None else expected.id
-        merged = self._merge_group(self._group_of(item_id, state))
-        return next((record.id for record in merged if record_id in record.owners), None)
+            known_record = self._find_known(MEMORY, record_id)
+            return None if known_record is None else known_record.id
+        merged_records = self._merge_group(self._group_of(item_id, state))
+        return next((record.id for record in merged_records if record_id in record.owners), None)
 
     def _killed_mark(self, same: str) -> str:
         return item_name(KILLED, _digest(self._device.secret, same))
@@ -303,8 +307,8 @@ class RecordSync:
             item_id, state = self._find_source(kind, record_id)
         if not state:
             return None
-        merged = self._merge_group(self._group_of(item_id, state), applied=True)
-        return next((record for record in merged if record.id == record_id), None)
+        merged_records = self._merge_group(self._group_of(item_id, state), applied=True)
+        return next((record for record in merged_records if record.id == record_id), None)
 
     def _find_source(self, kind: str, record_id: str) -> tuple[str, ItemState]:
         """The item of a version that was split, by the id of its later part."""
@@ -325,9 +329,9 @@ class RecordSync:
 
     def _merge_group(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
         items = []
-        for name, state, same, killed in self._find_living(group, applied=applied):
+        for name, state, same_key, killed_at in self._find_living(group, applied=applied):
             kind, key = kind_and_key(name)
-            record_item = item_of(key, kind, same, state, killed)
+            record_item = item_of(key, kind, same_key, state, killed_at)
             if record_item is not None:
                 items.append(record_item)
         return merge(items)
@@ -344,27 +348,27 @@ class RecordSync:
             kind, _ = kind_and_key(name)
             if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
                 continue
-            same = _find_same_key(kind, state)
-            killed: Stamp | None = None
-            if same and kind == MEMORY:
-                mark = self._killed_mark(same)
-                forgotten = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
-                killed = forgotten.stamp if forgotten is not None else None
-            yield name, state, same, killed
+            same_key = _find_same_key(kind, state)
+            killed_at: Stamp | None = None
+            if same_key and kind == MEMORY:
+                mark = self._killed_mark(same_key)
+                forgotten_change = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
+                killed_at = forgotten_change.stamp if forgotten_change is not None else None
+            yield name, state, same_key, killed_at
 
     def _find_killed(self, group: str) -> Iterator[Patch]:
         """The drops in a group of which the text was forgotten on some device."""
-        for name, state, same, killed in self._find_living(group, applied=False):
+        for name, state, same_key, killed_at in self._find_living(group, applied=False):
             if kind_and_key(name)[0] != MEMORY:
                 continue
-            if item_of(name, MEMORY, same, state, killed) is None:
+            if item_of(name, MEMORY, same_key, state, killed_at) is None:
                 yield Patch(name, self._device.clock.next(), drop={WHOLE: None})
                 continue
             events = [
                 key
                 for key, change in state.items()
                 if key.startswith(EVENT) and change.action == "add"
-                if killed is not None and change.stamp <= killed
+                if killed_at is not None and change.stamp <= killed_at
             ]
             if events:
                 yield Patch(name, self._device.clock.next(), drop=dict.fromkeys(events, None))
@@ -379,9 +383,9 @@ class RecordSync:
                 contents = (
                     change.value for change in state.values() if isinstance(change.value, dict)
                 )
-                named = [content.get("conversation_id") for content in contents]
-                named += [source for source, _ in _value(state, ORIGINS) or ()]
-                if {_value(state, "conversation_id"), *named} & set(conversations):
+                conversation_ids = [content.get("conversation_id") for content in contents]
+                conversation_ids += [source for source, _ in _value(state, ORIGINS) or ()]
+                if {_value(state, "conversation_id"), *conversation_ids} & set(conversations):
                     item_ids.append(item_id)
         return item_ids
 
@@ -400,41 +404,43 @@ class RecordSync:
                 or self._device.store.states([item_id], applied=True)[item_id]
             )
             by_kind[kind].setdefault(self._group_of(item_id, state), []).append(item_id)
-        changed: list[str] = []
+        changed_ids: list[str] = []
         for kind, groups in by_kind.items():
             for batch in portions(groups, _GROUPS):
-                changed += self._apply_groups(
+                changed_ids += self._apply_groups(
                     kind, {group: groups[group] for group in batch}, captured
                 )
-        return changed
+        return changed_ids
 
     def _apply_groups(
         self, kind: str, groups: Mapping[str, Sequence[str]], captured: int
     ) -> list[str]:
         """Apply groups in one transaction; those with rows that were just changed are skipped."""
         records = self._records(kind)
-        changed: list[str] = []
-        erased = False
+        changed_ids: list[str] = []
+        has_erased = False
         with records.change() as work:
-            buried = {record_id for _, record_id in records.tombstones_since(captured)}
+            buried_ids = {record_id for _, record_id in records.tombstones_since(captured)}
             sync = self._device.store.within(work.write)
             for group, item_ids in groups.items():
-                done = self._apply_group(work, kind, group, item_ids, captured, buried)
-                if done is None:
+                group_outcome = self._apply_group(work, kind, group, item_ids, captured, buried_ids)
+                if group_outcome is None:
                     continue
-                members, more, lost = done
-                changed += more
-                if lost.ids and kind == MEMORY:
-                    self._device.services.deep_forgetting.forget_memories(work, lost, False)
-                erased |= bool(lost.ids)
+                members, group_ids, forgotten_records = group_outcome
+                changed_ids += group_ids
+                if forgotten_records.ids and kind == MEMORY:
+                    self._device.services.deep_forgetting.forget_memories(
+                        work, forgotten_records, False
+                    )
+                has_erased |= bool(forgotten_records.ids)
                 work.flush()
                 # Text that was forgotten elsewhere, and set here before that, is deleted for good.
                 sync.note((patch, "") for patch in self._find_killed(group))
                 sync.clean(members)
             sync.put(CLOCK, self._device.clock.state())
-        if erased:
+        if has_erased:
             self._device.services.truth.scrub()
-        return changed
+        return changed_ids
 
     def _apply_group(
         self,
@@ -448,56 +454,64 @@ class RecordSync:
         """Its items, the ids of added and deleted rows, and the forgotten ones; None if skipped."""
         members = sorted({*item_ids, *self._device.store.group(group)})
         targets = self._merge_group(group)
-        before = self._merge_group(group, applied=True)
+        applied_records = self._merge_group(group, applied=True)
         ids = [kind_and_key(member)[1] for member in members]
-        ids += [target.id for target in (*before, *targets)]
+        ids += [target.id for target in (*applied_records, *targets)]
         work.load(ids=ids)
-        stored = {record_id: row for record_id in ids if (row := work.find(record_id)) is not None}
-        if set(buried) & set(ids) or any(record.seq > captured for record in stored.values()):
+        stored_records = {
+            record_id: row for record_id in ids if (row := work.find(record_id)) is not None
+        }
+        if set(buried) & set(ids) or any(
+            record.seq > captured for record in stored_records.values()
+        ):
             return None
         owners = {owner for target in targets for owner in target.owners}
         for target in targets:
-            self._write_record(work, target, stored.get(target.id))
-        stale = [
-            record_id for record_id in stored if record_id not in {merged.id for merged in targets}
-        ]
-        forgotten = [
+            self._write_record(work, target, stored_records.get(target.id))
+        stale_ids = [
             record_id
-            for record_id in stale
+            for record_id in stored_records
+            if record_id not in {merged_record.id for merged_record in targets}
+        ]
+        forgotten_ids = [
+            record_id
+            for record_id in stale_ids
             if record_id not in owners
             and not any(record_id.startswith(f"{owner[:LONGEST_START]}-") for owner in owners)
         ]
-        lost = describe_forgotten(work, {record_id: stored[record_id] for record_id in forgotten})
+        forgotten_records = describe_forgotten(
+            work, {record_id: stored_records[record_id] for record_id in forgotten_ids}
+        )
         by_owner = {owner: target.id for target in targets for owner in target.owners}
         work.note_merged(
-            {record_id: by_owner[record_id] for record_id in stale if record_id in by_owner}
+            {record_id: by_owner[record_id] for record_id in stale_ids if record_id in by_owner}
         )
-        work.erase(stale)
-        came = [target.id for target in targets if target.id not in stored]
-        moved = [owner for target in targets for owner in target.owners if came or stale]
-        return members, [*stale, *came, *moved], lost
+        work.erase(stale_ids)
+        came = [target.id for target in targets if target.id not in stored_records]
+        moved_ids = [owner for target in targets for owner in target.owners if came or stale_ids]
+        return members, [*stale_ids, *came, *moved_ids], forgotten_records
 
     def _write_record(
         self, work: RecordTransaction, merged: MergedRecord, stored: MemoryRecord | None
     ) -> None:
         record = self._build_record(merged)
         at = merged.fields.get("forgotten_at")
-        same = merged.same
+        same_key = merged.same
         if merged.kind == TOOL_CALL:
-            same = session_key(record.conversation_id or "")
+            same_key = session_key(record.conversation_id or "")
         events_by_key = {event.key: event.told for event in merged.events}
         if stored is None:
-            work.add(record, same)
+            work.add(record, same_key)
             known_events: dict[str, RecordEvent] = {}
         else:
             names = MemoryRecord.__dataclass_fields__.keys() - {"id", "seq", "forgotten"}
-            changed = {
+            changed_fields = {
                 name: getattr(record, name)
                 for name in names
                 if getattr(record, name) != getattr(stored, name)
             }
-            if changed or work.same_key(stored.id) != same:
-                work.change(stored.id, same_key=same, **changed)
+            if changed_fields or work.same_key(stored.id) != same_key:
+                work.change(stored.id, same_key=same_key, **changed_fields)
             events = work.events(stored.id)
             known_events = {
                 key: event

@@ -36,12 +36,12 @@ class Replica:
         )
         self._services = services
         self._clock = HybridClock(device, services.clock, *self.store.get(CLOCK, [0, 0]))
-        synced = SyncedDevice(services, self.store, self._clock, secret)
-        self._threads = ThreadSync(synced)
+        synced_device = SyncedDevice(services, self.store, self._clock, secret)
+        self._threads = ThreadSync(synced_device)
         self._records = RecordSync(
-            synced, self._threads.name_of, self._threads.place_of, self._threads.origins
+            synced_device, self._threads.name_of, self._threads.place_of, self._threads.origins
         )
-        self._links = LinkSync(synced, self._records.row_of)
+        self._links = LinkSync(synced_device, self._records.row_of)
 
     def capture(self) -> bool:
         """Capture the changes of the home since the last call; whether there were any."""
@@ -53,13 +53,13 @@ class Replica:
             for item_id, state in self.store.seen_states(THREAD).items()
         }
         # Turns first: memories name turns by their ids.
-        noted = self._note(list(self._threads.capture(since, states)))
-        noted |= self._note([(patch, "") for patch in self._records.capture(since)])
-        noted |= self._note([(patch, "") for patch in self._links.capture(since)])
+        has_changes = self._note(list(self._threads.capture(since, states)))
+        has_changes |= self._note([(patch, "") for patch in self._records.capture(since)])
+        has_changes |= self._note([(patch, "") for patch in self._links.capture(since)])
         if version != since:
             with self.store.change() as work:
                 work.put(CAPTURED, version)
-        return noted
+        return has_changes
 
     def capture_removals(self) -> bool:
         """Capture what sync knows and the home no longer has; whether there was anything.
@@ -71,10 +71,10 @@ class Replica:
             kind_and_key(item_id)[1]: state
             for item_id, state in self.store.seen_states(THREAD).items()
         }
-        noted = bool(states) and self._note(
+        has_changes = bool(states) and self._note(
             list(self._threads.capture(since, states, known_only=True))
         )
-        return self._note([(patch, "") for patch in self._records.removals(since)]) or noted
+        return self._note([(patch, "") for patch in self._records.removals(since)]) or has_changes
 
     def follow_clock(self) -> None:
         """Advance the clock beyond the stamps of other processes."""
@@ -98,13 +98,13 @@ class Replica:
                 return
             # Concurrent writes are captured before the home is compared.
             self.capture()
-            moved = self._threads.apply(_filter_kinds(dirty, (THREAD,)))
-            if moved:
-                self._mark_dirty(self._records.list_about(moved))
-            changed = self._records.apply(
+            moved_ids = self._threads.apply(_filter_kinds(dirty, (THREAD,)))
+            if moved_ids:
+                self._mark_dirty(self._records.list_about(moved_ids))
+            changed_ids = self._records.apply(
                 _filter_kinds(self.store.dirty(), RECORD_KINDS), self.store.get(CAPTURED, 0)
             )
-            self._mark_dirty(self._links.find_around(changed))
+            self._mark_dirty(self._links.find_around(changed_ids))
             self._links.apply(_filter_kinds(self.store.dirty(), (LINK,)))
             # The mark of a forgotten identity has no row of its own.
             with self.store.change() as work:

@@ -28,7 +28,7 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
         cursor = page.cursor
         if cursor is None:
             break
-    revealed = tuple(
+    revealed_ids = tuple(
         record.id
         for record in records.values()
         if record.forgotten
@@ -38,25 +38,29 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
         )
         > to
     )
-    restated: dict[str, MemoryRecord] = {}
+    restated_records: dict[str, MemoryRecord] = {}
     hidden = []
     for record in records.values():
         if record.forgotten or record.valid_to is not None or record.valid_from <= to:
             continue
-        before = _find_version_at(record, records, to)
-        if before is not None:
-            restated[record.id] = before
+        earlier_version = _find_version_at(record, records, to)
+        if earlier_version is not None:
+            restated_records[record.id] = earlier_version
         elif record.created_at > to:
             hidden.append(record.id)
     if not dry_run:
-        services.forget.undo(revealed)
-        for record_id, before in restated.items():
+        services.forget.undo(revealed_ids)
+        for record_id, earlier_version in restated_records.items():
             services.remember.update(
-                record_id, redact=False, text=before.text, payload=before.payload, type=before.type
+                record_id,
+                redact=False,
+                text=earlier_version.text,
+                payload=earlier_version.payload,
+                type=earlier_version.type,
             )
         for record_id in hidden:
             services.forget.forget(record_id, soft=True)
-    return SyncRollback(to, tuple(restated), tuple(hidden), revealed)
+    return SyncRollback(to, tuple(restated_records), tuple(hidden), revealed_ids)
 
 
 def _find_version_at(
@@ -64,12 +68,12 @@ def _find_version_at(
 ) -> MemoryRecord | None:
     """The version of a current memory that was current then; None if there was none."""
     version: MemoryRecord | None = record
-    visited = {record.id}
+    visited_ids = {record.id}
     while version is not None and version.valid_from > to:
         version = records.get(version.supersedes or "")
-        if version is None or version.id in visited:
+        if version is None or version.id in visited_ids:
             return None
-        visited.add(version.id)
+        visited_ids.add(version.id)
     if (
         version is None
         or version.forgotten

@@ -203,9 +203,11 @@ class SyncTransaction:
 
     def note_dropped(self, entries: Iterable[tuple[str, int]]) -> None:
         """Record that these entries were emptied in the remote."""
-        emptied = set(entries)
+        emptied_entries = set(entries)
         remaining = [
-            request for request in self.get(TO_DROP, []) if (request[0], request[1]) not in emptied
+            request
+            for request in self.get(TO_DROP, [])
+            if (request[0], request[1]) not in emptied_entries
         ]
         self.put(TO_DROP, remaining)
 
@@ -238,16 +240,16 @@ class SyncTransaction:
 
     def take_back(self, counts: Counts) -> None:
         """Mark patches from entries that do not count, until the home has reverted them."""
-        marked: dict[str, list[Row]] = defaultdict(list)
+        rows_by_item: dict[str, list[Row]] = defaultdict(list)
         for row in self._work.find(_PATCH):
             if not _is_known(row) or _is_backed(row, counts):
                 continue
-            marked[_read_patch(row).item].append(row)
+            rows_by_item[_read_patch(row).item].append(row)
             if row["applied"]:
                 self._work.replace(_PATCH, [row | {"applied": _TAKEN_BACK}])
             else:
                 self._drop_patch(row)
-        for name, rows in marked.items():
+        for name, rows in rows_by_item.items():
             for item_row in self._work.find(_ITEM, {"item_key": _item_key(name)}):
                 # The item differs from the home, with all that it is or was merged with.
                 item_id = item_row["name"]
@@ -296,22 +298,24 @@ class SyncTransaction:
         for patch in patches:
             by_item[patch.item].append(_build_row(patch, device, entry, applied=False))
         for item_id, new_rows in by_item.items():
-            stored = {row["stamp"]: row for row in self._find_patches(item_id)}
-            repeats = [(stored[row["stamp"]], row) for row in new_rows if row["stamp"] in stored]
-            for old, row in repeats:
-                carrier = row if not _is_known(old) else old
-                applied = {"applied": int(bool(old["applied"]))}
+            stored_rows = {row["stamp"]: row for row in self._find_patches(item_id)}
+            repeats = [
+                (stored_rows[row["stamp"]], row) for row in new_rows if row["stamp"] in stored_rows
+            ]
+            for old_row, row in repeats:
+                carrier = row if not _is_known(old_row) else old_row
+                applied_mark = {"applied": int(bool(old_row["applied"]))}
                 origin = {name: carrier[name] for name in ("device", "entry")}
                 # The device that repeated it may have left out changes that do count.
-                body = to_line(_read_patch(old).united(_read_patch(row)).line()).decode()
-                self._work.replace(_PATCH, [row | origin | applied | {"body": body}])
+                body = to_line(_read_patch(old_row).united(_read_patch(row)).line()).decode()
+                self._work.replace(_PATCH, [row | origin | applied_mark | {"body": body}])
             self._add_rows(item_id, new_rows)
             self.mark([item_id])
 
     def adopt(self, device: str) -> None:
         """Delete the unsent patches of a device, so that they are captured under another."""
-        ready = self._work.find(_ENTRY, {"device": device, "state": "ready"})
-        unsent = {_NO_ENTRY, *(row["number"] for row in ready)}
+        ready_rows = self._work.find(_ENTRY, {"device": device, "state": "ready"})
+        unsent = {_NO_ENTRY, *(row["number"] for row in ready_rows)}
         rows = self._work.find(_PATCH, {"device": device})
         for row in (row for row in rows if row["entry"] in unsent):
             self._work.drop(_PATCH, {name: row[name] for name in _KEY})
@@ -329,7 +333,7 @@ class SyncTransaction:
     def _add_rows(self, item: str, incoming: Sequence[Row], *, seen: str | None = None) -> None:
         rows = [row for row in self._find_patches(item) if _is_known(row)]
         stamps = {row["stamp"] for row in rows}
-        before = _fold(rows)
+        previous_state = _fold(rows)
         new_rows = [row for row in incoming if row["stamp"] not in stamps and _read_patch(row)]
         state = _fold([*rows, *new_rows])
         local = seen is not None
@@ -343,12 +347,14 @@ class SyncTransaction:
         for row in new_rows:
             self._work.replace(_PATCH, [row])
         known_item = self._work.find(_ITEM, {"item_key": _item_key(item)})
-        old = known_item[0] if known_item else None
+        old_item = known_item[0] if known_item else None
         group = self._group_of(item, state)
         if new_rows and not local:
-            self._dirty_group(self._group_of(item, before) if before else group)
+            self._dirty_group(self._group_of(item, previous_state) if previous_state else group)
             self._dirty_group(group)
-        dirty = int((old is not None and bool(old["dirty"])) or (bool(new_rows) and not local))
+        dirty = int(
+            (old_item is not None and bool(old_item["dirty"])) or (bool(new_rows) and not local)
+        )
         if new_rows and local and any(row["name"] != item for row in self._find_members(group)):
             # It is merged with others now, or is another value of their path.
             self._dirty_group(group)
@@ -359,7 +365,9 @@ class SyncTransaction:
             "kind": kind_and_key(item)[0],
             "name": item,
             "dirty": dirty,
-            "seen": seen if seen is not None else (old["seen"] if old is not None else ""),
+            "seen": seen
+            if seen is not None
+            else (old_item["seen"] if old_item is not None else ""),
         }
         self._work.replace(_ITEM, [row])
 
@@ -424,10 +432,12 @@ class SyncTransaction:
                 body = row["body"] if remaining == patch else to_line(remaining.line()).decode()
                 self._work.replace(_PATCH, [row | {"body": body, "applied": 1}])
         if to_drop:
-            noted = self.get(TO_DROP, [])
-            requests = {tuple(request): request for request in to_drop if request not in noted}
+            noted_requests = self.get(TO_DROP, [])
+            requests = {
+                tuple(request): request for request in to_drop if request not in noted_requests
+            }
             if requests:
-                self.put(TO_DROP, [*noted, *requests.values()])
+                self.put(TO_DROP, [*noted_requests, *requests.values()])
 
 
 def _find_drop(change: RecordChange, state: ItemState) -> RecordChange | None:
@@ -459,8 +469,8 @@ def _with_way(row: Mapping[str, Any]) -> Patch:
     """A patch as it is repeated, with the entries that brought it here."""
     patch = _read_patch(row)
     way = (str(row["device"]), int(row["entry"]))
-    fresh = way[1] != _NO_ENTRY and way not in patch.via
-    return replace(patch, via=(*patch.via, way)) if fresh else patch
+    is_new_way = way[1] != _NO_ENTRY and way not in patch.via
+    return replace(patch, via=(*patch.via, way)) if is_new_way else patch
 
 
 def _build_row(patch: Patch, device: str, entry: int, *, applied: bool) -> Row:

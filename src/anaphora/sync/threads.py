@@ -92,20 +92,20 @@ class ThreadSync:
         conversations were captured last; with `known_only` no others are compared.
         """
         sidecar = self._device.services.sidecar
-        noted, deleted = sidecar.changed_since(since), sidecar.deleted_since(since)
+        changed_notes, deleted_keys = sidecar.changed_since(since), sidecar.deleted_since(since)
         session_places = sidecar.places()
-        placed = session_places.keys() if sidecar.places_version() > since else frozenset()
+        placed_ids = session_places.keys() if sidecar.places_version() > since else frozenset()
         origins = sidecar.conversation_notes()
         states = self._read_states()
         for conversation_id in sorted(seen if known_only else {*states, *seen}):
             state = states.get(conversation_id, "")
-            is_deleted = sidecar.deletion_key(conversation_id) in deleted
+            is_deleted = sidecar.deletion_key(conversation_id) in deleted_keys
             last_seen = seen.get(conversation_id)
             if (
                 state != last_seen
                 or is_deleted
-                or conversation_id in noted
-                or conversation_id in placed
+                or conversation_id in changed_notes
+                or conversation_id in placed_ids
             ):
                 origin, session_place = (
                     origins.get(conversation_id),
@@ -137,8 +137,8 @@ class ThreadSync:
         """The same of one conversation; "" if it does not exist."""
         store = self._device.services.conversations
         if isinstance(store, SqlConversationStore):
-            stored = store.stored(conversation_id)
-            return "" if stored is None else str(stored.identity)
+            stored_thread = store.stored(conversation_id)
+            return "" if stored_thread is None else str(stored_thread.identity)
         identity = identity_at(store.path(conversation_id))
         return "" if identity == NO_FILE else str(identity)
 
@@ -158,8 +158,8 @@ class ThreadSync:
             thread = None
         stamp = self._device.clock.next()
         turns = () if thread is None else thread.turns
-        if base != (full := self._device.store.states([item_id])[item_id]) and _is_same(
-            turns_of(full), turns
+        if base != (full_state := self._device.store.states([item_id])[item_id]) and _is_same(
+            turns_of(full_state), turns
         ):
             # The changes of others were applied before; only the record of it is missing.
             return Patch(item_id, stamp)
@@ -181,38 +181,40 @@ class ThreadSync:
     ) -> _News:
         news = _News()
         counts: Counter[tuple[str, ...]] = Counter()
-        last: MergedTurn | None = None
-        for old, turn in _align(turns_of(base), turns):
+        last_turn: MergedTurn | None = None
+        for known_turn, turn in _align(turns_of(base), turns):
             if turn is None:
                 # Only a deletion drops turns; turns that are missing without one are restored.
-                if is_deleted and old is not None:
-                    news.drop |= {TURN + old.id: None, NOTE + old.id: None}
+                if is_deleted and known_turn is not None:
+                    news.drop |= {TURN + known_turn.id: None, NOTE + known_turn.id: None}
                 else:
                     news.missing = True
                 continue
             content = _stored_content(turn)
-            if old is None:
-                last = self._add_turn(conversation_id, base, turn, counts[content], last, news)
+            if known_turn is None:
+                last_turn = self._add_turn(
+                    conversation_id, base, turn, counts[content], last_turn, news
+                )
             else:
-                last = old
-                if old.text != turn.text:
+                last_turn = known_turn
+                if known_turn.text != turn.text:
                     # A redaction: the rest of the turn, and the digests of all redactions.
-                    change = base[TURN + old.id]
+                    change = base[TURN + known_turn.id]
                     cuts = change.value["by"] if change.action == "drop" else []
                     digest = hmac.new(
                         self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256"
                     )
-                    news.drop[NOTE + old.id] = None
-                    news.drop[TURN + old.id] = {
-                        "role": old.role,
-                        "time": old.time,
-                        "place": list(old.place),
-                        "intent": old.intent,
+                    news.drop[NOTE + known_turn.id] = None
+                    news.drop[TURN + known_turn.id] = {
+                        "role": known_turn.role,
+                        "time": known_turn.time,
+                        "place": list(known_turn.place),
+                        "intent": known_turn.intent,
                         "text": turn.text,
                         "by": sorted({*cuts, digest.hexdigest()[:16] + self._device.clock.device}),
                     }
             counts[content] += 1
-            news.names.append(last.id)
+            news.names.append(last_turn.id)
         return news
 
     def _add_turn(
@@ -262,11 +264,11 @@ class ThreadSync:
         if session_place is not None:
             fields["place"] = [getattr(session_place, name) for name in _PLACED]
         notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
-        for index, noted in notes.items():
-            if index < len(news.names) and not noted.forgotten:
+        for index, turn_note in notes.items():
+            if index < len(news.names) and not turn_note.forgotten:
                 turn = thread.turns[index]
-                if noted.turn_hash == stored_turn_hash(turn.role, turn.text):
-                    fields[NOTE + news.names[index]] = [getattr(noted, name) for name in _NOTED]
+                if turn_note.turn_hash == stored_turn_hash(turn.role, turn.text):
+                    fields[NOTE + news.names[index]] = [getattr(turn_note, name) for name in _NOTED]
         for name, content in fields.items():
             previous = base[name].value if name in base else None
             if content != previous and not (name.startswith(NOTE) and content is None):
@@ -276,7 +278,7 @@ class ThreadSync:
 
     def apply(self, items: Iterable[str]) -> set[str]:
         """Apply all changes to conversations; those in which turns moved."""
-        moved: set[str] = set()
+        moved_ids: set[str] = set()
         item_ids = list(items)
         sidecar = self._device.services.sidecar
         origins, session_places = (
@@ -285,36 +287,44 @@ class ThreadSync:
         for item_id in item_ids:
             _, conversation_id = kind_and_key(item_id)
             state = self._device.store.states([item_id])[item_id]
-            before = self._applied_turns(conversation_id)
-            merged = turns_of(state)
+            previous_turns = self._applied_turns(conversation_id)
+            merged_turns = turns_of(state)
             thread = thread_as_stored(self._device.services.conversations, conversation_id)
-            stored = () if thread is None else thread.turns
+            stored_turns = () if thread is None else thread.turns
             turns = [
                 Turn(turn.role, turn.text, read_time(turn.time), turn.time, turn.intent)
-                for turn in merged
+                for turn in merged_turns
             ]
-            notes = list(_build_notes(conversation_id, merged))
+            notes = list(_build_notes(conversation_id, merged_turns))
             title = (state["title"].value if "title" in state else None) or ""
             texts = {turn.text for turn in turns}
-            lost = [
-                turn.text for turn in stored if turn.text not in texts and turn.text != REDACTED
+            lost_texts = [
+                turn.text
+                for turn in stored_turns
+                if turn.text not in texts and turn.text != REDACTED
             ]
-            new = Replacement(stored, turns, notes, title, lost)
-            now = {turn.id: (at, turn.text) for at, turn in enumerate(merged)}
-            moves = {at: now[turn.id] for at, turn in enumerate(before) if turn.id in now}
+            replacement = Replacement(stored_turns, turns, notes, title, lost_texts)
+            turns_by_id = {turn.id: (at, turn.text) for at, turn in enumerate(merged_turns)}
+            moves = {
+                at: turns_by_id[turn.id]
+                for at, turn in enumerate(previous_turns)
+                if turn.id in turns_by_id
+            }
             if self._read_state(conversation_id) != self._device.store.last_seen_state(item_id):
                 # A concurrent write must be captured first.
                 continue
             follow = partial(self.origins.follow, conversation_id, moves)
             store = self._device.services.conversations
-            if not replace_turns(store, conversation_id, new, follow):
+            if not replace_turns(store, conversation_id, replacement, follow):
                 continue
             self._note_rest(conversation_id, state, origins, session_places)
-            if [turn.id for turn in merged[: len(before)]] != [turn.id for turn in before]:
-                moved.add(conversation_id)
+            if [turn.id for turn in merged_turns[: len(previous_turns)]] != [
+                turn.id for turn in previous_turns
+            ]:
+                moved_ids.add(conversation_id)
             with self._device.store.change() as work:
                 work.clean([item_id], self._read_state(conversation_id))
-        return moved
+        return moved_ids
 
     def _note_rest(
         self,
@@ -360,28 +370,38 @@ def _align(
         yield from zip(merged, turns, strict=False)
         yield from ((None, turn) for turn in turns[count:])
         return
-    before, now = list(map(_merged_content, merged)), list(map(_stored_content, turns))
-    blocks = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
-    for kind, start, end, first, after in blocks:
+    merged_contents, stored_contents = (
+        list(map(_merged_content, merged)),
+        list(map(_stored_content, turns)),
+    )
+    blocks = SequenceMatcher(None, merged_contents, stored_contents, autojunk=False).get_opcodes()
+    for kind, start, end, turn_start, turn_end in blocks:
         if kind == "equal":
-            yield from zip(merged[start:end], turns[first:after], strict=True)
+            yield from zip(merged[start:end], turns[turn_start:turn_end], strict=True)
             continue
         waiting = list(merged[start:end])
-        for turn in turns[first:after]:
-            at = next((at for at, old in enumerate(waiting) if _is_redaction_of(old, turn)), None)
+        for turn in turns[turn_start:turn_end]:
+            at = next(
+                (
+                    at
+                    for at, merged_turn in enumerate(waiting)
+                    if _is_redaction_of(merged_turn, turn)
+                ),
+                None,
+            )
             if at is None:
                 yield None, turn
                 continue
-            yield from ((old, None) for old in waiting[:at])
+            yield from ((merged_turn, None) for merged_turn in waiting[:at])
             yield waiting[at], turn
             del waiting[: at + 1]
-        yield from ((old, None) for old in waiting)
+        yield from ((merged_turn, None) for merged_turn in waiting)
 
 
 def _is_redaction_of(old: MergedTurn, turn: Turn) -> bool:
     """Whether it is the same turn after a redaction."""
-    same = (old.role, old.time, old.intent) == (turn.role, turn.ts_text, turn.intent_id)
-    return same and REDACTED in turn.text
+    is_same = (old.role, old.time, old.intent) == (turn.role, turn.ts_text, turn.intent_id)
+    return is_same and REDACTED in turn.text
 
 
 def _build_notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:

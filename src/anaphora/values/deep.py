@@ -54,10 +54,10 @@ class Budget:
     dollars: float | None = 0.5
 
     def __post_init__(self) -> None:
-        for name, least in _WHOLE.items():
+        for name, least_number in _WHOLE.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                reason = f"expected a whole number, {least} or more"
+            if isinstance(value, bool) or not isinstance(value, int) or value < least_number:
+                reason = f"expected a whole number, {least_number} or more"
                 raise InvalidInput(f"budget.{name}", value, reason)
         for name in ("seconds", "execution_seconds", "dollars"):
             value = getattr(self, name)

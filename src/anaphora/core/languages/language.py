@@ -68,11 +68,11 @@ class Language:
 
     def any_of(self, patterns: Iterable[str], before: str = "", after: str = "") -> str:
         """A pattern for any of several, as whole words where words stand apart; "" for none."""
-        joined = loose("|".join(patterns))
-        if not joined:
+        joined_pattern = loose("|".join(patterns))
+        if not joined_pattern:
             return ""
         bound = r"\b" if self.spaced else ""
-        return rf"{before}{bound}(?:{joined}){bound}{after}"
+        return rf"{before}{bound}(?:{joined_pattern}){bound}{after}"
 
 
 @lru_cache(maxsize=4096)
@@ -81,8 +81,8 @@ def loose(pattern: str) -> str:
     parts: list[str] = []
     inside = False
     for at, letter in enumerate(pattern):
-        escaped = at > 0 and pattern[at - 1] == "\\"
-        inside = (inside or letter == "[") and not (letter == "]" and not escaped)
+        is_escaped = at > 0 and pattern[at - 1] == "\\"
+        inside = (inside or letter == "[") and not (letter == "]" and not is_escaped)
         plain = letter if inside or letter.isascii() else fold(letter)
         if plain == letter or not plain.isascii():
             parts.append(letter)
@@ -95,10 +95,10 @@ def loose(pattern: str) -> str:
 def read_language(path: Path) -> Language:
     """The language of a file. Raises OSError, ValueError or TypeError if it cannot be read."""
     fields = tomllib.loads(path.read_text(encoding="utf-8"))
-    listed = frozenset(fields.pop("stop").split())
-    stop = frozenset(fold(word) for word in listed)
+    stop_words = frozenset(fields.pop("stop").split())
+    stop = frozenset(fold(word) for word in stop_words)
     letters = frozenset(fields.pop("letters", ""))
-    return Language(path.stem, stop=stop, written=listed | stop, letters=letters, **fields)
+    return Language(path.stem, stop=stop, written=stop_words | stop, letters=letters, **fields)
 
 
 @lru_cache(maxsize=8)
@@ -130,16 +130,17 @@ def _known_language_of(head: str) -> str:
 
 def _language_of(head: str, known: Mapping[str, Language], function_words: _FunctionWords) -> str:
     if not head.isascii():
-        best, most = "", 0
+        best_code, most_count = "", 0
         for language in known.values():
             if (
                 not language.spaced
-                and (count := len(_script(language.script).findall(head)) * language.weight) > most
+                and (count := len(_script(language.script).findall(head)) * language.weight)
+                > most_count
             ):
-                best, most = language.code, count
+                best_code, most_count = language.code, count
         # A character of such a script is about a syllable: a word of Latin letters has some five.
-        if best and 2 * most > sum(map(str.isascii, filter(str.isalpha, head))) // 2:
-            return best
+        if best_code and 2 * most_count > sum(map(str.isascii, filter(str.isalpha, head))) // 2:
+            return best_code
     return _by_words(head, known, function_words)
 
 
@@ -164,16 +165,16 @@ def _by_words(text: str, known: Mapping[str, Language], function_words: _Functio
                 and (signs_of_language := len(language.letters & signs))
             ):
                 counts[language.code] = counts.get(language.code, 0) + signs_of_language
-    best, most, second = "", 0, 0
+    best_code, most_words, second = "", 0, 0
     for code in sorted(counts):
-        if counts[code] > most:
-            best, most, second = code, counts[code], most
+        if counts[code] > most_words:
+            best_code, most_words, second = code, counts[code], most_words
         else:
             second = max(second, counts[code])
-    sufficient = most >= _LEAST and most >= _SHARE * length
-    if sufficient and most > english_words and most > second:
-        return best
-    return ENGLISH if english_words and english_words >= most else ""
+    sufficient = most_words >= _LEAST and most_words >= _SHARE * length
+    if sufficient and most_words > english_words and most_words > second:
+        return best_code
+    return ENGLISH if english_words and english_words >= most_words else ""
 
 
 class _FunctionWords:

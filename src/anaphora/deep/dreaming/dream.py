@@ -73,7 +73,7 @@ class Dreamer:
         began = self.timer()
         run = _Cycle(self, models, Meter(budget or BUDGET, self.timer))
         with self.recall.rows.change() as work:
-            expired = self.gaps.expire(work)
+            expired_gaps = self.gaps.expire(work)
         for gap in self.gaps.list_records()[: WITHOUT_MODEL if models is None else WITH_MODEL]:
             run.explore(gap)
         links = run.link()
@@ -82,7 +82,7 @@ class Dreamer:
         return DreamReport(
             explored=tuple(run.explored),
             closed=tuple(run.closed),
-            expired=expired,
+            expired=expired_gaps,
             stored=tuple(run.stored),
             links=links,
             extracted=tuple(extracted),
@@ -110,13 +110,13 @@ class _Cycle:
         """Look for the answer of a gap, in the present memory and with the models."""
         self.explored.append(record.gap)
         try:
-            scoped = self.dreamer.recall.scope_evidence(record.to_context())
+            scoped_evidence = self.dreamer.recall.scope_evidence(record.to_context())
         except (InvalidInput, NotFound):
             # The conversation in which it was asked is deleted.
             return
-        if not self._close_by_confidence(record, scoped) and self.models is not None:
+        if not self._close_by_confidence(record, scoped_evidence) and self.models is not None:
             try:
-                self._answer_by_model(record, scoped, self.models)
+                self._answer_by_model(record, scoped_evidence, self.models)
             except OverBudget as over:
                 self.degraded.append(Degraded("budget", over.detail))
                 self.models = None
@@ -149,8 +149,8 @@ class _Cycle:
         for query in list_angles(question, whole=True):
             sure = [hit for hit in scoped.weigh(query) if (hit.score or 0.0) >= SURE]
             if record.then is not None:
-                new = {hit.id for hit in self._find_news(record, scoped, query)}
-                sure = [hit for hit in sure if hit.id in new]
+                new_ids = {hit.id for hit in self._find_news(record, scoped, query)}
+                sure = [hit for hit in sure if hit.id in new_ids]
             if sure:
                 self._close(record, [hit.id for hit in sure])
                 return True
@@ -161,17 +161,17 @@ class _Cycle:
         question, recall = record.gap.question, self.dreamer.recall
         self._remaining_budget()
         reply = self.meter.ask("sub", models.sub, rewording_prompt(question), 200)
-        tried = record.then is not None and set(models.names) <= set(record.tried)
+        has_tried = record.then is not None and set(models.names) <= set(record.tried)
         queries = (*list_angles(question), *read_rewordings(reply.text))
         # These models have searched before: they search again if any angle finds something new.
-        if tried and not any(self._find_news(record, scoped, query) for query in queries):
+        if has_tried and not any(self._find_news(record, scoped, query) for query in queries):
             return
         answer = recall.answer(record.to_context(models.names), models, self._remaining_budget())
         self.costs.append(answer.cost)
-        failed = [part for part in answer.degraded if part.part == "model"]
-        self.degraded += failed
+        model_failures = [part for part in answer.degraded if part.part == "model"]
+        self.degraded += model_failures
         # A model that sent a last reply has searched, even if that reply is of no use.
-        searched = not failed or answer.steps[-1].kind == "extraction"
+        is_searched = not model_failures or answer.steps[-1].kind == "extraction"
         if answer.supported and answer.answer:
             # The answer is a memory bound to its sources: it is forgotten with them.
             first = next((source for source in answer.sources if source.kind == "turn"), None)
@@ -193,11 +193,11 @@ class _Cycle:
             with recall.rows.change() as work:
                 bind(work, memory.id, bound)
             self._close(record, [*(source.id for source in answer.sources), MEMORY + memory.id])
-        elif searched:
-            then = take_snapshot(recall.lane, scoped, question)
+        elif is_searched:
+            snapshot = take_snapshot(recall.lane, scoped, question)
             with recall.rows.change() as work:
-                self.dreamer.gaps.note_tried(work, record, then, models.names)
-        if not searched:
+                self.dreamer.gaps.note_tried(work, record, snapshot, models.names)
+        if not is_searched:
             self.models = None
 
     def _find_news(
@@ -218,12 +218,12 @@ class _Cycle:
         dollars = budget.dollars
         if dollars is not None:
             dollars -= spent.estimated_dollars or 0.0
-        short = {
+        used_up_by_limit = {
             "tokens": tokens < _LEAST_TOKENS,
             "seconds": seconds < _LEAST_SECONDS,
             "dollars": dollars is not None and dollars <= 0.0,
         }
-        for limit, over in short.items():
+        for limit, over in used_up_by_limit.items():
             if over:
                 raise OverBudget(limit, f"the {limit} of this cycle are used up")
         sub_calls = max(0, budget.sub_calls - spent.sub_calls)

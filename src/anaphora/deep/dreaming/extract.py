@@ -94,12 +94,12 @@ def read_facts(reply: str) -> tuple[Fact, ...] | None:
         if opening.start() < upto:
             continue
         try:
-            decoded, upto = _DECODER.raw_decode(reply, opening.start())
+            decoded_json, upto = _DECODER.raw_decode(reply, opening.start())
         except (ValueError, RecursionError):
             # An empty list after this may be a piece of a cut list: it does not mean "no facts".
             intact = False
             continue
-        candidates = decoded.get("facts") if isinstance(decoded, dict) else decoded
+        candidates = decoded_json.get("facts") if isinstance(decoded_json, dict) else decoded_json
         if not isinstance(candidates, list):
             continue
         facts = []
@@ -188,8 +188,12 @@ class FactExtractor:
         if sum(len(turn.text) for _, turn in turns[read:]) < _LEAST_CHARS:
             return Extracted(conversation_id, skipped="too_short")
         meter = Meter(budget or BUDGET, self.timer)
-        facts, ended, upto = self._ask_for_facts(turns[max(0, read - _OVERLAP) :], model, meter)
-        added, reinforced, refused = self._remember(conversation_id, thread.turns, facts)
+        facts, end_reason, upto = self._ask_for_facts(
+            turns[max(0, read - _OVERLAP) :], model, meter
+        )
+        added_ids, reinforced_ids, refused_facts = self._remember(
+            conversation_id, thread.turns, facts
+        )
         if upto > read:
             row = {
                 "conversation_id": conversation_id,
@@ -200,8 +204,8 @@ class FactExtractor:
                 work.put("extraction", [row])
                 # The memories have changed: cached answers may be wrong now.
                 work.drop("answer")
-        outcome = (tuple(added), tuple(reinforced), tuple(refused))
-        return Extracted(conversation_id, *outcome, ended, meter.snapshot())
+        outcome = (tuple(added_ids), tuple(reinforced_ids), tuple(refused_facts))
+        return Extracted(conversation_id, *outcome, end_reason, meter.snapshot())
 
     def _ask_for_facts(
         self, turns: Sequence[Numbered], model: ModelRole, meter: Meter
@@ -221,16 +225,16 @@ class FactExtractor:
             room -= cost
         per_piece = max(3, -(-MOST // len(pieces)))
         facts_by_piece: list[list[Fact]] = []
-        upto, ended = turns[0][0], None
+        upto, end_reason = turns[0][0], None
         for piece in pieces:
             try:
                 reply = meter.ask("sub", model, fact_prompt(piece, per_piece), _OUTPUT)
             except OverBudget as over:
-                ended = over.limit
+                end_reason = over.limit
                 break
             facts = read_facts(reply.text)
             if facts is None:
-                ended = "cut" if reply.cut else "malformed"
+                end_reason = "cut" if reply.cut else "malformed"
                 break
             indexes = {index for index, _ in piece}
             facts_by_piece.append(
@@ -247,19 +251,19 @@ class FactExtractor:
             for fact in rank_facts
             if fact is not None
         ]
-        return in_turn[:MOST], ended, upto
+        return in_turn[:MOST], end_reason, upto
 
     def _remember(
         self, conversation_id: str, turns: Sequence[Turn], facts: Sequence[Fact]
     ) -> tuple[list[str], list[str], list[str]]:
         """Remember the facts; the ids of those added and reinforced, the texts of those refused."""
-        added: list[str] = []
-        reinforced: list[str] = []
-        refused: list[str] = []
+        added_ids: list[str] = []
+        reinforced_ids: list[str] = []
+        refused_facts: list[str] = []
         for fact in facts:
-            cited = sorted(set(fact.turns))
-            if not cited or len(fact.text) > _LONGEST:
-                refused.append(fact.text[:_LONGEST])
+            cited_turns = sorted(set(fact.turns))
+            if not cited_turns or len(fact.text) > _LONGEST:
+                refused_facts.append(fact.text[:_LONGEST])
                 continue
             memory = self.remember.remember(
                 NewMemory(
@@ -267,23 +271,23 @@ class FactExtractor:
                     type=cast(MemoryType, fact.type),
                     source=EXTRACTED,
                     conversation_id=conversation_id,
-                    turn_index=cited[0],
+                    turn_index=cited_turns[0],
                 )
             )
             with self.rows.change() as work:
                 bind(
                     work,
                     memory.id,
-                    [(conversation_id, index, turns[index].text) for index in cited],
+                    [(conversation_id, index, turns[index].text) for index in cited_turns],
                 )
-            (added if memory.action == "added" else reinforced).append(memory.id)
-        return added, reinforced, refused
+            (added_ids if memory.action == "added" else reinforced_ids).append(memory.id)
+        return added_ids, reinforced_ids, refused_facts
 
 
 def _digest(turns: Sequence[Turn]) -> str:
     digest = hashlib.sha256()
     for turn in turns:
         for part in (turn.role, turn.text):
-            encoded = part.encode("utf-8", "surrogatepass")
-            digest.update(len(encoded).to_bytes(8, "big") + encoded)
+            encoded_part = part.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded_part).to_bytes(8, "big") + encoded_part)
     return digest.hexdigest()

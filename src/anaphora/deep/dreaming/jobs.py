@@ -50,9 +50,11 @@ class JobQueue:
         if extract:
             jobs.insert(0, ("extract", conversation_id))
         with self.rows.change() as work:
-            queued = {(row["kind"], row["conversation_id"]) for row in work.find("session_job")}
+            queued_keys = {
+                (row["kind"], row["conversation_id"]) for row in work.find("session_job")
+            }
             for kind, subject_id in jobs:
-                if (kind, subject_id) not in queued:
+                if (kind, subject_id) not in queued_keys:
                     self._put(work, self.ids(), kind, subject_id, 0)
 
     def list_pending(self, kind: JobKind | None = None) -> list[Row]:
@@ -132,13 +134,13 @@ class DreamCycle:
         self, models: Models | None, budget: Budget | None = None, *, queued: bool = False
     ) -> DreamReport:
         """Extractions, and a dream; with `queued` only a queued dream, without a model."""
-        done: list[Extracted] = []
-        failed: list[Degraded] = []
+        extractions: list[Extracted] = []
+        degradations: list[Degraded] = []
         model = models.sub if models is not None else None
         for job in self.jobs.list_pending("extract") if model is not None else ():
             name = job["conversation_id"] or ""
             try:
-                extracted = self.extract.extract(name, model)
+                extraction = self.extract.extract(name, model)
             except NotFound:
                 # The conversation was deleted: there is nothing left to do.
                 self.jobs.remove(job)
@@ -146,17 +148,17 @@ class DreamCycle:
             except ModelError as error:
                 reason: str | None = str(error)
             else:
-                done.append(extracted)
-                reason = f"its reply was {extracted.skipped}" if extracted.unread else None
+                extractions.append(extraction)
+                reason = f"its reply was {extraction.skipped}" if extraction.unread else None
             if reason is None:
                 self.jobs.remove(job)
             else:
-                failed.append(Degraded("model", f"{name}: {reason}"))
+                degradations.append(Degraded("model", f"{name}: {reason}"))
                 self.jobs.retry_later(job)
         dreams = self.jobs.list_pending("dream")
-        report = DreamReport(extracted=tuple(done))
+        report = DreamReport(extracted=tuple(extractions))
         if dreams or not queued:
-            report = self.dream.cycle(None if queued else models, budget, done)
+            report = self.dream.cycle(None if queued else models, budget, extractions)
         for job in dreams:
             self.jobs.remove(job)
-        return replace(report, degraded=(*report.degraded, *failed))
+        return replace(report, degraded=(*report.degraded, *degradations))

@@ -62,13 +62,14 @@ def count_mentions(scoped: ScopedEvidence, question: str) -> Counted | None:
     if kind == "count":
         ends = turns[:1] if len(turns) == 1 else (turns[0], turns[-1])
         sessions = len({turn.conversation_id for turn in turns})
-        spoken = Counter(turn.role or "somebody" for turn in turns).most_common(_NAMED)
-        by = ", ".join(f"{name} in {count:,}" for name, count in spoken)
+        role_counts = Counter(turn.role or "somebody" for turn in turns).most_common(_NAMED)
+        by = ", ".join(f"{name} in {count:,}" for name, count in role_counts)
         days = [turn.ts for turn in turns if turn.ts is not None and turn.ts.year > 1]
         span = f", from {shown_day(min(days))} to {shown_day(max(days))}" if days else ""
-        many = "turn says" if len(turns) == 1 else "turns say"
-        where = "conversation" if sessions == 1 else "conversations"
-        text = f'{len(turns):,} {many} "{phrase}", in {sessions:,} {where}{span}: {by}.'
+        turns_phrase = "turn says" if len(turns) == 1 else "turns say"
+        conversation_noun = "conversation" if sessions == 1 else "conversations"
+        count_phrase = f'{len(turns):,} {turns_phrase} "{phrase}"'
+        text = f"{count_phrase}, in {sessions:,} {conversation_noun}{span}: {by}."
         return Counted(text, ends)
     turn = turns[0] if kind == "first" else turns[-1]
     when = "no known time"

@@ -125,8 +125,8 @@ def question_form(question: str) -> str:
     are one question; to miss an equal one costs only time.
     """
     # Lower case, not case folding, which makes "Maße" equal to "Masse".
-    small = unicodedata.normalize("NFC", unicodedata.normalize("NFC", question).lower())
-    return _ASKS.sub("", " ".join(small.split()))
+    lower_question = unicodedata.normalize("NFC", unicodedata.normalize("NFC", question).lower())
+    return _ASKS.sub("", " ".join(lower_question.split()))
 
 
 def fold_for_erasure(text: str) -> str:
@@ -135,8 +135,8 @@ def fold_for_erasure(text: str) -> str:
     Different texts may become equal, so nothing is ever returned by it. A text of nothing but
     punctuation is only stripped.
     """
-    spaced = "".join(" " if unicodedata.category(c)[0] in "PSZC" else c for c in fold(text))
-    return " ".join(spaced.split()) or text.strip()
+    spaced_text = "".join(" " if unicodedata.category(c)[0] in "PSZC" else c for c in fold(text))
+    return " ".join(spaced_text.split()) or text.strip()
 
 
 def asks_about_the_whole(question: str) -> str | None:
@@ -188,7 +188,9 @@ def seed_queries(question: str) -> tuple[str, ...]:
     words ("how often did"); and its longest parts. One with the same terms as an earlier one is
     left out.
     """
-    quoted = [" ".join(filter(None, match.groups())) for match in _QUOTED.finditer(question)]
+    quoted_phrases = [
+        " ".join(filter(None, match.groups())) for match in _QUOTED.finditer(question)
+    ]
     # The first word of a question is always capitalised.
     names = [m.group() for m in _NAME.finditer(question) if m.start() > 0]
     bare = _ASKING.sub("", question)
@@ -196,7 +198,7 @@ def seed_queries(question: str) -> tuple[str, ...]:
     longest = sorted(parts, key=len, reverse=True) if len(parts) > 1 else []
     queries: list[str] = []
     seen_terms: set[frozenset[str]] = set()
-    for query in (question.strip(), " ".join([*quoted, *names]), bare, *longest):
+    for query in (question.strip(), " ".join([*quoted_phrases, *names]), bare, *longest):
         terms = frozenset(query_terms(query))
         if terms and terms not in seen_terms and not terms <= STOP_WORDS:
             seen_terms.add(terms)
@@ -207,8 +209,8 @@ def seed_queries(question: str) -> tuple[str, ...]:
 def first_hits(evidence: ScopedEvidence, question: str) -> tuple[DeepSource, ...]:
     """The hits of all seed queries, the best of each in turn; at most 16."""
     lists = [evidence.search(query, HITS) for query in seed_queries(question)]
-    best: dict[str, DeepSource] = {}
+    best_by_id: dict[str, DeepSource] = {}
     for hit in chain.from_iterable(zip_longest(*lists)):
         if hit is not None:
-            best.setdefault(hit.id, hit)
-    return tuple(best.values())[:SHOWN]
+            best_by_id.setdefault(hit.id, hit)
+    return tuple(best_by_id.values())[:SHOWN]

@@ -130,15 +130,17 @@ class NamespaceEvidence:
         if scope == "current_session" and only is None:
             reason = "the scope current_session needs a conversation id"
             raise InvalidInput("conversation_id", conversation_id, reason)
-        followed, view = self.turns.synced_view(only)
+        sync_report, view = self.turns.synced_view(only)
         if only is None:
             rows = select_rows(view, scope)
         else:
             rows = view.rows(only).astype(np.intp)
             if not len(rows):
                 raise NotFound("conversation", only)
-        degraded = tuple(followed.degraded)
-        return ScopedEvidence(self, view, rows, include_memory, degraded, seen or ShownSources())
+        degradations = tuple(sync_report.degraded)
+        return ScopedEvidence(
+            self, view, rows, include_memory, degradations, seen or ShownSources()
+        )
 
 
 class ScopedEvidence:
@@ -199,28 +201,30 @@ class ScopedEvidence:
         rows = self._filter_rows(start, end, speaker)
         turns = score_turns(self.turn_hits(query, limit, rows), count_turns(self._view))
         memories = [] if speaker is not None else self._find_memories(query, limit, (start, end))
-        best = merge_sources(turns, memories[: max(3, limit // MEMORY_SHARE)], limit)
-        self.seen.add(best)
-        return tuple(self._remember(source) for source in best)
+        best_sources = merge_sources(turns, memories[: max(3, limit // MEMORY_SHARE)], limit)
+        self.seen.add(best_sources)
+        return tuple(self._remember(source) for source in best_sources)
 
     def weigh(self, query: str) -> tuple[DeepSource, ...]:
         """The 20 best turns and the best memories, by their chances alone, erring low."""
         hits = self.turn_hits(query, TURNS)[:TURNS]
         turns = score_turns(hits, count_turns(self._view), rest=None)
         sources = [*turns, *self._find_memories(query, TURNS, rest=None)]
-        best = sorted(sources, key=lambda source: (-(source.score or 0.0), source.id))
-        return tuple(self._remember(source) for source in best)
+        best_sources = sorted(sources, key=lambda source: (-(source.score or 0.0), source.id))
+        return tuple(self._remember(source) for source in best_sources)
 
     def turn_hits(self, query: str, limit: int, rows: Rows | None = None) -> Sequence[TurnHit]:
         """The best turns for `query` as their lane scores them, those of `rows` or of the scope.
 
         There may be more than `limit`: at least `TURNS`, to compare them with each other.
         """
-        chosen = self._filter_rows(None, None, None) if rows is None else rows
+        chosen_rows = self._filter_rows(None, None, None) if rows is None else rows
         top_k = max(limit, TURNS)
-        recalled = self._lane.recall_turns.recall_among(self._view, chosen, query, top_k=top_k)
-        self._report(recalled.degraded)
-        return recalled.hits
+        turn_recall = self._lane.recall_turns.recall_among(
+            self._view, chosen_rows, query, top_k=top_k
+        )
+        self._report(turn_recall.degraded)
+        return turn_recall.hits
 
     def find_turns_with(self, words: Sequence[QueryWord]) -> tuple[DeepSource, ...]:
         """The turns in scope that contain every one of these words, in their order."""
@@ -228,9 +232,9 @@ class ScopedEvidence:
         counts = self._view.words(words, limit=len(self._view))
         rows = self._rows[counts[self._rows] > 0]
         turns = (turn for turn in self._turns(rows) if tokens <= set(analyse(turn.text)))
-        remembered = tuple(self._remember(turn) for turn in turns)
-        self.seen.add(remembered)
-        return remembered
+        sources = tuple(self._remember(turn) for turn in turns)
+        self.seen.add(sources)
+        return sources
 
     def session_count(self) -> int:
         """How many conversations are in scope."""
@@ -290,7 +294,7 @@ class ScopedEvidence:
         that no text can pass for a turn of its own.
         """
         lines: list[str] = []
-        written: list[DeepSource] = []
+        written_sources: list[DeepSource] = []
         room, upto = chars, len(self._rows)
         while upto > 0 and room > 0:
             # About as many turns as fit, by their tokens.
@@ -306,8 +310,8 @@ class ScopedEvidence:
                     break
                 room -= len(line) + 1
                 lines.append(line)
-                written.append(turn)
-        self.seen.add(reversed(written))
+                written_sources.append(turn)
+        self.seen.add(reversed(written_sources))
         return "\n".join(reversed(lines))
 
     def source(self, source_id: str) -> DeepSource | None:
@@ -342,10 +346,10 @@ class ScopedEvidence:
                 for code, speaker_name in enumerate(table.speakers)
                 if is_called(speaker_name, name)
             ]
-            spoken: NDArray[np.bool_] = np.isin(table.speaker[rows], codes)
+            is_spoken: NDArray[np.bool_] = np.isin(table.speaker[rows], codes)
             if name in _ROLE_CODES:
-                spoken |= table.role[rows] == _ROLE_CODES[name]
-            keep &= spoken
+                is_spoken |= table.role[rows] == _ROLE_CODES[name]
+            keep &= is_spoken
         return rows[keep]
 
     def _turns(self, rows: Rows) -> tuple[DeepSource, ...]:
@@ -401,7 +405,7 @@ class ScopedEvidence:
             return []
         ends = zip(("gte", "lt"), times, strict=True)
         bounds = {name: time.isoformat() for name, time in ends if time is not None}
-        weighed: list[DeepSource] = []
+        weighed_sources: list[DeepSource] = []
         for lane in (self._lane.recall_memories, self._lane.documents()):
             if lane is None:
                 continue
@@ -414,14 +418,14 @@ class ScopedEvidence:
             )
             self._report(hits.degraded)
             # All hits of a kind are scored together; those below the floor only for comparison.
-            near = {MEMORY + hit.id for hit in hits if hit.similarity >= NEAR}
+            near_ids = {MEMORY + hit.id for hit in hits if hit.similarity >= NEAR}
             records = lane.many(hit.id for hit in hits)
-            weighed += [
+            weighed_sources += [
                 replace(record_to_source(record), score=source.score)
                 for source in score_memories(hits, query, rest)
-                if source.id in near and (record := records.get(source.id.removeprefix(MEMORY)))
+                if source.id in near_ids and (record := records.get(source.id.removeprefix(MEMORY)))
             ]
-        return sorted(weighed, key=lambda source: -(source.score or 0.0))
+        return sorted(weighed_sources, key=lambda source: -(source.score or 0.0))
 
     def _remember(self, source: DeepSource) -> DeepSource:
         self._known[source.id] = replace(source, score=None)
@@ -462,7 +466,11 @@ class ShownSources:
     def read(cls, record: Mapping[str, Any]) -> ShownSources:
         """The inverse of `to_plain`."""
         turns = {
-            conversation_id: {index for first, last in ranges for index in range(first, last + 1)}
+            conversation_id: {
+                index
+                for first_index, last_index in ranges
+                for index in range(first_index, last_index + 1)
+            }
             for conversation_id, ranges in record.get("turns", {}).items()
         }
         return cls(turns, set(record.get("memories", ())))
@@ -477,22 +485,22 @@ def parse_moment(
     """
     if text is None or not text.strip():
         return None
-    stripped = text.strip()
+    stripped_text = text.strip()
     try:
-        time = datetime.fromisoformat(stripped)
+        time = datetime.fromisoformat(stripped_text)
     except ValueError:
-        spans = read_times(stripped, now)
+        spans = read_times(stripped_text, now)
         if len(spans) != 1:
             reason = 'expected a time such as "2026-03-12" or "2026-03-12T09:30"'
-            raise InvalidInput(what, stripped, reason) from None
+            raise InvalidInput(what, stripped_text, reason) from None
         time = spans[0].end if end else spans[0].start
         if not has_utc(time):
-            raise InvalidInput(what, stripped, _YEARS) from None
+            raise InvalidInput(what, stripped_text, _YEARS) from None
         return time
     try:
         if time.utcoffset() is None:
             time = time.replace(tzinfo=now.tzinfo)
-        if end and _DAY.match(stripped):
+        if end and _DAY.match(stripped_text):
             time += timedelta(days=1)
     except OverflowError:
         raise InvalidInput(what, text, _YEARS) from None

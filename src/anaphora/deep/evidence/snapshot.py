@@ -66,10 +66,10 @@ def find_news(
     `query` is another wording of the same question.
     """
     form, known_ids = question_form(question), set(then.ids)
-    best = [
+    best_hits = [
         source for source in scoped.search(query or question, TOP) if source.id not in known_ids
     ]
-    new_sources = [source for source in best if question_form(source.text) != form]
+    new_sources = [source for source in best_hits if question_form(source.text) != form]
     records = lane.find_records(source.id.removeprefix(MEMORY) for source in new_sources)
 
     def is_later(source: DeepSource) -> bool:

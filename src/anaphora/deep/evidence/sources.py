@@ -68,8 +68,8 @@ def turn_id(conversation_id: str, index: int) -> str:
 
 def quote_ids(ids: Sequence[str]) -> str:
     """Ids that a model wrote, for a message: quoted, escaped, and few and short enough."""
-    listed = ", ".join(repr(source_id[:ID_CHARS]) for source_id in ids[:NAMED])
-    return listed if len(ids) <= NAMED else f"{listed} and {len(ids) - NAMED} more"
+    id_list = ", ".join(repr(source_id[:ID_CHARS]) for source_id in ids[:NAMED])
+    return id_list if len(ids) <= NAMED else f"{id_list} and {len(ids) - NAMED} more"
 
 
 def select_rows(view: TurnView, scope: Scope) -> Rows:
@@ -91,12 +91,12 @@ def count_turns(view: TurnView) -> dict[str, int]:
 def rank_newest(view: TurnView, rows: Rows) -> list[int]:
     """Codes of the conversations of these rows, the one with the newest turn first."""
     table = view.table
-    last = np.full(len(table.conversations), -np.inf)
+    last_times = np.full(len(table.conversations), -np.inf)
     times = np.nan_to_num(table.ts[rows], nan=-np.inf)
-    np.maximum.at(last, table.conversation[rows], times)
+    np.maximum.at(last_times, table.conversation[rows], times)
     codes = np.unique(table.conversation[rows])
     # Ids break ties, so that the order does not depend on the order of indexing.
-    return sorted((int(c) for c in codes), key=lambda c: (-last[c], table.conversations[c]))
+    return sorted((int(c) for c in codes), key=lambda c: (-last_times[c], table.conversations[c]))
 
 
 def sort_by_time(view: TurnView, rows: Rows) -> Rows:
@@ -108,8 +108,8 @@ def sort_by_time(view: TurnView, rows: Rows) -> Rows:
 
 def is_called(speaker: str, name: str) -> bool:
     """Whether a speaker goes by this folded name, or by it as a first name."""
-    folded = fold(speaker)
-    return folded == name or folded.split(" ")[0] == name
+    folded_name = fold(speaker)
+    return folded_name == name or folded_name.split(" ")[0] == name
 
 
 def hit_to_source(hit: TurnHit) -> DeepSource:
@@ -129,8 +129,8 @@ def record_to_source(record: MemoryRecord) -> DeepSource:
     """A memory, or a section of a document with its title, as a source."""
     if not is_section(record):
         return DeepSource("memory", MEMORY + record.id, record.text, ts=record.created_at)
-    where = section_title(record)
-    return DeepSource("document", MEMORY + record.id, record.text, role=where, ts=record.created_at)
+    title = section_title(record)
+    return DeepSource("document", MEMORY + record.id, record.text, role=title, ts=record.created_at)
 
 
 def format_turn(turn: DeepSource) -> str:
@@ -165,16 +165,17 @@ def score_turns(
 
     Close by means within 5 turns. `lengths` is the number of turns of each conversation.
     """
-    ranked = list(hits)
-    ordered = sorted(ranked, key=lambda hit: -hit.score)
+    ranked_hits = list(hits)
+    ordered_hits = sorted(ranked_hits, key=lambda hit: -hit.score)
     matches = [
         TurnMatch(hit.score, hit.conversation_id, hit.index, lengths.get(hit.conversation_id, 0))
-        for hit in ordered
+        for hit in ordered_hits
     ]
-    names = [(hit.conversation_id, hit.index) for hit in ordered]
+    names = [(hit.conversation_id, hit.index) for hit in ordered_hits]
     chances = dict(zip(names, turn_confidence(matches, rest=rest), strict=True))
     return [
-        replace(hit_to_source(hit), score=chances[hit.conversation_id, hit.index]) for hit in ranked
+        replace(hit_to_source(hit), score=chances[hit.conversation_id, hit.index])
+        for hit in ranked_hits
     ]
 
 
@@ -185,13 +186,13 @@ def score_memories(
 
     They have no neighbours.
     """
-    ordered = sorted(hits, key=lambda hit: -hit.similarity)
+    ordered_hits = sorted(hits, key=lambda hit: -hit.similarity)
     terms = {*query_terms(query), *STOP_WORDS}
     matches = [
         MemoryMatch(hit.similarity, len(set(analyse(hit.text)) - terms), "?" in hit.text)
-        for hit in ordered
+        for hit in ordered_hits
     ]
-    names = [hit.id for hit in ordered]
+    names = [hit.id for hit in ordered_hits]
     chances = dict(zip(names, memory_confidence(matches, rest=rest), strict=True))
     return [
         DeepSource("memory", MEMORY + hit.id, hit.text, ts=hit.created_at, score=chances[hit.id])
@@ -207,7 +208,7 @@ def merge_sources(
     Each kind keeps the order of its lane, which discriminates better between its own hits: if a
     later one has the higher chance, since it has more hits around it, both get their mean.
     """
-    merged: list[DeepSource] = []
+    merged_sources: list[DeepSource] = []
     for hits in (turns, memories):
         # The nearest values that never rise: pool adjacent violators (isotonic regression).
         pools: list[tuple[float, int]] = []
@@ -218,7 +219,7 @@ def merge_sources(
                 total, many = total + before, many + size
             pools.append((total, many))
         chances = [total / many for total, many in pools for _ in range(many)]
-        merged += [
+        merged_sources += [
             replace(source, score=chance) for source, chance in zip(hits, chances, strict=True)
         ]
-    return tuple(sorted(merged, key=lambda source: -(source.score or 0.0))[:limit])
+    return tuple(sorted(merged_sources, key=lambda source: -(source.score or 0.0))[:limit])

@@ -67,8 +67,8 @@ class ModelAddress:
     @property
     def name(self) -> str:
         """The name, provider and server included."""
-        where = f"@{self.url}" if self.url else ""
-        return f"{self.provider}:{self.model}{where}"
+        url_suffix = f"@{self.url}" if self.url else ""
+        return f"{self.provider}:{self.model}{url_suffix}"
 
 
 class RemoteModel:
@@ -142,8 +142,8 @@ class RemoteModel:
         reason = failure.reason
         if self._address.key:
             reason = reason.replace(self._address.key, "***")
-        short = " ".join(reason.split())[:_REASON_CHARS]
-        raise ModelError(self.name, short, failure.status)
+        short_reason = " ".join(reason.split())[:_REASON_CHARS]
+        raise ModelError(self.name, short_reason, failure.status)
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
         """Dollars by `genai-prices`; None for a model or a server that it does not know."""
@@ -224,9 +224,9 @@ async def _end_tasks(model: Model | None) -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     client = getattr(model, "client", None)
-    close = getattr(client, "close", None) if client is not None else None
-    if close is not None and asyncio.iscoroutinefunction(close):
-        await close()
+    close_client = getattr(client, "close", None) if client is not None else None
+    if close_client is not None and asyncio.iscoroutinefunction(close_client):
+        await close_client()
 
 
 async def _request(
@@ -236,17 +236,19 @@ async def _request(
     from pydantic_ai.direct import model_request
     from pydantic_ai.settings import ModelSettings
 
-    converted: list[ModelMessage] = []
+    converted_messages: list[ModelMessage] = []
     for message in messages:
         if message.role == "assistant":
             # Some servers refuse an empty message.
-            converted.append(sdk.ModelResponse(parts=[sdk.TextPart(message.text or "(nothing)")]))
+            converted_messages.append(
+                sdk.ModelResponse(parts=[sdk.TextPart(message.text or "(nothing)")])
+            )
         elif message.role == "system":
-            converted.append(sdk.ModelRequest(parts=[sdk.SystemPromptPart(message.text)]))
+            converted_messages.append(sdk.ModelRequest(parts=[sdk.SystemPromptPart(message.text)]))
         else:
-            converted.append(sdk.ModelRequest(parts=[sdk.UserPromptPart(message.text)]))
+            converted_messages.append(sdk.ModelRequest(parts=[sdk.UserPromptPart(message.text)]))
     settings = ModelSettings(max_tokens=max_output, timeout=seconds, temperature=TEMPERATURE)
-    return await model_request(model, converted, model_settings=settings)
+    return await model_request(model, converted_messages, model_settings=settings)
 
 
 def _open_model(address: ModelAddress) -> Model:
@@ -312,8 +314,8 @@ class _Failure:
             body = getattr(error, "body", None)
             message = None
             if isinstance(body, dict):
-                inner = body.get("error", body)
-                message = inner.get("message") if isinstance(inner, dict) else inner
+                error_body = body.get("error", body)
+                message = error_body.get("message") if isinstance(error_body, dict) else error_body
             if not isinstance(message, str):
                 message = str(body) if body else "no reason given"
             reason = f"HTTP {status}: {message}"

@@ -127,14 +127,16 @@ class AnswerCache:
             return None
         try:
             answer: DeepAnswer = from_plain(DeepAnswer, json.loads(rows[0]["body"]))
-            then: EvidenceSnapshot = from_plain(EvidenceSnapshot, json.loads(rows[0]["evidence"]))
+            snapshot: EvidenceSnapshot = from_plain(
+                EvidenceSnapshot, json.loads(rows[0]["evidence"])
+            )
         except DAMAGE:
             # A damaged answer is computed again, and replaced.
             return None
-        ids = dict.fromkeys([*(source.id for source in answer.sources), *then.ids])
+        ids = dict.fromkeys([*(source.id for source in answer.sources), *snapshot.ids])
         if not all_current(self.lane, scoped, ids):
             return None
-        if find_news(self.lane, scoped, context.question, then):
+        if find_news(self.lane, scoped, context.question, snapshot):
             return None
         step = DeepStep(0, "cache", output=answer.answer)
         return replace(
@@ -236,11 +238,11 @@ def drop_traces(work: TableTransaction, is_gone: Callable[[ShownSources], bool])
     """Delete the traces that have shown a forgotten source."""
     for row in work.find("trace"):
         try:
-            affected = is_gone(ShownSources.read(json.loads(row["seen"])))
+            is_affected = is_gone(ShownSources.read(json.loads(row["seen"])))
         except DAMAGE:
             # Its sources cannot be read: a forgotten one may be among them.
-            affected = True
-        if affected:
+            is_affected = True
+        if is_affected:
             work.drop("trace", {"trace_id": row["trace_id"]})
 
 

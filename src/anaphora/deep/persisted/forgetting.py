@@ -66,17 +66,17 @@ def drop_lost_facts(
     """
     rows = work.find("fact_turn", {"conversation_id": conversation_id})
     hit = {row["record_id"] for row in rows if not stands(row["position"], row["turn_hash"])}
-    lost: list[str] = []
+    lost_ids: list[str] = []
     for record_id in sorted(hit):
         bound = work.find("fact_turn", {"record_id": record_id})
         dreamt = any(event.source == DREAMT for event in records.events(record_id))
         elsewhere = any(row["conversation_id"] != conversation_id for row in bound)
         if _is_users_own(records, record_id) or (elsewhere and not dreamt):
-            where = {"record_id": record_id, "conversation_id": conversation_id}
-            work.drop("fact_turn", where)
+            key_columns = {"record_id": record_id, "conversation_id": conversation_id}
+            work.drop("fact_turn", key_columns)
         else:
-            lost.append(record_id)
-    return lost
+            lost_ids.append(record_id)
+    return lost_ids
 
 
 def _is_users_own(records: RecordTransaction, record_id: str) -> bool:
@@ -104,8 +104,11 @@ class DeepForgetting:
         facts: dict[str, None] = {}
         waiting = deque(record_ids)
         while waiting:
-            where: Where = {"conversation_id": MEMORY + waiting.popleft(), "position": OF_MEMORY}
-            for row in deep.find("fact_turn", where):
+            origin_key: Where = {
+                "conversation_id": MEMORY + waiting.popleft(),
+                "position": OF_MEMORY,
+            }
+            for row in deep.find("fact_turn", origin_key):
                 fact = row["record_id"]
                 if fact not in facts and not _is_users_own(work, fact):
                     facts[fact] = None
@@ -177,7 +180,7 @@ class DeepForgetting:
         turns = thread.turns if thread is not None else ()
 
         forms = {question_form(turn.text) for turn in turns}
-        redacted = any(REDACTED in form for form in forms)
+        is_redacted = any(REDACTED in form for form in forms)
 
         def stands(index: int, digest: str) -> bool:
             return index < len(turns) and hash_text(turns[index].text) == digest
@@ -187,12 +190,14 @@ class DeepForgetting:
 
         def has_lost(gap: Row, closed_by: Sequence[str]) -> bool:
             """Whether the gap was asked, or is closed, by a turn that is gone."""
-            lost = not turns or (redacted and question_form(gap["question"]) not in forms)
-            if lost and gap["conversation_id"] == conversation_id:
+            is_lost = not turns or (is_redacted and question_form(gap["question"]) not in forms)
+            if is_lost and gap["conversation_id"] == conversation_id:
                 return True
-            named = (source.rpartition("#") for source in closed_by)
+            source_parts = (source.rpartition("#") for source in closed_by)
             indexes = (
-                index for name, _, index in named if name == conversation_id and index.isdecimal()
+                index
+                for name, _, index in source_parts
+                if name == conversation_id and index.isdecimal()
             )
             return any(is_gone(int(index)) for index in indexes)
 
@@ -216,9 +221,9 @@ def _drop_gaps(deep: TableTransaction, is_gone: Callable[[Row, Sequence[str]], b
     """Delete the gaps for which `is_gone` is true of the row and its closing sources."""
     for row in deep.find("gap"):
         try:
-            affected = is_gone(row, parsed(row["closed_by"], list))
+            is_affected = is_gone(row, parsed(row["closed_by"], list))
         except DAMAGE:
             # Its closing sources cannot be read: a forgotten one may be among them.
-            affected = True
-        if affected:
+            is_affected = True
+        if is_affected:
             deep.drop("gap", {"gap_id": row["gap_id"]})

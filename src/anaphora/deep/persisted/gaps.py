@@ -71,10 +71,12 @@ class GapStore:
     def list_records(self, status: GapStatus | None = "open") -> tuple[GapRecord, ...]:
         """As `list`, with the data for a dream. A gap past its time counts as expired."""
         records = gaps_in(self.rows, self.clock())
-        selected = [record for record in records if status is None or record.gap.status == status]
+        selected_records = [
+            record for record in records if status is None or record.gap.status == status
+        ]
         return tuple(
             sorted(
-                selected,
+                selected_records,
                 key=lambda r: (-r.gap.priority, -r.gap.asked, -r.gap.created_at.timestamp()),
             )
         )
@@ -92,8 +94,8 @@ class GapStore:
         else:
             # A question asked again is still of interest: its 7 days start anew.
             gap = replace(gap, asked=gap.asked + 1, expires_at=max(gap.expires_at, now + LIFE))
-        where = (context.scope, context.conversation_id, context.include_memory)
-        put_gap(work, GapRecord(gap, *where, then, context.models))
+        scope_key = (context.scope, context.conversation_id, context.include_memory)
+        put_gap(work, GapRecord(gap, *scope_key, then, context.models))
         return gap
 
     def close_question(
@@ -116,13 +118,13 @@ class GapStore:
     def expire(self, work: TableTransaction) -> tuple[Gap, ...]:
         """Mark the open gaps past their time as expired; returns those gaps."""
         now = self.clock()
-        expired = []
+        expired_gaps = []
         for record in readable(work.find("gap", {"status": "open"}), _read_gap):
-            due = _expire_if_due(record, now)
-            if due is not record:
-                work.put("gap", [_to_row(due)])
-                expired.append(due.gap)
-        return tuple(expired)
+            checked_record = _expire_if_due(record, now)
+            if checked_record is not record:
+                work.put("gap", [_to_row(checked_record)])
+                expired_gaps.append(checked_record.gap)
+        return tuple(expired_gaps)
 
     def note_tried(
         self, work: TableTransaction, record: GapRecord, then: EvidenceSnapshot, by: Iterable[str]
@@ -143,9 +145,9 @@ def put_gap(work: TableTransaction, record: GapRecord) -> None:
     """Write a gap, and bound the number of those that are not open."""
     work.put("gap", [_to_row(record)])
     rows = work.find("gap", newest=True)
-    done = [row for row in rows if row["status"] != "open"]
+    closed_rows = [row for row in rows if row["status"] != "open"]
     # Open gaps are bounded by their lifetime, closed ones by number.
-    for row in done[max(0, MOST - (len(rows) - len(done))) :]:
+    for row in closed_rows[max(0, MOST - (len(rows) - len(closed_rows))) :]:
         work.drop("gap", {"gap_id": row["gap_id"]})
 
 

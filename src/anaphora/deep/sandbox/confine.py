@@ -83,7 +83,7 @@ def syscall_filter(machine: str) -> bytes | None:
         return None
     column = list(_ARCHITECTURES).index(machine)
     numbers = (pair[column] for pair in _DENIED.values())
-    denied = (*(call for call in numbers if call is not None), *_DENIED_EVERYWHERE)
+    denied_calls = (*(call for call in numbers if call is not None), *_DENIED_EVERYWHERE)
     steps = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 1, 0, _ARCHITECTURES[machine]),
@@ -93,7 +93,7 @@ def syscall_filter(machine: str) -> bytes | None:
         (_AT_LEAST, 0, 1, 0x40000000),
         (_RETURN, 0, 0, _EPERM),
     ]
-    for number in denied:
+    for number in denied_calls:
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _EPERM)]
     steps += [
         # clone3 hides its flags behind a pointer: "not implemented" makes the C library use clone.
@@ -122,8 +122,8 @@ def restrict_files(files: list[str]) -> None:
     ruleset = _call(_CREATE_RULESET, attribute[:size], size, 0)
     for file in files:
         descriptor = os.open(file, os.O_PATH | os.O_CLOEXEC)
-        allowed = _EXECUTE | _READ_FILE | (_READ_FOLDER if os.path.isdir(file) else 0)  # noqa: PTH112 - pathlib would double the start
-        rule = struct.pack("=Qi", allowed, descriptor)
+        access_bits = _EXECUTE | _READ_FILE | (_READ_FOLDER if os.path.isdir(file) else 0)  # noqa: PTH112 - pathlib would double the start
+        rule = struct.pack("=Qi", access_bits, descriptor)
         _call(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
         os.close(descriptor)
     _no_new_privileges()
@@ -163,10 +163,10 @@ def _libc() -> ctypes.CDLL:
 
 
 def _call(number: int, *arguments: object) -> int:
-    returned = int(_libc().syscall(number, *arguments))
-    if returned < 0:
+    return_code = int(_libc().syscall(number, *arguments))
+    if return_code < 0:
         raise OSError(ctypes.get_errno(), f"system call {number} failed")
-    return returned
+    return return_code
 
 
 def _no_new_privileges() -> None:
@@ -176,8 +176,8 @@ def _no_new_privileges() -> None:
 
 def main(arguments: list[str]) -> int:
     """Restrict this process and become the program. Returns only when that failed."""
-    cut = arguments.index("--")
-    (kind, *files), command = arguments[:cut], arguments[cut + 1 :]
+    separator_index = arguments.index("--")
+    (kind, *files), command = arguments[:separator_index], arguments[separator_index + 1 :]
     parent = os.getppid()
     try:
         if kind == "only":

@@ -54,13 +54,17 @@ def read_call(line: str, chars: int) -> tuple[str, list[JsonValue], dict[str, Js
         raise HostRefusal("the arguments could not be read") from None
     if not (isinstance(read, list) and len(read) == 3):
         raise HostRefusal("the arguments could not be read")
-    name, positional, named = read
-    if not (isinstance(name, str) and isinstance(positional, list) and isinstance(named, dict)):
+    name, positional, keyword_arguments = read
+    if not (
+        isinstance(name, str)
+        and isinstance(positional, list)
+        and isinstance(keyword_arguments, dict)
+    ):
         raise HostRefusal("the arguments could not be read")
     try:
         budget = _CrossingAllowance(chars, MAX_ARGUMENT_VALUES)
         values = [budget.take(argument, MAX_DEPTH) for argument in positional]
-        return name, values, {k: budget.take(v, MAX_DEPTH) for k, v in named.items()}
+        return name, values, {k: budget.take(v, MAX_DEPTH) for k, v in keyword_arguments.items()}
     except Oversized as error:
         raise HostRefusal(f"the arguments are refused: {error}") from None
 
@@ -108,12 +112,12 @@ class _CrossingAllowance:
         return replace_surrogates(value)
 
     def _take_mapping(self, items: Iterable[tuple[object, object]], depth: int) -> JsonValue:
-        copied: dict[str, JsonValue] = {}
+        copied_mapping: dict[str, JsonValue] = {}
         for key, part in items:
             if not isinstance(key, str):
                 raise Oversized("a key that is not a string")
-            copied[self._take_text(key)] = self.take(part, depth - 1)
-        return copied
+            copied_mapping[self._take_text(key)] = self.take(part, depth - 1)
+        return copied_mapping
 
 
 def _reject_constant(name: str) -> NoReturn:
@@ -160,17 +164,17 @@ class HostCalls:
     def answer(self, line: str) -> Any:
         """The answer to the interpreter: a value, or an exception by name and message."""
         try:
-            name, positional, named = read_call(line, self._limits.argument_chars)
+            name, positional, keyword_arguments = read_call(line, self._limits.argument_chars)
         except HostRefusal as refusal:
             return _to_exception("ValueError", str(refusal))
         if name not in self._functions:
             return _to_exception("NameError", f"name {shorten(name, 100)!r} is not defined")
         try:
-            self._signatures[name].bind(*positional, **named)
+            self._signatures[name].bind(*positional, **keyword_arguments)
         except TypeError as error:
             return _to_exception("TypeError", f"{name}() {error}")
         try:
-            returned = self._functions[name](*positional, **named)
+            return_value = self._functions[name](*positional, **keyword_arguments)
         except HostRefusal as refusal:
             return _to_exception("RuntimeError", str(refusal))
         except AnaphoraError as error:
@@ -180,7 +184,7 @@ class HostCalls:
             self._foreign = self._foreign or error
             return _to_exception("RuntimeError", f"internal error in {name}")
         try:
-            return {"return_value": copy_plain(returned, self._limits.result_chars)}
+            return {"return_value": copy_plain(return_value, self._limits.result_chars)}
         except Oversized as error:
             return _to_exception("RuntimeError", f"the result of {name} is refused: {error}")
 

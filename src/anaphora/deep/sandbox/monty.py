@@ -76,10 +76,10 @@ class Output:
 
     def last_message(self) -> str:
         """The last line of the channel, which is emptied; the code's own text there is output."""
-        printed, self._channel = self._channel.removesuffix("\n"), ""
-        before, _, message = printed.rpartition("\n")
-        if before.strip():
-            self.take("stdout", before + "\n")
+        printed_text, self._channel = self._channel.removesuffix("\n"), ""
+        text_before, _, message = printed_text.rpartition("\n")
+        if text_before.strip():
+            self.take("stdout", text_before + "\n")
         return message
 
     def text(self) -> str:
@@ -241,14 +241,14 @@ class MontyEngine:
 
     def walls(self) -> tuple[Wall, ...]:
         """The walls around every session, from the inside out."""
-        inner = Wall(
+        inner_wall = Wall(
             "interpreter",
             active=True,
             detail=f"monty {self._monty.__version__}: no files, sockets, processes or environment; "
             "time, memory and depth are limited",
         )
         watchdog = Wall("watchdog", active=True, detail="kills the process when its time is up")
-        return (inner, watchdog, *self._launcher.standing.walls)
+        return (inner_wall, watchdog, *self._launcher.standing.walls)
 
     def open(
         self,
@@ -343,10 +343,12 @@ class MontySession:
             return Run("", "the session is over: it was closed", alive=False)
         start = self._clock()
         output = Output(self._limits.output_chars)
-        allowed = self._limits.seconds if seconds is None else min(seconds, self._limits.seconds)
-        self._calls.begin(start + allowed)
+        allowed_seconds = (
+            self._limits.seconds if seconds is None else min(seconds, self._limits.seconds)
+        )
+        self._calls.begin(start + allowed_seconds)
         error: str | None = None
-        with self._watchdog.over(allowed + _GRACE):
+        with self._watchdog.over(allowed_seconds + _GRACE):
             try:
                 self._feed(self._prelude, output, {"_ask": _ask, "_print": self._print})
                 self._made += 1

@@ -88,11 +88,11 @@ def _loader(program: Path) -> str | None:
         for number in range(count):
             file.seek(offset + number * size)
             header = file.read(size)
-            kind, _flags, where, _virtual, _physical, length = struct.unpack_from(
+            kind, _flags, file_offset, _virtual, _physical, length = struct.unpack_from(
                 order + "IIQQQQ", header
             )
             if kind == 3:
-                file.seek(where)
+                file.seek(file_offset)
                 return file.read(length).rstrip(b"\0").decode()
     return None
 
@@ -193,15 +193,15 @@ def detect(program: Path, outer: Outer = "auto", readable: tuple[Path, ...] = ()
         missing = tuple(Wall(n, active=False, detail=why) for n in _list_names())
         return WallSetup("none", _closing_command(), walls=missing)
     limits = _working_limits()
-    tried: dict[str, str] = {}
+    reason_by_wall: dict[str, str] = {}
     strongest = ("seatbelt",) if _is_macos() else ("bubblewrap", "landlock", "syscalls")
     names = strongest if outer == "auto" else (outer,)
     for name in names:
         setup = _try(name, program, readable, limits)
         if isinstance(setup, WallSetup):
-            return _describe_walls(setup, tried)
-        tried[name] = setup
-    return _describe_walls(WallSetup("rlimits", _closing_command(), limits), tried)
+            return _describe_walls(setup, reason_by_wall)
+        reason_by_wall[name] = setup
+    return _describe_walls(WallSetup("rlimits", _closing_command(), limits), reason_by_wall)
 
 
 def _is_macos() -> bool:
@@ -246,13 +246,15 @@ def _list_candidates(name: str, program: Path, readable: tuple[Path, ...]) -> li
     """The setups to try for the wall of this name, the stronger first."""
     if name == "seatbelt":
         return [_build_seatbelt(program, readable)] if SEATBELT.exists() else []
-    needed = [str(path) for path in (*list_libraries(program), *readable)]
-    filtered = _build_filter() is not None
+    needed_paths = [str(path) for path in (*list_libraries(program), *readable)]
+    has_filter = _build_filter() is not None
     if name == "bubblewrap":
-        return _build_bubblewrap(program, needed, filtered)
+        return _build_bubblewrap(program, needed_paths, has_filter)
     if name == "landlock" and confine.landlock_version():
-        return [WallSetup("landlock", _confining_command("files", *needed), syscalls=filtered)]
-    if name == "syscalls" and filtered:
+        return [
+            WallSetup("landlock", _confining_command("files", *needed_paths), syscalls=has_filter)
+        ]
+    if name == "syscalls" and has_filter:
         return [WallSetup("syscalls", _confining_command("any"), syscalls=True)]
     return []
 
@@ -262,11 +264,11 @@ def _try_start(program: Path, standing: WallSetup) -> str | None:
     with tempfile.TemporaryDirectory(prefix="anaphora-wall-", dir=find_program_folder()) as folder:
         script = Path(folder) / "trial"
         _write_launcher(script, program, standing, 0, quiet=False)
-        finished = _run(script, "--version")
-    if finished.returncode == 0:
+        process = _run(script, "--version")
+    if process.returncode == 0:
         return None
-    lines = finished.stderr.decode(errors="replace").strip().splitlines()
-    return lines[0] if lines else f"exit code {finished.returncode}"
+    lines = process.stderr.decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else f"exit code {process.returncode}"
 
 
 def _build_bubblewrap(program: Path, needed: Sequence[str], filtered: bool) -> list[WallSetup]:
@@ -291,8 +293,8 @@ def _build_bubblewrap(program: Path, needed: Sequence[str], filtered: bool) -> l
 
 def _build_seatbelt(program: Path, readable: Sequence[Path]) -> WallSetup:
     """macOS's own sandbox (sandbox-exec(1)): no network, no process, no file of a user."""
-    more = "".join(f"\n  (subpath {_quote(path)})" for path in readable)
-    profile = _SEATBELT_PROFILE.format(program=_quote(program.resolve()), more=more)
+    subpath_lines = "".join(f"\n  (subpath {_quote(path)})" for path in readable)
+    profile = _SEATBELT_PROFILE.format(program=_quote(program.resolve()), more=subpath_lines)
     return WallSetup("seatbelt", (*_closing_command(), str(SEATBELT), "-p", profile))
 
 

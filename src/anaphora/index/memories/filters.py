@@ -52,10 +52,10 @@ class _Values:
         self, rows: NDArray[np.int64], stored: Iterable[Any], read: Callable[[Any], Any], count: int
     ) -> None:
         """Set all rows at once from stored cells; equal cells are parsed once."""
-        distinct: dict[Any, int] = {}
-        cells = [distinct.setdefault(cell, len(distinct)) for cell in stored]
+        distinct_codes: dict[Any, int] = {}
+        cells = [distinct_codes.setdefault(cell, len(distinct_codes)) for cell in stored]
         codes = []
-        for cell in distinct:
+        for cell in distinct_codes:
             try:
                 parsed_cell = read(cell)
             except DAMAGE:
@@ -133,7 +133,7 @@ class MemoryFilters:
             # Renumbered after each field: the product of all sizes could overflow.
             pairs = combinations * len(fields[name].values) + codes
             combinations = np.unique(pairs, return_inverse=True)[1]
-        _, first, positions = np.unique(combinations, return_index=True, return_inverse=True)
+        _, first_rows, positions = np.unique(combinations, return_index=True, return_inverse=True)
         answers = np.fromiter(
             (
                 keep.matches(
@@ -142,10 +142,10 @@ class MemoryFilters:
                         for name, codes in zip(names, columns, strict=True)
                     }
                 )
-                for row in first.tolist()
+                for row in first_rows.tolist()
             ),
             np.bool_,
-            len(first),
+            len(first_rows),
         )
         return answers[positions]
 

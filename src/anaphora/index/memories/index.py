@@ -126,33 +126,33 @@ class MemoryIndex:
             if version == self._seq:
                 return 0
             opening = not 0 <= self._seq < version
-            changed = self._open() if opening else self._take_changes()
+            changed_count = self._open() if opening else self._take_changes()
             # Changes committed after `version` was read are read again next time.
             self._seq = version
             if opening and self._background and self._state.words.index.waiting > MUCH:
                 self._write_words()
             self._settle_if_due()
-            return changed
+            return changed_count
 
     def _open(self) -> int:
         """Read everything: on the first query, or if the database was restored from a backup."""
         state = self._state
         state.rows = MemoryRows()
-        stored = self._snapshot.read()
-        state.rows.load(self._records, stored)
-        self._known_snapshot = replace(stored, columns={})
-        if not stored.blocks or self._records.tombstones_since(stored.seq, 1):
+        stored_snapshot = self._snapshot.read()
+        state.rows.load(self._records, stored_snapshot)
+        self._known_snapshot = replace(stored_snapshot, columns={})
+        if not stored_snapshot.blocks or self._records.tombstones_since(stored_snapshot.seq, 1):
             self._lose_snapshot()
         state.filters.forget()
         state.words = self._make_words()
         self._folder.remove_foreign()
         if self._folder.littered():
-            with try_lock(self._directory, "words.lock") as locked:
-                if locked:
+            with try_lock(self._directory, "words.lock") as is_locked:
+                if is_locked:
                     self._folder.sweep()
         manifest, words = self._folder.read(), state.words.index
-        good = self._open_words(words, manifest, self._records.version())
-        for records in self._changed_since(manifest.upto if good else -1):
+        is_open = self._open_words(words, manifest, self._records.version())
+        for records in self._changed_since(manifest.upto if is_open else -1):
             for record in records:
                 row = state.rows.row(record.id)
                 if row >= 0:
@@ -192,9 +192,9 @@ class MemoryIndex:
             self._worker.begin(self._settle_in_background)
 
     def _take_changes(self) -> int:
-        state, changed = self._state, 0
+        state, changed_count = self._state, 0
         for records in self._changed_since(self._seq):
-            changed += len(records)
+            changed_count += len(records)
             self._index_records(records)
         tombstones = self._records.tombstones_since(self._seq)
         if tombstones:
@@ -202,12 +202,12 @@ class MemoryIndex:
         for seq, record_id in tombstones:
             row = state.rows.delete(record_id, seq)
             if row >= 0:
-                changed += 1
+                changed_count += 1
                 state.words.index.drop(row)
                 state.vectors.drop(row)
         state.vectors.sync(state.rows)
         self._purge_files()
-        return changed
+        return changed_count
 
     def _purge_files(self) -> None:
         """Remove deleted and replaced memories from the disk."""
@@ -263,12 +263,12 @@ class MemoryIndex:
             rows = self._state.rows
 
             def are_current(close: NDArray[np.int64]) -> NDArray[np.bool_]:
-                unended = rows.column("valid_until")[close] == NEVER
-                current: NDArray[np.bool_] = unended & (rows.column("state")[close] == CURRENT)
+                is_standing = rows.column("valid_until")[close] == NEVER
+                current: NDArray[np.bool_] = is_standing & (rows.column("state")[close] == CURRENT)
                 return current
 
-            near = self._state.vectors.close_to(vectors, are_current, closer, limit)
-            return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in near]
+            hits_by_vector = self._state.vectors.close_to(vectors, are_current, closer, limit)
+            return [[(rows.ids[row], cosine) for row, cosine in hits] for hits in hits_by_vector]
 
         return self._answer(find)
 
@@ -278,8 +278,8 @@ class MemoryIndex:
             rows = self._state.rows
             rows_ = rows.rows(record_ids)
             existing = np.flatnonzero(rows_ >= 0)
-            allowed = existing[rows.visible(Moment(moment, past), rows_[existing])]
-            return {record_ids[at] for at in allowed.tolist()}
+            visible_positions = existing[rows.visible(Moment(moment, past), rows_[existing])]
+            return {record_ids[at] for at in visible_positions.tolist()}
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
         """Catch up and answer; if the ANN index cannot be read, do without it."""
@@ -299,10 +299,10 @@ class MemoryIndex:
 
         `vectors`: also move vectors beyond the cap to LanceDB.
         """
-        done = self._write_words()
+        is_settled = self._write_words()
         if vectors and self._state.vectors.over_cap():
-            done = self._write_vectors() and done
-        return done
+            is_settled = self._write_vectors() and is_settled
+        return is_settled
 
     def purge(self) -> None:
         """Catch up with the database; on return, forgotten words have left the files.
@@ -351,8 +351,8 @@ class MemoryIndex:
         count = rows.known()
         if count < WORTH_KEEPING or rows.unread(self._known_snapshot) * UNREAD_SHARE <= count:
             return
-        with try_lock(self._directory, "rows.lock") as locked:
-            if locked and self._snapshot.write(rows.snapshot(self._seq)):
+        with try_lock(self._directory, "rows.lock") as is_locked:
+            if is_locked and self._snapshot.write(rows.snapshot(self._seq)):
                 # A process that forgets a memory removes the snapshot that exists by then; one
                 # forgotten while this was written is found here.
                 with suppress(AnaphoraError):
@@ -376,8 +376,8 @@ class MemoryIndex:
             self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
-        with try_lock(self._directory, "words.lock") as locked:
-            if not locked:
+        with try_lock(self._directory, "words.lock") as is_locked:
+            if not is_locked:
                 return False
             with self._lock:
                 words, upto = self._state.words.index, self._seq
@@ -399,15 +399,15 @@ class MemoryIndex:
                 return False
             # If all memories were read, the waiting ones are among them.
             waiting = documents if rewritten is None else documents + waiting
-            written = self._folder.write(base, upto, waiting, self._cut_short.is_set)
-            if written is None:
+            new_manifest = self._folder.write(base, upto, waiting, self._cut_short.is_set)
+            if new_manifest is None:
                 return False
             with self._lock:
                 # Read again: the index may have been opened anew meanwhile.
                 words = self._state.words.index
-                good = self._go_on_from(words, written)
+                is_readable = self._go_on_from(words, new_manifest)
                 words.purge()
-                return good
+                return is_readable
 
     def _plan_rewrite(
         self, words: WordIndex, on_disk: WordManifest
@@ -437,10 +437,10 @@ class MemoryIndex:
 
     def _go_on_from(self, words: WordIndex, manifest: WordManifest) -> bool:
         """Answer from the words that were just written; False if they cannot be read."""
-        good = self._open_words(words, manifest, self._seq)
+        is_readable = self._open_words(words, manifest, self._seq)
         with suppress(SealChanged):
             self._put_missing()
-        return good
+        return is_readable
 
     def _put_missing(self) -> None:
         """Index words that are missing on disk: they were in parts with forgotten memories."""
@@ -465,8 +465,8 @@ class MemoryIndex:
         return MemoryWords(WordIndex(self._folder, self._term_of))
 
     def _write_vectors(self) -> bool:
-        with try_lock(self._directory, "ann.lock") as locked:
-            if not locked:
+        with try_lock(self._directory, "ann.lock") as is_locked:
+            if not is_locked:
                 return False
             with self._lock:
                 upto = self._state.vectors.upto

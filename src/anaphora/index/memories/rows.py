@@ -63,12 +63,12 @@ class MemoryRows(KeyedRows):
         written.
         """
         since, begins = -1, snapshot.begins()
-        for block, first, end in zip(snapshot.blocks, begins, begins[1:], strict=False):
+        for block, first_row, end in zip(snapshot.blocks, begins, begins[1:], strict=False):
             ids, lines = records.short_texts(since, block.upto)
             keys = ids.split(",")
             if len(keys) == block.count and digest_of(ids, lines) == block.digest:
                 columns = snapshot.columns.items()
-                self.put_rows(keys, {name: values[first:end] for name, values in columns})
+                self.put_rows(keys, {name: values[first_row:end] for name, values in columns})
             else:
                 self._load(records, since, block.upto)
             since = block.upto
@@ -108,13 +108,13 @@ class MemoryRows(KeyedRows):
     def _put_stored(self, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
-        ids, seq, types, *numbers, until, expires, forgotten = zip(*rows, strict=True)
+        ids, seq, types, *numbers, until, expires, forgotten_flags = zip(*rows, strict=True)
         ends = ([NEVER if end is None else end for end in column] for column in (until, expires))
         codes = [_CODES.get(name, _USUAL) for name in types]
         columns = zip(_NUMBERS, (codes, *numbers, *ends), strict=True)
-        converted = {name: np.array(column, np.int64) for name, column in columns}
-        state = [CURRENT if forgotten_at is None else PAST for forgotten_at in forgotten]
-        self.put_rows(ids, {**converted, "seq": np.array(seq, np.int64), "state": state})
+        number_columns = {name: np.array(column, np.int64) for name, column in columns}
+        state = [CURRENT if forgotten_at is None else PAST for forgotten_at in forgotten_flags]
+        self.put_rows(ids, {**number_columns, "seq": np.array(seq, np.int64), "state": state})
 
     def put_records(self, records: Sequence[MemoryRecord]) -> list[int]:
         """Add or update records; their rows."""
@@ -164,8 +164,8 @@ class MemoryRows(KeyedRows):
             return "expired"
         if moment.past and self.column("valid_from")[row] > at:
             return "not_yet_known"
-        ended = self.column("valid_until")[row]
-        return "superseded" if ended <= (at if moment.past else NEVER - 1) else ""
+        end_time = self.column("valid_until")[row]
+        return "superseded" if end_time <= (at if moment.past else NEVER - 1) else ""
 
 
 def _sound(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -67,9 +67,11 @@ class RowsSnapshot:
             return 0
         ends = np.array([block.upto for block in self.blocks])
         # A changed row has a number beyond all blocks.
-        unchanged = np.bincount(np.searchsorted(ends, seqs), minlength=len(ends) + 1)[: len(ends)]
+        unchanged_counts = np.bincount(np.searchsorted(ends, seqs), minlength=len(ends) + 1)[
+            : len(ends)
+        ]
         counts = np.array([block.count for block in self.blocks])
-        return int(counts[unchanged == counts].sum())
+        return int(counts[unchanged_counts == counts].sum())
 
 
 def digest_of(ids: str, columns: str) -> str:

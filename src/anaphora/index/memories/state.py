@@ -175,8 +175,8 @@ class MemoryState:
         key = (_answer_key(query), tuple(words), to)
 
         def find(keep: NDArray[np.bool_]) -> Related:
-            related = self._related(query, words, to, keep)
-            return replace(related, candidates=replace(related.candidates, version=seq))
+            related_rows = self._related(query, words, to, keep)
+            return replace(related_rows, candidates=replace(related_rows.candidates, version=seq))
 
         return self._cached(self._relatives, key, query, seq, find)
 
@@ -189,10 +189,10 @@ class MemoryState:
         find: Callable[[NDArray[np.bool_]], ValueT],
     ) -> ValueT:
         """The cached answer for `key` if it is current, else that of `find` for visible rows."""
-        cached = cache.get(key)
-        if cached is not None and cached.is_current(seq, Moment(query.moment).micros):
+        cached_answer = cache.get(key)
+        if cached_answer is not None and cached_answer.is_current(seq, Moment(query.moment).micros):
             cache.move_to_end(key)
-            return cached.value
+            return cached_answer.value
         visible = self._visible(query, seq)
         keep = visible.value
         if query.within:
@@ -212,15 +212,15 @@ class MemoryState:
     def _related(
         self, query: MemoryQuery, words: Sequence[Word], to: str, keep: NDArray[np.bool_]
     ) -> Related:
-        shared = self.words.look_up(words)
-        rows, shares = self._matching(shared, keep, replace(query, all_words=False))
+        word_lookup = self.words.look_up(words)
+        rows, shares = self._matching(word_lookup, keep, replace(query, all_words=False))
         rows = rows[np.lexsort((-rows, -shares))][: query.limit]
-        near = None
+        near_rows = None
         if query.vector is not None:
-            near = Nearest(np.empty(0, np.int64), np.empty(0))
+            near_rows = Nearest(np.empty(0, np.int64), np.empty(0))
         looked_up = self.words.look_up(query.terms)
         scores = self._shares(looked_up, rows, {})
-        columns = self._columns(rows, query, near, scores, looked_up)
+        columns = self._columns(rows, query, near_rows, scores, looked_up)
         closeness = np.full(len(rows), np.nan)
         if query.vector is not None and (row := self.rows.row(to)) >= 0:
             closeness = self.vectors.closeness(row, rows)
@@ -230,19 +230,19 @@ class MemoryState:
         """The rows that were noted in the times of a query, or mention them."""
         timely = self._find_naming(query)
         for name in ("created", "reinforced_at"):
-            noted = self.rows.column(name)
+            noted_times = self.rows.column(name)
             for time in query.times:
-                timely |= (noted >= time.start) & (noted < time.end)
+                timely |= (noted_times >= time.start) & (noted_times < time.end)
         return timely
 
     def _find_naming(self, query: MemoryQuery) -> NDArray[np.bool_]:
         """The rows with a text that names a day of the query's times."""
-        created = self.rows.column("created")
-        naming = np.zeros(len(created), np.bool_)
+        created_times = self.rows.column("created")
+        naming = np.zeros(len(created_times), np.bool_)
         for time in query.times:
-            naming |= self.words.holding(time.dated, len(created))
-            near = np.abs(created - time.start) < _HALF_A_YEAR
-            naming |= self.words.holding(time.yearless, len(created)) & near
+            naming |= self.words.holding(time.dated, len(created_times))
+            is_near = np.abs(created_times - time.start) < _HALF_A_YEAR
+            naming |= self.words.holding(time.yearless, len(created_times)) & is_near
         return naming
 
     def _visible(self, query: MemoryQuery, seq: int) -> _Cached[NDArray[np.bool_]]:
@@ -252,47 +252,48 @@ class MemoryState:
             # A moment in the past is part of the cache key.
             return _Cached(seq, -NEVER, NEVER, self.rows.visible(moment))
         # The rows that may be shown now: the same until the database changes or one expires.
-        now, visible = moment.micros, self._visible_rows
-        if visible is None or not visible.is_current(seq, now):
+        now, visible_rows = moment.micros, self._visible_rows
+        if visible_rows is None or not visible_rows.is_current(seq, now):
             ends = self.rows.column("expires")
             until = int(ends[ends > now].min(initial=NEVER))
-            visible = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
-        return visible
+            visible_rows = self._visible_rows = _Cached(seq, now, until, self.rows.visible(moment))
+        return visible_rows
 
     def excluded(self, query: MemoryQuery) -> Candidates:
         """The candidates if all rows could be shown, each with why it may not be."""
         candidates = self._find_among(query, np.array(self.rows.column("state") != GONE))
         moment = Moment(query.moment, query.past)
-        allowed = self.filters.mask(query.keep, self.rows, self.records)
+        is_allowed = self.filters.mask(query.keep, self.rows, self.records)
         rows = [self.rows.row(record_id) for record_id in candidates.columns.ids]
         reasons = tuple(
-            self.rows.why_not(row, moment) or ("" if allowed[row] else "filtered") for row in rows
+            self.rows.why_not(row, moment) or ("" if is_allowed[row] else "filtered")
+            for row in rows
         )
         return Candidates(candidates.columns, reasons, candidates.degraded, candidates.pending)
 
     def _find_among(self, query: MemoryQuery, keep: NDArray[np.bool_]) -> Candidates:
-        near, pending = None, 0
+        nearest, pending = None, 0
         if query.vector is not None:
-            near = self.vectors.nearest(query.vector, keep, query.limit)
+            nearest = self.vectors.nearest(query.vector, keep, query.limit)
             pending = self.vectors.count_missing(keep)
         looked_up = self.words.look_up(query.terms)
         rows, shares = self._matching(looked_up, keep, query)
         shares_by_row = dict(zip(rows.tolist(), shares.tolist(), strict=True))
-        if near is not None:
-            near_rows = set(near.rows.tolist())
+        if nearest is not None:
+            near_rows = set(nearest.rows.tolist())
             word_rows = [row for row in rows.tolist() if row not in near_rows]
-            rows = np.concatenate((near.rows, np.array(word_rows, np.int64)))
+            rows = np.concatenate((nearest.rows, np.array(word_rows, np.int64)))
         if query.every and len(rows) < query.limit:
-            unmatched = np.setdiff1d(np.flatnonzero(keep), rows)
-            newest_first = np.argsort(-self.rows.column("created")[unmatched], kind="stable")
-            newest = unmatched[newest_first[: query.limit - len(rows)]].astype(np.int64)
+            unmatched_rows = np.setdiff1d(np.flatnonzero(keep), rows)
+            newest_first = np.argsort(-self.rows.column("created")[unmatched_rows], kind="stable")
+            newest = unmatched_rows[newest_first[: query.limit - len(rows)]].astype(np.int64)
             rows = np.concatenate((rows, newest))
         shares = self._shares(looked_up, rows, shares_by_row)
-        columns = self._columns(rows, query, near, shares, looked_up)
+        columns = self._columns(rows, query, nearest, shares, looked_up)
         none, notices = ("",) * len(rows), looked_up.notices("no memory")
-        searched = int(np.count_nonzero(keep))
+        searched_count = int(np.count_nonzero(keep))
         return Candidates(
-            columns, none, self._list_degraded(near), pending, notices, searched=searched
+            columns, none, self._list_degraded(nearest), pending, notices, searched=searched_count
         )
 
     def _matching(
@@ -302,18 +303,22 @@ class MemoryState:
         if not looked_up.weights and not looked_up.titles:
             return np.empty(0, np.int64), np.empty(0)
         limit = len(keep) if query.all_words else query.limit
-        allowed = np.flatnonzero(keep)
-        if len(allowed) <= min(FEW, len(keep) // 4):
-            return _best_shares(allowed, self.words.of_rows(looked_up, allowed), limit, 0.0)
+        allowed_rows = np.flatnonzero(keep)
+        if len(allowed_rows) <= min(FEW, len(keep) // 4):
+            return _best_shares(
+                allowed_rows, self.words.of_rows(looked_up, allowed_rows), limit, 0.0
+            )
         ask_for = 2 * query.limit
         while True:
-            rows, shares, least = self.words.best(looked_up, ask_for)
-            good = keep[rows]
+            rows, shares, least_share = self.words.best(looked_up, ask_for)
+            is_kept = keep[rows]
             # Rows that tie with the last one are left out: which of them came is arbitrary.
-            best = _best_shares(rows[good], shares[good], limit, least)
-            sufficient = len(best[0]) >= limit or (ask_for >= _MOST_MATCHES and not query.all_words)
-            if sufficient or not least:
-                return best
+            best_matches = _best_shares(rows[is_kept], shares[is_kept], limit, least_share)
+            sufficient = len(best_matches[0]) >= limit or (
+                ask_for >= _MOST_MATCHES and not query.all_words
+            )
+            if sufficient or not least_share:
+                return best_matches
             ask_for *= 8
 
     def _shares(self, looked_up: Lookup, rows: Rows, by_row: dict[int, float]) -> Shares:
@@ -366,10 +371,10 @@ class MemoryState:
 
 def _best_shares(rows: Rows, shares: Shares, limit: int, least: float) -> tuple[Rows, Shares]:
     """The best `limit` rows that match more than `least`, and those that tie with the last."""
-    good = shares > least
-    rows, shares = rows[good], shares[good]
+    is_good = shares > least
+    rows, shares = rows[is_good], shares[is_good]
     if 0 < limit < len(rows):
-        cut = len(rows) - limit
-        good = shares >= np.partition(shares, cut)[cut]
-        rows, shares = rows[good], shares[good]
+        cut_index = len(rows) - limit
+        is_good = shares >= np.partition(shares, cut_index)[cut_index]
+        rows, shares = rows[is_good], shares[is_good]
     return rows, shares

@@ -134,9 +134,9 @@ class MemoryVectors:
             meta = self.ann.open()
             self.upto = max(self.upto, meta.upto)
             if meta.upto:
-                owned = self._vectors.numbers(self._embedder, meta.upto)
-                if owned:
-                    numbers, owners = zip(*owned, strict=True)
+                numbered_owners = self._vectors.numbers(self._embedder, meta.upto)
+                if numbered_owners:
+                    numbers, owners = zip(*numbered_owners, strict=True)
                     self._ann_seqs = np.array(numbers, np.int64)
                     self._ann_rows = rows.rows(owners)
                 self._fit(len(rows))
@@ -163,12 +163,12 @@ class MemoryVectors:
         for batch in self._vectors.of_any(self._embedder, self.upto):
             owners, blob = (*owners, *batch.record_ids), blob + batch.data
             # The parts of the last record may continue in the next batch.
-            cut = len(owners) - next(
+            whole_count = len(owners) - next(
                 (at for at, owner in enumerate(reversed(owners)) if owner != owners[-1]),
                 len(owners),
             )
-            self._add_vectors(owners[:cut], blob[: cut * width], rows)
-            owners, blob, self.upto = owners[cut:], blob[cut * width :], batch.seq
+            self._add_vectors(owners[:whole_count], blob[: whole_count * width], rows)
+            owners, blob, self.upto = owners[whole_count:], blob[whole_count * width :], batch.seq
         self._add_vectors(owners, blob, rows)
 
     def take(self, rows: MemoryRows, written: WrittenRecords) -> None:
@@ -199,11 +199,11 @@ class MemoryVectors:
             if not len(owner_rows):
                 return
         starts = np.flatnonzero(np.diff(owner_rows, prepend=-1))
-        changed = owner_rows[starts]
+        changed_rows = owner_rows[starts]
         text = self._matrix.append(blob, np.diff(starts, append=len(owner_rows)))
-        self._entry[changed] = np.arange(text, text + len(changed))
-        self._row_of.add(changed)
-        self._leave_ann(changed)
+        self._entry[changed_rows] = np.arange(text, text + len(changed_rows))
+        self._row_of.add(changed_rows)
+        self._leave_ann(changed_rows)
 
     def drop(self, row: int) -> None:
         """Forget the vector of a deleted memory."""
@@ -245,15 +245,19 @@ class MemoryVectors:
 
     def nearest(self, vector: NDArray[np.float32], keep: NDArray[np.bool_], limit: int) -> Nearest:
         """The `limit` rows of `keep` (N,) that are nearest to a unit vector."""
-        masked = self._locate(keep)
-        lead = self._scan.find_leading(vector, masked.texts, limit, every=masked.every)
-        near = best_of(masked.rows[lead], self._scan.exact(vector, masked.texts[lead]), limit)
-        if not masked.far:
-            return near
-        far = self._from_ann(vector, keep, limit)
-        all_cosines = np.concatenate((near.cosines, far.cosines))
-        joined = best_of(np.concatenate((near.rows, far.rows)), all_cosines, limit)
-        return Nearest(joined.rows, joined.cosines, far.exact)
+        located = self._locate(keep)
+        lead = self._scan.find_leading(vector, located.texts, limit, every=located.every)
+        memory_nearest = best_of(
+            located.rows[lead], self._scan.exact(vector, located.texts[lead]), limit
+        )
+        if not located.far:
+            return memory_nearest
+        disk_nearest = self._from_ann(vector, keep, limit)
+        all_cosines = np.concatenate((memory_nearest.cosines, disk_nearest.cosines))
+        all_nearest = best_of(
+            np.concatenate((memory_nearest.rows, disk_nearest.rows)), all_cosines, limit
+        )
+        return Nearest(all_nearest.rows, all_nearest.cosines, disk_nearest.exact)
 
     def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of each of these few rows, 0 without a vector."""
@@ -289,13 +293,15 @@ class MemoryVectors:
 
     def _read_back(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> Cosines:
         """The cosines of rows in the ANN index, from the database."""
-        best: dict[str, float] = {}
+        best_cosines: dict[str, float] = {}
         ids = (self._ids[row] for row in rows.tolist())
         for batch in self._vectors.data_of(self._embedder, ids):
             parts = from_float16(b"".join(blob for _, blob in batch), self._dimensions)
             for (owner, _), cosine in zip(batch, (parts @ vector).tolist(), strict=True):
-                best[owner] = max(best.get(owner, cosine), cosine)
-        return np.array([best.get(self._ids[row], 0.0) for row in rows.tolist()], np.float64)
+                best_cosines[owner] = max(best_cosines.get(owner, cosine), cosine)
+        return np.array(
+            [best_cosines.get(self._ids[row], 0.0) for row in rows.tolist()], np.float64
+        )
 
     def close_to(
         self,
@@ -309,21 +315,23 @@ class MemoryVectors:
         `may` tells which of the given rows count: it is only called with close ones.
         """
         close_rows: list[dict[int, float]] = [{} for _ in vectors]
-        close = list(self._scan.find_pairs(vectors, closer))
-        texts = np.array([text for _, text, _ in close], np.int64)
+        close_pairs = list(self._scan.find_pairs(vectors, closer))
+        texts = np.array([text for _, text, _ in close_pairs], np.int64)
         rows = self._row_of.view()[texts]
-        good = rows >= 0
-        good[good] = self._entry[rows[good]] == texts[good]
-        good[good] = may(rows[good])
-        for (at, _, cosine), row, counts in zip(close, rows.tolist(), good.tolist(), strict=True):
+        is_counted = rows >= 0
+        is_counted[is_counted] = self._entry[rows[is_counted]] == texts[is_counted]
+        is_counted[is_counted] = may(rows[is_counted])
+        for (at, _, cosine), row, counts in zip(
+            close_pairs, rows.tolist(), is_counted.tolist(), strict=True
+        ):
             if counts:
                 close_rows[at][row] = max(cosine, close_rows[at].get(row, -1.0))
         if len(self._ann_seqs):
             keep = may(np.arange(len(self._ids)))
             self._fit(len(keep))
             for at, vector in enumerate(vectors):
-                far = self._from_ann(vector, keep, limit)
-                pairs = zip(far.rows.tolist(), far.cosines.tolist(), strict=True)
+                disk_nearest = self._from_ann(vector, keep, limit)
+                pairs = zip(disk_nearest.rows.tolist(), disk_nearest.cosines.tolist(), strict=True)
                 close_rows[at].update((row, cosine) for row, cosine in pairs if cosine >= closer)
         return [sorted(by_row.items(), key=lambda pair: -pair[1])[:limit] for by_row in close_rows]
 
@@ -338,18 +346,18 @@ class MemoryVectors:
         one_in = len(self._ann_seqs) / max(1, len(candidates))
         if len(candidates) <= max(FEW, ROWS_FOR_ONE * limit * (one_in - 1)):
             return best_of(candidates, self._read_back(vector, candidates), limit)
-        needed = min(limit, len(candidates))
+        needed_count = min(limit, len(candidates))
         ask_for = max(2 * limit, int(_MORE * limit * one_in))
         while True:
             keys, cosines, exact = self.ann.search(vector, ask_for)
             rows = self._rows_of(keys)
-            good = rows >= 0
-            good[good] = keep[rows[good]]
-            best = best_of(*best_part(rows[good], cosines[good]), limit)
-            exhausted = len(keys) < ask_for
-            if len(best.rows) >= needed or (exhausted and exact):
-                return Nearest(best.rows, best.cosines, exact)
-            if exhausted or ask_for >= _MOST:
+            is_kept = rows >= 0
+            is_kept[is_kept] = keep[rows[is_kept]]
+            best_rows = best_of(*best_part(rows[is_kept], cosines[is_kept]), limit)
+            is_exhausted = len(keys) < ask_for
+            if len(best_rows.rows) >= needed_count or (is_exhausted and exact):
+                return Nearest(best_rows.rows, best_rows.cosines, exact)
+            if is_exhausted or ask_for >= _MOST:
                 return self._scan_truth(vector, keep, limit)
             ask_for *= 4
 
@@ -359,10 +367,10 @@ class MemoryVectors:
         all_rows, all_cosines = [], []
         for seqs, vectors in self._read(0, self.ann.meta.upto):
             rows = self._rows_of(seqs)
-            good = rows >= 0
-            good[good] = keep[rows[good]]
-            all_rows.append(rows[good])
-            all_cosines.append((vectors[good] @ vector).astype(np.float32))
+            is_kept = rows >= 0
+            is_kept[is_kept] = keep[rows[is_kept]]
+            all_rows.append(rows[is_kept])
+            all_cosines.append((vectors[is_kept] @ vector).astype(np.float32))
         rows, cosines = np.concatenate(all_rows), np.concatenate(all_cosines)
         return best_of(*best_part(rows, cosines), limit)
 
@@ -395,7 +403,7 @@ class MemoryVectors:
         self.lost = reason
 
     def _read(self, since: int, upto: int) -> Iterator[Batch]:
-        while stored := self._vectors.data_between(self._embedder, since, upto, STEP):
-            numbers, blobs = zip(*stored, strict=True)
+        while stored_vectors := self._vectors.data_between(self._embedder, since, upto, STEP):
+            numbers, blobs = zip(*stored_vectors, strict=True)
             since = numbers[-1]
             yield np.array(numbers, np.int64), from_float16(b"".join(blobs), self._dimensions)

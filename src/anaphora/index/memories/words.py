@@ -95,15 +95,15 @@ class MemoryWords:
         alive = stored_rows >= 0
         rows = np.concatenate((stored_rows[alive], rows))
         scores = np.concatenate((stored_scores[alive], scores))
-        more = limit <= len(stored_rows) < count
-        least = float(_share(stored_scores[-1:], lookup)[0]) if more else 0.0
+        has_more = limit <= len(stored_rows) < count
+        least_share = float(_share(stored_scores[-1:], lookup)[0]) if has_more else 0.0
         shares = _share(scores, lookup)
         if worths := self._least_worths(lookup):
-            missed = np.setdiff1d(np.fromiter(worths, np.int64, len(worths)), rows)
-            rows = np.concatenate((rows, missed))
-            shares = np.concatenate((shares, np.zeros(len(missed))))
+            missed_rows = np.setdiff1d(np.fromiter(worths, np.int64, len(worths)), rows)
+            rows = np.concatenate((rows, missed_rows))
+            shares = np.concatenate((shares, np.zeros(len(missed_rows))))
             shares = np.maximum(shares, [worths.get(row, 0.0) for row in rows.tolist()])
-        return rows, shares, least
+        return rows, shares, least_share
 
     def of_rows(self, lookup: Lookup, rows: Rows) -> Shares:
         """The share that each of these rows matches, shape of `rows`."""
@@ -153,8 +153,10 @@ class MemoryWords:
         for term, weight in weights.items():
             for row in self._holders(term).tolist():
                 sums[row] = sums.get(row, 0.0) + weight
-        matched = _share(np.fromiter(sums.values(), np.float64, len(sums)), lookup)
-        shares = np.where(matched == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * matched, 5)).tolist()
+        matched_shares = _share(np.fromiter(sums.values(), np.float64, len(sums)), lookup)
+        shares = np.where(
+            matched_shares == 1.0, WHOLE_WORTH, np.round(LEAST_WORTH * matched_shares, 5)
+        ).tolist()
         return dict(zip(sums, shares, strict=True))
 
     def holding(self, tokens: Sequence[str], count: int) -> NDArray[np.bool_]:
@@ -173,8 +175,8 @@ class MemoryWords:
     def _rows_of(self, term: str, most: int) -> Rows:
         """The rows with a term, at most so many of those on disk."""
         waiting, _ = self.index.postings.scores({term: 1.0}, 1.0)
-        stored, _ = self.index.search({FIELDS[0]: {term: 1.0}}, most)
-        return np.unique(np.concatenate((waiting, stored[stored >= 0])))
+        stored_rows, _ = self.index.search({FIELDS[0]: {term: 1.0}}, most)
+        return np.unique(np.concatenate((waiting, stored_rows[stored_rows >= 0])))
 
 
 def _weights(lookup: Lookup) -> dict[str, float]:

@@ -103,8 +103,8 @@ class Forward:
         starts = self._ends[numbers]
         sizes = self._ends[numbers + 1] - starts
         # All at once: slicing some hundred documents one by one costs more than scoring them.
-        first = np.cumsum(sizes) - sizes
-        at = np.arange(sizes.sum()) + np.repeat(starts - first, sizes)
+        first_offsets = np.cumsum(sizes) - sizes
+        at = np.arange(sizes.sum()) + np.repeat(starts - first_offsets, sizes)
         terms, counts, _, lengths = self._all
         return TermBlock(terms[at], counts[at], sizes, lengths[numbers])
 
@@ -140,8 +140,8 @@ def score_lines(block: TermBlock, weights: Mapping[str, float], averages: Floats
     # Most terms of the documents are not asked for: a table of low bits rules them out quickly.
     hit = np.flatnonzero(maybe[block.terms & _LOW])
     term_index = np.minimum(np.searchsorted(numbers, block.terms[hit]), len(numbers) - 1)
-    same = numbers[term_index] == block.terms[hit]
-    hit, term_index = hit[same], term_index[same]
+    is_same_term = numbers[term_index] == block.terms[hit]
+    hit, term_index = hit[is_same_term], term_index[is_same_term]
     owner = np.searchsorted(np.cumsum(block.sizes), hit, side="right")
     counts = block.counts[hit]
     field, occurrences = (counts >> _SHIFT).astype(np.int64), (counts & _MOST).astype(np.float64)
@@ -150,6 +150,8 @@ def score_lines(block: TermBlock, weights: Mapping[str, float], averages: Floats
     parts = worth[term_index] * (K1 + 1.0) * occurrences / saturation
     sums = np.bincount(field * rows + owner, parts, FIELDS * rows).reshape(FIELDS, rows).round(4)
     once = np.unique(owner * len(numbers) + term_index)
-    matched = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)
+    matched_worth = np.bincount(once // len(numbers), worth[once % len(numbers)], rows)
     total = sum(useful.values())
-    return FieldScores(sums[0], sums[1], sums[2], np.minimum(np.round(matched / total, 5), 1.0))
+    return FieldScores(
+        sums[0], sums[1], sums[2], np.minimum(np.round(matched_worth / total, 5), 1.0)
+    )

@@ -98,29 +98,29 @@ class SectionIndex:
             if since < 0:
                 # The first query, or the database was restored from a backup.
                 self._state = self._empty()
-            changed = self._changes.changed(self._state.rows, since)
-            count = len(changed.gone)
+            changes = self._changes.changed(self._state.rows, since)
+            count = len(changes.gone)
             if since < 0:
                 self._folder.remove_foreign()
                 manifest, rows = self._folder.read(), self._state.rows
                 good = self._state.words.open(manifest, rows.row, version)
                 self._broken = not good and bool(manifest.meta.generation)
-                changed = self._changes.later_than(rows, changed, manifest.upto if good else -1)
-            for row in changed.gone:
+                changes = self._changes.later_than(rows, changes, manifest.upto if good else -1)
+            for row in changes.gone:
                 self._state.words.index.drop(row)
-            done, streamed = self._take_in(changed, progress)
+            document_count, is_partly_written = self._take_in(changes, progress)
             self._state.vectors.sync()
             # Changes committed after `version` was read are read again next time.
             self._seq = version
-            if streamed:
+            if is_partly_written:
                 # Only now are the words on disk complete up to this version.
                 self._write_alone(version)
-            if changed.forgotten:
+            if changes.forgotten:
                 self._forget_words()
             waiting = self._state.words.index.waiting
             if self._background and (waiting > TAIL_LIMIT or self._needs_rewrite()):
                 self._worker.begin(self._settle_in_background)
-            return len(self._state.rows) if since < 0 else count + done
+            return len(self._state.rows) if since < 0 else count + document_count
 
     def _empty(self) -> SectionState:
         words = SectionWords(WordIndex(self._folder, self._term_of))
@@ -132,27 +132,27 @@ class SectionIndex:
         Returns how many documents there were, and whether some were written.
         """
         rows, words = self._state.rows, self._state.words.index
-        total, done, streamed, tried = len(changed), 0, False, 0
+        total, document_count, is_partly_written, waiting_at_failure = len(changed), 0, False, 0
         for document in self._changes.documents(rows, changed):
             row = rows.row(document.key)
             if row >= 0:
                 words.put(row, document)
-            done += 1
-            if progress is not None and done % 500 == 0:
-                progress(done, total)
-            if words.waiting >= STEP + tried:
+            document_count += 1
+            if progress is not None and document_count % 500 == 0:
+                progress(document_count, total)
+            if words.waiting >= STEP + waiting_at_failure:
                 # Up to -1: a process that opens it before it is complete must read everything.
-                good = self._write_alone(-1)
-                streamed |= good
+                is_written = self._write_alone(-1)
+                is_partly_written |= is_written
                 # If another process is writing or the disk refuses, documents stay in memory.
-                tried = 0 if good else words.waiting
+                waiting_at_failure = 0 if is_written else words.waiting
         if progress is not None and total:
             progress(total, total)
-        return done, streamed
+        return document_count, is_partly_written
 
     def _write_alone(self, upto: int) -> bool:
-        with try_lock(self._directory, "words.lock") as locked:
-            if not locked:
+        with try_lock(self._directory, "words.lock") as is_locked:
+            if not is_locked:
                 return False
             self._take_over()
             return self._write(upto)
@@ -236,15 +236,15 @@ class SectionIndex:
             state = self._state
             count = state.rows.known()
             waiting = state.words.index.waiting
-            embedded = state.vectors.embedded(state.rows.vector_keys())
-            pending = int(((state.rows.column("state") == CURRENT) & ~embedded).sum())
-        written, problem = check_files(self._folder)
-        return SectionCheck(count, written, waiting, pending, problem)
+            is_embedded = state.vectors.embedded(state.rows.vector_keys())
+            pending = int(((state.rows.column("state") == CURRENT) & ~is_embedded).sum())
+        written_count, problem = check_files(self._folder)
+        return SectionCheck(count, written_count, waiting, pending, problem)
 
     def rebuild(self) -> bool:
         """Rebuild the words on disk from the database; False if another process is writing."""
-        with try_lock(self._directory, "words.lock") as locked:
-            if not locked:
+        with try_lock(self._directory, "words.lock") as is_locked:
+            if not is_locked:
                 return False
             with self._lock:
                 self._folder.remove_all()
@@ -257,8 +257,8 @@ class SectionIndex:
 
         If many documents on disk no longer count, everything is rewritten.
         """
-        with try_lock(self._directory, "words.lock") as locked:
-            if not locked:
+        with try_lock(self._directory, "words.lock") as is_locked:
+            if not is_locked:
                 return False
             with self._lock:
                 if self._closed:
@@ -272,15 +272,15 @@ class SectionIndex:
                     return self._write(self._seq)
             # Without the lock: analysing everything takes seconds, and queries go on meanwhile.
             documents = list(self._changes.documents(rows, every))
-            written = self._folder.write(WordManifest(), upto, documents)
+            new_manifest = self._folder.write(WordManifest(), upto, documents)
             with self._lock:
-                return written is not None and self._open_words(written)
+                return new_manifest is not None and self._open_words(new_manifest)
 
     def mend(self) -> bool:
         """Rewrite the words on disk if they could not be opened; whether they are well."""
         with self._lock:
-            broken = self._broken
-        return not broken or self.settle()
+            is_broken = self._broken
+        return not is_broken or self.settle()
 
     def purge(self) -> bool:
         """Remove deleted words from the disk now, however few they are; see `settle`."""
@@ -317,25 +317,25 @@ class SectionIndex:
 
     def _take_over(self) -> None:
         """Open the words that another process has written meanwhile."""
-        on_disk, ours = self._folder.read(), self._state.words.index.manifest
-        if on_disk.meta == ours.meta:
+        on_disk, own_manifest = self._folder.read(), self._state.words.index.manifest
+        if on_disk.meta == own_manifest.meta:
             return
         if not on_disk.meta.generation or not self._open_words(on_disk):
-            self._purged = bool(ours.ids)
+            self._purged = bool(own_manifest.ids)
 
     def _write(self, upto: int) -> bool:
         """Append the waiting documents to those on disk. The caller holds both locks."""
         words = self._state.words.index
         if not words.waiting and words.manifest.upto >= upto:
             return True
-        written = self._folder.write(words.manifest, upto, words.documents())
-        return written is not None and self._open_words(written)
+        new_manifest = self._folder.write(words.manifest, upto, words.documents())
+        return new_manifest is not None and self._open_words(new_manifest)
 
     def _open_words(self, manifest: WordManifest) -> bool:
-        good = self._state.words.open(manifest, self._state.rows.row, self._seq)
-        if good:
+        is_open = self._state.words.open(manifest, self._state.rows.row, self._seq)
+        if is_open:
             self._purged = self._broken = False
-        return good
+        return is_open
 
     def _forget_words(self) -> None:
         """Remove forgotten words from the disk at once; the open segment goes on answering."""

@@ -80,26 +80,26 @@ class SectionRows(KeyedRows):
 
     def put_sections(self, sections: Iterable[ShortSection]) -> None:
         """Add or update sections. Those of an unknown file are left for later."""
-        resolved = [section for section in sections if section.file in self.files]
-        if not resolved:
+        resolved_sections = [section for section in sections if section.file in self.files]
+        if not resolved_sections:
             return
-        files = [self.files[section.file] for section in resolved]
-        of_files = zip(resolved, files, strict=True)
+        files = [self.files[section.file] for section in resolved_sections]
+        of_files = zip(resolved_sections, files, strict=True)
         paths = [(section.project, file.path) for section, file in of_files]
         columns = {
             "kind": DOCUMENT_KINDS.index("section"),
             "role": [_ROLES.get(file.role, _ROLES["unknown"]) for file in files],
-            "project": [self._project(section.project) for section in resolved],
+            "project": [self._project(section.project) for section in resolved_sections],
             "file": [self._paths.setdefault(path, len(self._paths)) for path in paths],
-            "tokens": [-(-section.characters // 4) for section in resolved],
-            "changed_at": [section.changed_at / 1e6 for section in resolved],
+            "tokens": [-(-section.characters // 4) for section in resolved_sections],
+            "changed_at": [section.changed_at / 1e6 for section in resolved_sections],
             "importance": 0,
-            "start_line": [section.start_line for section in resolved],
-            "end_line": [section.end_line for section in resolved],
-            "seq": [section.seq for section in resolved],
+            "start_line": [section.start_line for section in resolved_sections],
+            "end_line": [section.end_line for section in resolved_sections],
+            "seq": [section.seq for section in resolved_sections],
         }
-        rows = self.put_rows([section.id for section in resolved], columns)
-        for row, section in zip(rows.tolist(), resolved, strict=True):
+        rows = self.put_rows([section.id for section in resolved_sections], columns)
+        for row, section in zip(rows.tolist(), resolved_sections, strict=True):
             self._tell(row, section.text_hash.encode("utf-8", "surrogatepass"))
 
     def put_note(self, kind: str, record: MemoryRecord) -> int:
@@ -205,8 +205,10 @@ class SectionRows(KeyedRows):
 
 def _by_appearance(codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The distinct codes in the order of their first occurrence, and the index of each in it."""
-    used, first, positions = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first)
+    used_codes, first_positions, positions = np.unique(
+        codes, return_index=True, return_inverse=True
+    )
+    order = np.argsort(first_positions)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
-    return used[order], rank[positions]
+    return used_codes[order], rank[positions]

@@ -32,11 +32,11 @@ class SectionVectors:
 
     def _add(self, stored: Vectors, prefix: str) -> None:
         pairs = zip(stored.owners, stored.blobs, strict=True)
-        joined = {
+        blobs_by_key = {
             (prefix + owner).encode("utf-8", "surrogatepass"): b"".join(b for _, b in parts)
             for owner, parts in groupby(pairs, key=lambda pair: pair[0])
         }
-        self._matrix.add(list(joined), list(joined.values()))
+        self._matrix.add(list(blobs_by_key), list(blobs_by_key.values()))
 
     def embedded(self, keys: tuple[bytes, ...]) -> NDArray[np.bool_]:
         """Which rows have a vector, by the keys of all rows."""
@@ -52,24 +52,32 @@ class SectionVectors:
         if not len(has):
             return cosines
         view = self._matrix.view()
-        parts, first = view.parts_of(entries[has].astype(np.int64))
+        parts, part_starts = view.parts_of(entries[has].astype(np.int64))
         # Not a matrix product: see index/vectors/matrix.py on the threads that it wakes.
         products = np.einsum("ij,j->i", view.parts[parts], vector)
-        cosines[has] = np.maximum.reduceat(products, first)
+        cosines[has] = np.maximum.reduceat(products, part_starts)
         return cosines
 
     def _entries_of(self, keys: tuple[bytes, ...]) -> NDArray[np.int32]:
-        cached, size = self._entries, len(self._matrix)
-        if cached is not None and cached[0] is keys and cached[1] == size:
-            return cached[2]
-        if cached is None or cached[1] != size or len(keys) < len(cached[0]):
+        cached_entries, size = self._entries, len(self._matrix)
+        if cached_entries is not None and cached_entries[0] is keys and cached_entries[1] == size:
+            return cached_entries[2]
+        if (
+            cached_entries is None
+            or cached_entries[1] != size
+            or len(keys) < len(cached_entries[0])
+        ):
             entries = self._matrix.entries(keys)
         else:
             # Cached for an earlier state of the same rows: nearly all are unchanged.
-            unchanged = np.fromiter(map(is_, keys, cached[0]), np.bool_, len(cached[0]))
-            at = np.concatenate((np.flatnonzero(~unchanged), np.arange(len(unchanged), len(keys))))
+            is_unchanged = np.fromiter(
+                map(is_, keys, cached_entries[0]), np.bool_, len(cached_entries[0])
+            )
+            at = np.concatenate(
+                (np.flatnonzero(~is_unchanged), np.arange(len(is_unchanged), len(keys)))
+            )
             entries = np.empty(len(keys), np.int32)
-            entries[: len(unchanged)] = cached[2]
+            entries[: len(is_unchanged)] = cached_entries[2]
             entries[at] = self._matrix.entries([keys[row] for row in at.tolist()])
         self._entries = (keys, size, entries)
         return entries

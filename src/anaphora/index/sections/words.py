@@ -119,9 +119,9 @@ class SectionWords:
             for at, (name, factor) in enumerate(FIRST.items())
         }
         # Documents that no longer count can still be among the best of the segment.
-        stored, stored_scores = self.index.search(boosts, min(limit + self.index.gone, count))
-        alive = stored >= 0
-        rows = np.concatenate((stored[alive][:limit], rows[order]))
+        stored_rows, stored_scores = self.index.search(boosts, min(limit + self.index.gone, count))
+        alive = stored_rows >= 0
+        rows = np.concatenate((stored_rows[alive][:limit], rows[order]))
         scores = np.concatenate((stored_scores[alive][:limit], scores[order]))
         return rows[np.lexsort((rows, -np.round(scores, 4)))]
 
@@ -131,21 +131,21 @@ class SectionWords:
         # The average lengths of the fields, including documents that no longer count.
         tokens = np.array([statistics.tokens(at) for at in range(len(FIELDS))], np.float64)
         averages = np.maximum(tokens / max(1, statistics.documents), 1.0)
-        stored = numbers > 0
+        is_stored = numbers > 0
         scores = np.zeros((4, len(rows)))
-        if stored.any():
-            block = self._forward.block(numbers[stored] - 1)
-            scores[:, stored] = score_lines(block, weights, averages)
-        if not stored.all():
-            block = join_blocks(self._lines_of(row) for row in rows[~stored].tolist())
-            scores[:, ~stored] = score_lines(block, weights, averages)
+        if is_stored.any():
+            block = self._forward.block(numbers[is_stored] - 1)
+            scores[:, is_stored] = score_lines(block, weights, averages)
+        if not is_stored.all():
+            block = join_blocks(self._lines_of(row) for row in rows[~is_stored].tolist())
+            scores[:, ~is_stored] = score_lines(block, weights, averages)
         return FieldScores(*scores)
 
     def _lines_of(self, row: int) -> TermBlock:
         document = self.index.document(row)
         if document is None:
             return NOTHING
-        cached = self._lines.get(row)
-        if cached is None or cached[0] is not document:
-            cached = self._lines[row] = (document, block_of([document.texts]))
-        return cached[1]
+        cached_line = self._lines.get(row)
+        if cached_line is None or cached_line[0] is not document:
+            cached_line = self._lines[row] = (document, block_of([document.texts]))
+        return cached_line[1]

@@ -138,11 +138,11 @@ class IndexCore:
         return ledger
 
     def _start_over(self, ledger: TurnIndexFile) -> None:
-        unsaved = self.state.unsaved
+        unsaved_vectors = self.state.unsaved
         self.openings += 1
         self.file.ledger = ledger
         self.state = self._empty()
-        self.state.unsaved = unsaved
+        self.state.unsaved = unsaved_vectors
         self._seen_outside = ledger.outside_version()
         self.state.absorb(ledger)
         self.state.view()
@@ -150,11 +150,11 @@ class IndexCore:
         assert point is not None
         self._notes_seen, self._noted = point.notes, set()
         if ledger.on_disk:
-            with self.home.writing("words") as locked:
-                if locked:
+            with self.home.writing("words") as is_locked:
+                if is_locked:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing("ann") as locked:
-                if locked:
+            with self.home.writing("ann") as is_locked:
+                if is_locked:
                     self.home.remove_ann_but(ledger.ann_embedders())
 
     def _empty(self) -> State:
@@ -163,7 +163,7 @@ class IndexCore:
 
     def sync_threads(self, conversation_id: str | None) -> int:
         """Bring the index up to date with one thread, or with all; how many turns are new."""
-        added = 0
+        added_count = 0
         if self.waiting and self.source.differing(self.state.known_checkpoints(), None):
             self._begin()
         self.source.problems.clear()
@@ -178,7 +178,7 @@ class IndexCore:
                 self._notes_seen = version
             changes, writable = self._changes(conversation_id)
             if changes or writable:
-                added = sum(len(change.records) for change in changes) or added
+                added_count = sum(len(change.records) for change in changes) or added_count
                 if not self._write([*writable, *changes]):
                     continue
             # Changes relative to a file that vanished meanwhile do not apply to the new one.
@@ -190,7 +190,7 @@ class IndexCore:
         if conversation_id is None and not self.unread:
             self._whole_at = self.openings
         self.state.view()
-        return added
+        return added_count
 
     @property
     def made_anew(self) -> bool:
@@ -222,9 +222,9 @@ class IndexCore:
         """The changes in the threads, and the overlay's changes that could be written now."""
         state, source = self.state, self.source
         keys = dict.fromkeys(source.differing(state.known_checkpoints(), conversation_id))
-        noted = {key for key in self._noted if conversation_id in (None, key)}
-        keys.update((key, None) for key in sorted(noted) if key in state.checkpoints)
-        indexed = Indexed(
+        noted_threads = {key for key in self._noted if conversation_id in (None, key)}
+        keys.update((key, None) for key in sorted(noted_threads) if key in state.checkpoints)
+        indexed_state = Indexed(
             lambda checkpoint: self.open_ledger().digests(checkpoint.code), state.speakers_of
         )
         changes = []
@@ -235,13 +235,15 @@ class IndexCore:
                 self.unread = len(keys) - count
                 break
             # Relative to the index file: the whole difference replaces the overlay's change.
-            change = source.change(key, state.checkpoints.get(key), indexed, noted=key in noted)
+            change = source.change(
+                key, state.checkpoints.get(key), indexed_state, noted=key in noted_threads
+            )
             if change is not None:
                 changes.append(change)
             else:
                 state.drop(key)
         else:
-            self._noted -= noted
+            self._noted -= noted_threads
         differing = {change.conversation_id for change in changes}
         return changes, [c for key, c in state.overlay.items() if key not in differing]
 
@@ -250,23 +252,23 @@ class IndexCore:
         ledger, state = self.open_ledger(), self.state
         # Until all noted threads are checked, the next opening has to collect them again.
         notes = None if self._noted else self._notes_seen
-        done = 0
-        while done < len(changes):
+        written_count = 0
+        while written_count < len(changes):
             # Few enough that a killed process loses little and others can write.
-            sizes = accumulate(len(change.records) + 1 for change in changes[done:])
+            sizes = accumulate(len(change.records) + 1 for change in changes[written_count:])
             count = next((n for n, size in enumerate(sizes, 1) if size > _TRANSACTION), None)
-            batch = changes[done:][:count]
+            batch = changes[written_count:][:count]
             try:
-                written = ledger.apply(batch, notes)
+                is_written = ledger.apply(batch, notes)
             except LedgerBusy as error:
                 state.absorb(ledger)
-                state.keep(changes[done:])
+                state.keep(changes[written_count:])
                 self.unwritable = str(error)
                 return True
-            if not written:
+            if not is_written:
                 state.absorb(ledger)
                 return False
-            done += len(batch)
+            written_count += len(batch)
         with suppress(LedgerBusy):
             self._save_vectors()
         state.absorb(ledger)
@@ -294,8 +296,8 @@ class IndexCore:
         if view.embedded.all():
             return []
         rows = np.flatnonzero(~view.embedded).tolist()
-        unembedded = dict.fromkeys(view.hashes[row] for row in rows)
-        return [key for key in unembedded if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
+        unembedded_hashes = dict.fromkeys(view.hashes[row] for row in rows)
+        return [key for key in unembedded_hashes if failures.get(key, (0, ""))[0] < MAX_ATTEMPTS]
 
     def keep_vectors(self, vectors: dict[bytes, bytes], failed: dict[bytes, str]) -> None:
         """Use new vectors, count failed attempts, and save both if possible."""
@@ -350,11 +352,11 @@ class IndexCore:
         def end() -> bool:
             ledger = self.open_ledger()
             try:
-                if not ledger.set_words(written, seen=words, epoch=epoch):
+                if not ledger.set_words(committed_words, seen=words, epoch=epoch):
                     return False
             except LedgerBusy:
                 return False
-            self.home.remove_words_but(written.generation)
+            self.home.remove_words_but(committed_words.generation)
             self.state.absorb(ledger)
             return True
 
@@ -364,11 +366,11 @@ class IndexCore:
         written_words = self.home.write_words(base, rows)
         if written_words is None:
             return True
-        written = written_words
-        done = self.with_index(end)
-        if not done:
+        committed_words = written_words
+        is_done = self.with_index(end)
+        if not is_done:
             self.home.remove_words_but("")
-        return done
+        return is_done
 
     def ann_due(self, limit: int) -> bool:
         """Whether memory has more vectors than the cap, or than `limit` beside LanceDB."""
@@ -377,8 +379,8 @@ class IndexCore:
             return False
         if time.monotonic() - self._ann_refused < _RETRY_SECONDS:
             return False
-        most = limit if point.ann_upto else self.ann.cap
-        return self.state.parts > (most or 0) and point.last_vector > point.ann_upto
+        vector_limit = limit if point.ann_upto else self.ann.cap
+        return self.state.parts > (vector_limit or 0) and point.last_vector > point.ann_upto
 
     def commit_vectors(self) -> bool:
         """Write the vectors that are only in memory to LanceDB. The caller holds the file lock.
@@ -409,10 +411,12 @@ class IndexCore:
         claim = AnnCheckpoint(checkpoint.generation, checkpoint.upto, target)
         if not since:
             claim = AnnCheckpoint("", 0, target)
-        written = None
+        written_checkpoint = None
         if self.with_index(lambda: move(checkpoint, claim)):
-            written = self.ann.write(ledger, since, target)
-        if written is not None and self.with_index(lambda: move(claim, written)):
+            written_checkpoint = self.ann.write(ledger, since, target)
+        if written_checkpoint is not None and self.with_index(
+            lambda: move(claim, written_checkpoint)
+        ):
             return True
         self._ann_refused = time.monotonic()
         live = self.with_index(lambda: self.open_ledger().ann_embedders())

@@ -35,13 +35,13 @@ def embedded_spans(text: str) -> list[tuple[int, int]]:
     begin = at = 0
     block = -1
     for line, mark in (*(blocks(text) if len(text) > PASTED_PIECES else ()), ("", 0)):
-        pasted = mark == _FENCED or (mark > 0 and not _PROSE.match(line))
-        if pasted and block < 0:
+        is_pasted = mark == _FENCED or (mark > 0 and not _PROSE.match(line))
+        if is_pasted and block < 0:
             block = at
-        elif not pasted and block >= 0:
-            cut = block + len(first_pieces(text[block : at - 1], PASTED_PIECES))
-            if cut < at - 1:
-                spans.append((begin, cut))
+        elif not is_pasted and block >= 0:
+            cut_position = block + len(first_pieces(text[block : at - 1], PASTED_PIECES))
+            if cut_position < at - 1:
+                spans.append((begin, cut_position))
                 begin = at
             block = -1
         at += len(line) + 1
@@ -62,6 +62,6 @@ def over_whole(near: Sequence[float], text: str) -> Sequence[float]:
     spread: list[float] = []
     for portion in range(_PORTIONS):
         middle = (2 * portion + 1) * len(text) // (2 * _PORTIONS)
-        before = sum(min(end, middle) - start for start, end in spans if start < middle)
-        spread.append(near[min(len(near) - 1, before * len(near) // max(1, length))])
+        length_before = sum(min(end, middle) - start for start, end in spans if start < middle)
+        spread.append(near[min(len(near) - 1, length_before * len(near) // max(1, length))])
     return spread

@@ -90,8 +90,8 @@ class IndexFolder:
 
     def discard(self) -> bool:
         """Remove the index from the disk; False if another process is doing so."""
-        with try_lock(self.directory, "index.lock") as locked:
-            if not locked:
+        with try_lock(self.directory, "index.lock") as is_locked:
+            if not is_locked:
                 return False
             with suppress(OSError):
                 for companion in _COMPANIONS:
@@ -134,8 +134,8 @@ class IndexFolder:
         folder = self.words / (seen.generation or uuid.uuid4().hex)
         documents = (
             NumberedTexts(row, (tokens,), thread, forms)
-            for row, thread, stored in rows
-            for tokens, forms in (tokens_and_forms(stored),)
+            for row, thread, stored_tokens in rows
+            for tokens, forms in (tokens_and_forms(stored_tokens),)
         )
         try:
             return write_segment(folder, seen, FIELDS, documents)

@@ -123,11 +123,11 @@ class TurnIndex:
         reports it.
         """
         for _ in range(_ROUNDS):
-            synced, view, same = self._sync(conversation_id, embed, None)
-            if same:
-                return synced, view
-        lost = Degraded("index", "it was removed repeatedly while it was read")
-        return replace(synced, degraded=(*synced.degraded, lost)), view
+            sync_result, view, is_same = self._sync(conversation_id, embed, None)
+            if is_same:
+                return sync_result, view
+        lost_notice = Degraded("index", "it was removed repeatedly while it was read")
+        return replace(sync_result, degraded=(*sync_result.degraded, lost_notice)), view
 
     def embed_first(
         self, keys: Sequence[bytes], seconds: float, conversation_id: str | None
@@ -174,9 +174,9 @@ class TurnIndex:
     def _next(self, waiting: dict[bytes, None], count: int) -> list[bytes]:
         """Remove the next texts to embed from `waiting`: first those that a query waits for."""
         with self._progress:
-            first = [key for key in self._first if key in waiting][:count]
+            first_keys = [key for key in self._first if key in waiting][:count]
         later = (key for key in waiting if key not in self._first)
-        batch = first or list(islice(later, count))
+        batch = first_keys or list(islice(later, count))
         for key in batch:
             del waiting[key]
         return batch
@@ -204,28 +204,32 @@ class TurnIndex:
         self, conversation_id: str | None, embed: EmbedMode, progress: ProgressCount | None
     ) -> tuple[SyncResult, TurnView, bool]:
         """The result of a sync, a view, and whether the view is of the index that was synced."""
-        core, embedded, same = self._core, 0, True
+        core, embedded_count, is_same = self._core, 0, True
 
         def look() -> tuple[int, list[bytes], TurnView, int]:
-            added = core.sync_threads(conversation_id)
-            return added, core.missing(), core.state.view(), core.openings
+            added_count = core.sync_threads(conversation_id)
+            return added_count, core.missing(), core.state.view(), core.openings
 
-        added, missing, view, opening = core.with_index(look)
+        added_count, missing, view, opening = core.with_index(look)
         if embed == "all":
-            embedded = self._embed_all(progress)
+            embedded_count = self._embed_all(progress)
             self.commit_words()
             self._commit_due_vectors(STEP_AT_CLOSE)
         elif embed == "inline":
-            embedded = self._embed_inline() if missing else 0
+            embedded_count = self._embed_inline() if missing else 0
             if core.words_due() or core.ann_due(STEP):
                 self._begin_work()
         if embed == "all" or (embed == "inline" and missing):
-            missing, view, now = core.with_index(
+            missing, view, present_openings = core.with_index(
                 lambda: (core.missing(), core.state.view(), core.openings)
             )
-            same = now == opening
+            is_same = present_openings == opening
         pending = len(missing)
-        return SyncResult(added, embedded, pending, self._degraded(pending)), view, same
+        return (
+            SyncResult(added_count, embedded_count, pending, self._degraded(pending)),
+            view,
+            is_same,
+        )
 
     def view(self) -> TurnView:
         """A consistent view of the index as of the last `sync`."""
@@ -279,9 +283,9 @@ class TurnIndex:
         """Check the whole index, and compare it with the thread files."""
         problems: list[str] = []
         self._core.source.problems.clear()
-        behind = self._core.with_index(self._core.behind)
-        if behind:
-            problems.append(f"{len(behind)} threads changed since they were indexed")
+        threads_behind = self._core.with_index(self._core.behind)
+        if threads_behind:
+            problems.append(f"{len(threads_behind)} threads changed since they were indexed")
         if self._core.unwritable:
             problems.append(f"the index cannot be written: {self._core.unwritable}")
         view = self.view()
@@ -298,15 +302,15 @@ class TurnIndex:
                     "words that may have been forgotten still lie in files that a program has "
                     "open; they go when the index is opened after it ended"
                 )
-            indexed = state.segment.meta.count if state.segment is not None else 0
+            indexed_count = state.segment.meta.count if state.segment is not None else 0
             return IndexCheck(
                 conversations=len(view.table.conversations),
                 turns=len(view),
                 vectors=state.vectors,
                 pending=len(self._missing()),
                 failed=len(state.failures),
-                words_indexed=indexed,
-                words_in_memory=len(view) - min(indexed, len(view)),
+                words_indexed=indexed_count,
+                words_in_memory=len(view) - min(indexed_count, len(view)),
                 size=self._core.home.size(),
                 problems=tuple(problems),
             )
@@ -315,8 +319,8 @@ class TurnIndex:
         """Write the words that are only in memory; False if another process is writing them."""
         if not self._core.with_index(lambda: self._core.open_ledger().on_disk):
             return False
-        with self._core.home.writing("words") as locked:
-            return locked and any(self._core.commit_words_once() for _ in range(2))
+        with self._core.home.writing("words") as is_locked:
+            return is_locked and any(self._core.commit_words_once() for _ in range(2))
 
     def commit_vectors(self) -> bool:
         """Write the vectors that are only in memory to the ANN index, regardless of the cap.
@@ -326,8 +330,8 @@ class TurnIndex:
         on_disk = self._core.with_index(lambda: self._core.open_ledger().on_disk)
         if not on_disk or not self._core.ann.writable():
             return False
-        with self._core.home.writing("ann") as locked:
-            return locked and self._core.commit_vectors()
+        with self._core.home.writing("ann") as is_locked:
+            return is_locked and self._core.commit_vectors()
 
     def _commit_due_vectors(self, limit: int) -> None:
         if self._core.ann_due(limit):
@@ -349,10 +353,10 @@ class TurnIndex:
         with self._embedding:
             missing = self._missing()
             keys = self._fitting(missing)
-            done = self._embed(keys) if keys else 0
+            embedded_count = self._embed(keys) if keys else 0
         if len(keys) < len(missing):
             self._begin_work()
-        return done
+        return embedded_count
 
     def _fitting(self, keys: list[bytes]) -> list[bytes]:
         """The texts to embed within a call: those of a short backlog that fit."""
@@ -371,14 +375,14 @@ class TurnIndex:
         return self._core.with_index(self._core.missing)
 
     def _embed_all(self, progress: ProgressCount | None) -> int:
-        done = 0
+        embedded_count = 0
         with self._embedding:
             waiting = dict.fromkeys(self._missing())
             count = len(waiting)
             self._embeds_all = count > INLINE_BACKLOG
             try:
                 while batch := self._next(waiting, GROUP):
-                    done += self._embed(batch)
+                    embedded_count += self._embed(batch)
                     self._tried(batch)
                     if progress is not None:
                         progress(count - len(waiting), count)
@@ -387,7 +391,7 @@ class TurnIndex:
             finally:
                 self._embeds_all = False
                 self._tried(())
-        return done
+        return embedded_count
 
     def _short(self, keys: list[bytes]) -> list[bytes]:
         """Those of the texts, by hash, that are embedded in a moment."""
@@ -396,61 +400,67 @@ class TurnIndex:
 
     def _embed(self, keys: list[bytes], stopping: Callable[[], bool] | None = None) -> int:
         """Embed texts by hash, without the lock, until `stopping` is true; how many succeeded."""
-        stored = self._core.with_index(lambda: self._core.texts(keys))
-        texts = {key: embedded_text(stored[key]) or " " for key in keys if key in stored}
+        stored_texts = self._core.with_index(lambda: self._core.texts(keys))
+        texts = {
+            key: embedded_text(stored_texts[key]) or " " for key in keys if key in stored_texts
+        }
         if not texts:
             return 0
         try:
-            embedded, failures = embed_texts(self._embedder, texts, stopping)
+            vectors_by_key, failures = embed_texts(self._embedder, texts, stopping)
             # If all texts fail, try a simple one: the embedder itself may be out of order.
-            probe = self._embedder.embed(["hello"])[0] if failures and not embedded else None
+            probe_answer = (
+                self._embedder.embed(["hello"])[0] if failures and not vectors_by_key else None
+            )
         except EmbeddingError as error:
-            probe = error
-        if isinstance(probe, EmbeddingError):
-            self._outage = probe
+            probe_answer = error
+        if isinstance(probe_answer, EmbeddingError):
+            self._outage = probe_answer
             return 0
         self._outage = None
-        vectors = {key: to_float16(vector) for key, vector in embedded.items()}
-        failed = {key: str(error) for key, error in failures.items()}
-        self._core.with_index(lambda: self._core.keep_vectors(vectors, failed))
+        vectors = {key: to_float16(vector) for key, vector in vectors_by_key.items()}
+        failed_reasons = {key: str(error) for key, error in failures.items()}
+        self._core.with_index(lambda: self._core.keep_vectors(vectors, failed_reasons))
         return len(vectors)
 
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
-        degraded = list(self._core.source.problems)
+        problems = list(self._core.source.problems)
         if self._core.unread:
             reason = "there was no time to read it; the next question goes on"
-            degraded.append(
+            problems.append(
                 Degraded("conversations", f"{self._core.unread} have changed: {reason}")
             )
-        failed = len(self._core.state.failures)
+        failed_count = len(self._core.state.failures)
         ledger = self._core.file.ledger
         if ledger is not None and not ledger.on_disk and not self._core.waiting:
-            degraded.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
+            problems.append(Degraded("index", f"it cannot be written: {self._core.unwritable}"))
         if self._outage is not None:
-            degraded.append(Degraded("vectors", str(self._outage)))
+            problems.append(Degraded("vectors", str(self._outage)))
         elif pending:
-            degraded.append(
+            problems.append(
                 Degraded("vectors", f"{pending} texts have no vector yet; {FINISH_VECTORS}")
             )
-        if failed:
+        if failed_count:
             reason = next(iter(self._core.state.failures.values()))[1]
-            degraded.append(Degraded("vectors", f"{failed} texts could not be embedded: {reason}"))
-        scanned = self._core.state.parts
-        if self._core.ann.beyond(scanned):
+            problems.append(
+                Degraded("vectors", f"{failed_count} texts could not be embedded: {reason}")
+            )
+        scanned_parts = self._core.state.parts
+        if self._core.ann.beyond(scanned_parts):
             reason = "the extra large searches them faster"
-            degraded.append(Degraded("vectors", f"{scanned:,} are scanned exactly: {reason}"))
-        return tuple(degraded)
+            problems.append(Degraded("vectors", f"{scanned_parts:,} are scanned exactly: {reason}"))
+        return tuple(problems)
 
     # The background.
 
     def _work(self) -> None:
-        tried: set[bytes] = set()
+        tried_keys: set[bytes] = set()
         try:
             while not self._worker.stopping.is_set():
                 with self._embedding:
-                    waiting = {key: None for key in self._missing() if key not in tried}
+                    waiting = {key: None for key in self._missing() if key not in tried_keys}
                     batch = self._next(waiting, INLINE_BACKLOG)
-                    tried.update(batch)
+                    tried_keys.update(batch)
                     self._embed_in_turn(batch)
                 if not batch or self._outage is not None:
                     break
@@ -465,10 +475,10 @@ class TurnIndex:
     def _embed_in_turn(self, batch: list[bytes]) -> None:
         """Embed texts in the background: short ones together, then long ones one by one."""
         stopping = self._worker.stopping.is_set
-        short = self._short(batch)
-        long = [key for key in batch if key not in set(short)]
-        self._embed(short, stopping)
-        self._tried(short)
+        short_keys = self._short(batch)
+        long = [key for key in batch if key not in set(short_keys)]
+        self._embed(short_keys, stopping)
+        self._tried(short_keys)
         for key in long:
             if stopping() or self._outage is not None:
                 return

@@ -176,7 +176,7 @@ class TurnIndexFile:
         them.
         """
         with self._reading():
-            change, epoch, notes, generation, last, count, tokens, signed = self._db.execute(
+            change, epoch, notes, generation, last_row, count, tokens, signature = self._db.execute(
                 "SELECT change, epoch, notes, generation, upto, count, tokens, signature FROM meta"
             ).fetchone()
             all_anew = since is None or since.epoch != epoch
@@ -201,7 +201,9 @@ class TurnIndexFile:
                 change=change,
                 epoch=epoch,
                 notes=notes,
-                words=SegmentMeta(generation, last, count, (tokens,) if generation else (), signed),
+                words=SegmentMeta(
+                    generation, last_row, count, (tokens,) if generation else (), signature
+                ),
                 checkpoints=self._checkpoints(after_change),
                 turns=turns,
                 speakers=speakers,
@@ -223,13 +225,13 @@ class TurnIndexFile:
     def texts(self, hashes: Sequence[bytes]) -> dict[bytes, str]:
         """Texts by their hash, checked against it. Raises IndexLost if one differs."""
         texts: dict[bytes, str] = {}
-        distinct = list(dict.fromkeys(hashes))
+        distinct_hashes = list(dict.fromkeys(hashes))
         with self._reading():
-            for start in range(0, len(distinct), 500):
-                chunk = distinct[start : start + 500]
+            for start in range(0, len(distinct_hashes), 500):
+                chunk = distinct_hashes[start : start + 500]
                 query = f"SELECT hash, text FROM texts WHERE hash IN ({_placeholders(chunk)})"  # noqa: S608
-                for key, sealed in self._db.execute(query, chunk):
-                    plain = self._sealer.open("text", key, bytes(sealed))
+                for key, sealed_text in self._db.execute(query, chunk):
+                    plain = self._sealer.open("text", key, bytes(sealed_text))
                     text = plain.decode("utf-8", "surrogatepass")
                     if text_hash(text, self._sealer.hash_key) != key:
                         raise IndexLost("a text is not the one that was written")
@@ -337,8 +339,8 @@ class TurnIndexFile:
     def set_words(self, words: SegmentMeta, *, seen: SegmentMeta, epoch: int) -> bool:
         """Record that the segment is `words` now; False if rows or segment changed meanwhile."""
         with self._writing():
-            now = self._db.execute("SELECT epoch, generation, upto FROM meta").fetchone()
-            if now != (epoch, seen.generation, seen.upto):
+            meta_row = self._db.execute("SELECT epoch, generation, upto FROM meta").fetchone()
+            if meta_row != (epoch, seen.generation, seen.upto):
                 self._db.execute("ROLLBACK")
                 return False
             self._db.execute(
@@ -369,36 +371,38 @@ class TurnIndexFile:
         ).fetchall()
         if not rows:
             return no_turns(), []
-        *columns, hashes, checked, names, digests = zip(*rows, strict=True)
+        *columns, hashes, stored_checks, names, digests = zip(*rows, strict=True)
         turns = Turns(turn_rows((*columns, -1), len(rows)), list(hashes))
         threads: list[bytes] = []
         if self._sealer.sealed:
-            stored = dict(self._db.execute("SELECT code, id FROM threads").fetchall())
-            threads = [stored.get(code, b"") for code in columns[1]]
+            thread_names = dict(self._db.execute("SELECT code, id FROM threads").fetchall())
+            threads = [thread_names.get(code, b"") for code in columns[1]]
         checks = row_checks(turns, (names, digests, threads), self._sealer)
-        if not np.array_equal(checks, np.array(checked, np.int64)):
+        if not np.array_equal(checks, np.array(stored_checks, np.int64)):
             raise IndexLost("rows are not the ones that were written")
-        named = self._sealer.named
-        decoded = {name: None if name is None else named(bytes(name)) for name in set(names)}
-        return turns, [decoded[name] for name in names]
+        name_of = self._sealer.named
+        speakers_by_name = {
+            name: None if name is None else name_of(bytes(name)) for name in set(names)
+        }
+        return turns, [speakers_by_name[name] for name in names]
 
     def _vectors(
         self, which: tuple[int, int, int] | list[int], dimensions: int
     ) -> tuple[list[int], list[bytes], list[bytes]]:
         """Numbers, hashes of texts and vectors as stored."""
         if isinstance(which, tuple):
-            after, upto, limit = which
+            last_id, upto, limit = which
             query = f"{_VECTORS} WHERE id > ? AND id <= ? AND embedder = ? ORDER BY id LIMIT ?"
-            rows = self._db.execute(query, (after, upto, self.embedder, limit)).fetchall()
+            rows = self._db.execute(query, (last_id, upto, self.embedder, limit)).fetchall()
         else:
             query = f"{_VECTORS} WHERE id IN ({_placeholders(which)})"
             rows = self._db.execute(query, which).fetchall()
         blobs: list[bytes] = []
         crc = zlib.crc32
-        for _, key, stored, checked in rows:
+        for _, key, stored_vector, stored_check in rows:
             blob = b""
-            if crc(stored, crc(key)) == checked:
-                blob = self._sealer.open("vector", key, bytes(stored))
+            if crc(stored_vector, crc(key)) == stored_check:
+                blob = self._sealer.open("vector", key, bytes(stored_vector))
             if not blob or len(blob) % (2 * dimensions):
                 raise IndexLost("a vector is not the one that was written")
             blobs.append(blob)
@@ -408,11 +412,11 @@ class TurnIndexFile:
         """The text hashes and numbers of the vectors up to number `upto`."""
         if not upto:
             return [], []
-        stored = self._db.execute(
+        stored_rows = self._db.execute(
             "SELECT text_hash, id FROM vectors WHERE id <= ? AND embedder = ? ORDER BY id",
             (upto, self.embedder),
         ).fetchall()
-        return [row[0] for row in stored], [row[1] for row in stored]
+        return [row[0] for row in stored_rows], [row[1] for row in stored_rows]
 
     def _ann(self) -> AnnCheckpoint:
         row = self._db.execute(
@@ -422,14 +426,14 @@ class TurnIndexFile:
 
     def _checkpoints(self, after: int) -> dict[str, ThreadCheckpoint]:
         """The checkpoints of the threads that were written after a change number."""
-        stored = self._db.execute(
+        stored_rows = self._db.execute(
             "SELECT id, title, inode, size, mtime, ctime, seen, count, chain, code FROM threads"
             " WHERE stamp > ?",
             (after,),
         )
-        named, unseal = self._sealer.named, self._sealer.open
+        name_of, unseal = self._sealer.named, self._sealer.open
         return {
-            named(bytes(key)): ThreadCheckpoint(
+            name_of(bytes(key)): ThreadCheckpoint(
                 (inode, size, mtime, ctime),
                 seen_ns,
                 count,
@@ -437,7 +441,7 @@ class TurnIndexFile:
                 code,
                 unseal("title", bytes(key), bytes(title)).decode(),
             )
-            for key, title, inode, size, mtime, ctime, seen_ns, count, chain, code in stored
+            for key, title, inode, size, mtime, ctime, seen_ns, count, chain, code in stored_rows
         }
 
     # Writing.
@@ -458,10 +462,10 @@ class TurnIndexFile:
         key, execute = self._sealer.name(change.conversation_id), self._db.execute
         lowest: int | None = None
         if change.base is not None and (change.dropped or change.checkpoint is None):
-            where = "thread = (SELECT code FROM threads WHERE id = ?) AND position >= ?"
+            condition = "thread = (SELECT code FROM threads WHERE id = ?) AND position >= ?"
             bounds = (key, change.drop_from)
-            lowest = execute(f"SELECT min(id) FROM turns WHERE {where}", bounds).fetchone()[0]  # noqa: S608
-            execute(f"DELETE FROM turns WHERE {where}", bounds)  # noqa: S608
+            lowest = execute(f"SELECT min(id) FROM turns WHERE {condition}", bounds).fetchone()[0]  # noqa: S608
+            execute(f"DELETE FROM turns WHERE {condition}", bounds)  # noqa: S608
         checkpoint = change.checkpoint
         if checkpoint is None:
             execute("DELETE FROM threads WHERE id = ?", (key,))
@@ -497,19 +501,21 @@ class TurnIndexFile:
                 for r in records
             ],
         )
-        last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
+        last_row = self._db.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'turns'"
+        ).fetchone()
         # The file has the names of speakers instead of codes.
-        turns = make_turns(code, records, None, first=(last[0] if last else 0) + 1)
+        turns = make_turns(code, records, None, first=(last_row[0] if last_row else 0) + 1)
         names = [None if r.speaker is None else self._sealer.name(r.speaker) for r in records]
         digests = [r.digest for r in records]
-        checked = row_checks(turns, (names, digests, [thread] * len(records)), self._sealer)
-        stored = zip(
-            turns.rows.tolist(), turns.hashes, checked.tolist(), names, digests, strict=True
+        checks = row_checks(turns, (names, digests, [thread] * len(records)), self._sealer)
+        stored_rows = zip(
+            turns.rows.tolist(), turns.hashes, checks.tolist(), names, digests, strict=True
         )
         self._db.executemany(
             "INSERT INTO turns (id, thread, position, role, length, flags, ts, offset, text_hash,"
             " checked, speaker, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*row[:-1], *stored_columns) for row, *stored_columns in stored],
+            [(*row[:-1], *stored_columns) for row, *stored_columns in stored_rows],
         )
 
     # The connection.
@@ -607,22 +613,22 @@ def row_checks(
     them, so that a row cannot be moved to another thread unnoticed. 100,000 rows take about 0.2 s
     there.
     """
-    fixed, width = turns.rows.tobytes(), TURN.itemsize
-    offsets = range(0, len(fixed), width)
+    row_bytes, width = turns.rows.tobytes(), TURN.itemsize
+    offsets = range(0, len(row_bytes), width)
     if not sealer.sealed:
         crc, pairs = zlib.crc32, zip(offsets, turns.hashes, strict=True)
-        checks = [crc(fixed[at : at + width], crc(text)) for at, text in pairs]
+        checks = [crc(row_bytes[at : at + width], crc(text)) for at, text in pairs]
         return np.array(checks, np.int64)
     check = sealer.check
     rows = zip(offsets, turns.hashes, *owners, strict=True)
-    keyed = (
+    keyed_checks = (
         check(
             "turn",
             thread,
             # Lengths first: a byte must not move from one column into the next.
             b"%d %d %b%b%b%b"
-            % (len(text), len(digest), fixed[at : at + width], text, digest, name or b""),
+            % (len(text), len(digest), row_bytes[at : at + width], text, digest, name or b""),
         )
         for at, text, name, digest, thread in rows
     )
-    return np.fromiter(keyed, np.int64, len(turns))
+    return np.fromiter(keyed_checks, np.int64, len(turns))

@@ -101,8 +101,8 @@ class IndexChange:
     @property
     def renamed(self) -> bool:
         """Whether a title is removed or replaced."""
-        old = "" if self.base is None else self.base.title
-        return bool(old) and (self.checkpoint is None or self.checkpoint.title != old)
+        old_title = "" if self.base is None else self.base.title
+        return bool(old_title) and (self.checkpoint is None or self.checkpoint.title != old_title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +171,10 @@ def first_difference(
         and chain_of(digests[: checkpoint.count]) == checkpoint.chain
     ):
         return checkpoint.count
-    old = indexed.digests(checkpoint)
-    pairs = zip(old, digests, strict=False)
+    old_digests = indexed.digests(checkpoint)
+    pairs = zip(old_digests, digests, strict=False)
     first_differing = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
-    return min(len(old), len(digests)) if first_differing is None else first_differing
+    return min(len(old_digests), len(digests)) if first_differing is None else first_differing
 
 
 def record_of(
@@ -186,9 +186,9 @@ def record_of(
 ) -> IndexedTurn:
     """Analyse a turn for the index, without recalled text that it quotes."""
     own_text = strip_recalled(turn.text)
-    indexed = index_text(own_text)
-    tokens = " ".join(map(sealer.token_key, indexed.tokens))
-    forms = "" if sealer.sealed else " ".join(indexed.forms)
+    indexed_text = index_text(own_text)
+    tokens = " ".join(map(sealer.token_key, indexed_text.tokens))
+    forms = "" if sealer.sealed else " ".join(indexed_text.forms)
     return IndexedTurn(
         position=position,
         role=_ROLES.get(turn.role, ROLE_OTHER),
@@ -197,7 +197,7 @@ def record_of(
         offset=(turn.ts.utcoffset() or timedelta()) // timedelta(minutes=1),
         text=turn.text,
         tokens=f"{tokens}\n{forms}" if forms else tokens,
-        length=indexed.length,
+        length=indexed_text.length,
         flags=turn_flags(own_text),
         text_hash=text_hash(turn.text, sealer.hash_key),
         digest=digest,

@@ -172,7 +172,9 @@ class FileThreadSource(ThreadSource):
             removal = IndexChange(conversation_id, checkpoint, 0, (), None)
             return removal if checkpoint is not None else None
         chain = chain_of(read.digests)
-        now = ThreadCheckpoint(read.identity, now_ns, len(read.digests), chain, title=read.title)
+        current_checkpoint = ThreadCheckpoint(
+            read.identity, now_ns, len(read.digests), chain, title=read.title
+        )
         start = first_difference(checkpoint, read.digests, indexed)
         if noted and checkpoint is not None:
             start = min(start, self._first_new_speaker(conversation_id, checkpoint, read, indexed))
@@ -180,18 +182,24 @@ class FileThreadSource(ThreadSource):
             # Only the end was parsed, but earlier turns are needed.
             self._remembered.pop(conversation_id, None)
             return self.change(conversation_id, checkpoint, indexed, noted=noted)
-        if checkpoint is not None and now.same_content(checkpoint) and start == checkpoint.count:
+        if (
+            checkpoint is not None
+            and current_checkpoint.same_content(checkpoint)
+            and start == checkpoint.count
+        ):
             # A new checkpoint for the same content only if its time stamp can be trusted now.
-            if self._fresh(checkpoint) and not self._fresh(now):
-                now = replace(now, code=checkpoint.code)
-                return IndexChange(conversation_id, checkpoint, checkpoint.count, (), now)
+            if self._fresh(checkpoint) and not self._fresh(current_checkpoint):
+                current_checkpoint = replace(current_checkpoint, code=checkpoint.code)
+                return IndexChange(
+                    conversation_id, checkpoint, checkpoint.count, (), current_checkpoint
+                )
             return None
         names = self._speakers(conversation_id, read, start)
         records = tuple(
             record_of(turn, start + i, names.get(start + i), read.digests[start + i], self._sealer)
             for i, turn in enumerate(read.turns[start - read.start :])
         )
-        return IndexChange(conversation_id, checkpoint, start, records, now)
+        return IndexChange(conversation_id, checkpoint, start, records, current_checkpoint)
 
     def _trusted(self, checkpoint: ThreadCheckpoint | None, identity: Identity | None) -> bool:
         if checkpoint is None or identity is None:
@@ -204,17 +212,22 @@ class FileThreadSource(ThreadSource):
 
     def _files(self) -> dict[str, Identity]:
         """The file identity of every conversation, cached for a moment if that is safe."""
-        directory, changed = self._store.directory, 0
+        directory, changed_ns = self._store.directory, 0
         if directory is not None:
             with suppress(OSError):
-                changed = directory.stat().st_mtime_ns
-        now = self._wall_ns()
+                changed_ns = directory.stat().st_mtime_ns
+        now_ns = self._wall_ns()
         was, at, files = self._scanned
-        fresh = at - changed < RACY_NS
-        if len(files) > _MANY_FILES and was == changed and not fresh and now - at < _BELIEVED_NS:
+        is_fresh = at - changed_ns < RACY_NS
+        if (
+            len(files) > _MANY_FILES
+            and was == changed_ns
+            and not is_fresh
+            and now_ns - at < _BELIEVED_NS
+        ):
             return files
         files = self._scan()
-        self._scanned = (changed, now, files)
+        self._scanned = (changed_ns, now_ns, files)
         return files
 
     def _scan(self) -> dict[str, Identity]:
@@ -237,8 +250,8 @@ class FileThreadSource(ThreadSource):
         except OSError as error:
             raise translate(error, "read", directory) from error
         if identities.keys() != self._names.keys():
-            named = {path.name: key for key, path in self._store.files()}
-            self._names = {name: named.get(name) for name in identities}
+            ids_by_name = {path.name: key for key, path in self._store.files()}
+            self._names = {name: ids_by_name.get(name) for name in identities}
         names = self._names
         return {key: identity for name, identity in identities.items() if (key := names[name])}
 
@@ -272,26 +285,36 @@ class FileThreadSource(ThreadSource):
 
     def _read_end(self, conversation_id: str, data: bytes, identity: Identity) -> _Read | None:
         """Parse only the turns added since the last read, if nothing else changed."""
-        remembered = self._remembered.get(conversation_id)
-        if remembered is None or len(data) < remembered.offset:
+        remembered_end = self._remembered.get(conversation_id)
+        if remembered_end is None or len(data) < remembered_end.offset:
             return None
-        hashed = _hash(data, remembered.offset)
-        if hashed.digest() != remembered.hashed.digest():
+        content_hash = _hash(data, remembered_end.offset)
+        if content_hash.digest() != remembered_end.hashed.digest():
             return None
-        new_data = data[remembered.offset :]
-        added = new_data.lstrip(b", \t\r\n")
+        new_data = data[remembered_end.offset :]
+        added_bytes = new_data.lstrip(b", \t\r\n")
         try:
-            document = parse(_OPENING + added)
+            document = parse(_OPENING + added_bytes)
         except NotAThread:
             return None
         if document.splice is None:
             return None
-        digests = remembered.digests + self._digests(document.turns)
-        offset = remembered.offset + len(new_data) - len(added) + document.splice[0] - len(_OPENING)
-        hashed.update(memoryview(data)[remembered.offset : offset])
+        digests = remembered_end.digests + self._digests(document.turns)
+        offset = (
+            remembered_end.offset
+            + len(new_data)
+            - len(added_bytes)
+            + document.splice[0]
+            - len(_OPENING)
+        )
+        content_hash.update(memoryview(data)[remembered_end.offset : offset])
         # The title comes before the turns.
-        self._remember(conversation_id, _HashedPrefix(offset, hashed, digests, remembered.title))
-        return _Read(identity, digests, len(remembered.digests), document.turns, remembered.title)
+        self._remember(
+            conversation_id, _HashedPrefix(offset, content_hash, digests, remembered_end.title)
+        )
+        return _Read(
+            identity, digests, len(remembered_end.digests), document.turns, remembered_end.title
+        )
 
     def _remember(self, conversation_id: str, begun: _HashedPrefix) -> None:
         self._remembered[conversation_id] = begun
@@ -308,21 +331,23 @@ class FileThreadSource(ThreadSource):
             read = _Read(read.identity, read.digests, 0, turns, read.title)
         names = self._speakers(conversation_id, read, 0)
         indexed_speakers = indexed.speakers(checkpoint)
-        changed = (i for i, name in enumerate(indexed_speakers) if names.get(i) != name)
-        return next(changed, checkpoint.count)
+        changed_positions = (i for i, name in enumerate(indexed_speakers) if names.get(i) != name)
+        return next(changed_positions, checkpoint.count)
 
     def _speakers(self, conversation_id: str, read: _Read, start: int) -> dict[int, str]:
         if self._sidecar is None or start >= len(read.digests):
             return {}
-        turns, first = read.turns, read.start
+        turns, first_position = read.turns, read.start
         # A note with another hash is void: its turn was changed, or never written.
         return {
             index: note.speaker
             for index, note in self._sidecar.turn_notes(conversation_id, start).items()
             if note.speaker is not None
-            and first <= index < first + len(turns)
+            and first_position <= index < first_position + len(turns)
             and note.turn_hash
-            == stored_turn_hash(turns[index - first].role, turns[index - first].text)
+            == stored_turn_hash(
+                turns[index - first_position].role, turns[index - first_position].text
+            )
         }
 
 
@@ -367,8 +392,10 @@ class SqlThreadSource(ThreadSource):
         states = self._states
         if only is not None:
             return [only] if _differs(checkpoints.get(only), states.get(only)) else []
-        changed = [key for key, state in states.items() if _differs(checkpoints.get(key), state)]
-        return changed + [key for key in checkpoints if key not in states]
+        changed_keys = [
+            key for key, state in states.items() if _differs(checkpoints.get(key), state)
+        ]
+        return changed_keys + [key for key in checkpoints if key not in states]
 
     def change(
         self,
@@ -388,36 +415,43 @@ class SqlThreadSource(ThreadSource):
         start = max(0, len(known_digests) - 1)
         if noted_from is not None and noted_from < len(known_digests):
             start = 0
-        stored = self._store.stored(conversation_id, start)
-        if stored is None:
+        stored_thread = self._store.stored(conversation_id, start)
+        if stored_thread is None:
             if checkpoint is None:
                 return None
             return IndexChange(conversation_id, checkpoint, 0, (), None)
-        last = len(known_digests) - 1 - stored.start
-        if stored.start and not (
+        last = len(known_digests) - 1 - stored_thread.start
+        if stored_thread.start and not (
             checkpoint is not None
-            and last < len(stored.stamps)
-            and stored.stamps[last] == checkpoint.identity[0]
+            and last < len(stored_thread.stamps)
+            and stored_thread.stamps[last] == checkpoint.identity[0]
         ):
-            stored = self._store.stored(conversation_id)
-            if stored is None:
+            stored_thread = self._store.stored(conversation_id)
+            if stored_thread is None:
                 return IndexChange(conversation_id, checkpoint, 0, (), None)
-        digests = known_digests[: stored.start] + self._digests(stored.thread.turns)
-        first = first_difference(checkpoint, digests, indexed)
+        digests = known_digests[: stored_thread.start] + self._digests(stored_thread.thread.turns)
+        first_changed = first_difference(checkpoint, digests, indexed)
         if noted_from is not None and checkpoint is not None:
-            first = min(first, _first_new_speaker(stored, noted_from, indexed.speakers(checkpoint)))
-        identity = stored.identity
-        now = ThreadCheckpoint(
-            identity, 0, len(digests), chain_of(digests), title=stored.thread.title
+            first_changed = min(
+                first_changed,
+                _first_new_speaker(stored_thread, noted_from, indexed.speakers(checkpoint)),
+            )
+        identity = stored_thread.identity
+        current_checkpoint = ThreadCheckpoint(
+            identity, 0, len(digests), chain_of(digests), title=stored_thread.thread.title
         )
-        if checkpoint is not None and now.same_content(checkpoint) and first == checkpoint.count:
+        if (
+            checkpoint is not None
+            and current_checkpoint.same_content(checkpoint)
+            and first_changed == checkpoint.count
+        ):
             return None
         records = tuple(
             record_of(turn, position, turn.speaker, digests[position], self._sealer)
-            for position, turn in enumerate(stored.thread.turns, stored.start)
-            if position >= first
+            for position, turn in enumerate(stored_thread.thread.turns, stored_thread.start)
+            if position >= first_changed
         )
-        return IndexChange(conversation_id, checkpoint, first, records, now)
+        return IndexChange(conversation_id, checkpoint, first_changed, records, current_checkpoint)
 
     def _read_states(self) -> None:
         version, self._just_read = self._just_read, None

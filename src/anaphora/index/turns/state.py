@@ -71,7 +71,7 @@ class State:
         if delta.whole:
             self._forget_rows()
             self._matrix.keep_only(delta.turns.hashes)
-        before = 0 if delta.whole or self.point is None else self.point.last_row
+        previous_last_row = 0 if delta.whole or self.point is None else self.point.last_row
         codes = self._speakers.codes(delta.speakers)
         delta.turns.rows["speaker"] = codes
         self._turns = self._turns.join(delta.turns)
@@ -90,7 +90,7 @@ class State:
         self._matrix.add(*delta.vectors)
         self._matrix.add(list(self.unsaved), list(self.unsaved.values()))
         self.failures = {**self.failures, **delta.failures}
-        self._absorb_words(ledger, delta, before)
+        self._absorb_words(ledger, delta, previous_last_row)
         self.point = delta
         self._changed()
         self.overlay = {
@@ -111,9 +111,9 @@ class State:
         self._far_places = dict(zip(hashes, range(len(hashes)), strict=True))
 
     def _absorb_words(self, ledger: TurnIndexFile, delta: Delta, before: int) -> None:
-        words, renewed = delta.words, delta.whole
+        words, is_renewed = delta.words, delta.whole
         if words.generation and (self.segment is None or self.segment.meta != words):
-            renewed = True
+            is_renewed = True
             try:
                 self.segment = Segment(self._words_folder / words.generation, words, FIELDS)
                 self.words_lost = False
@@ -122,7 +122,7 @@ class State:
             if np.count_nonzero(self._turns.rows["id"] <= words.upto) != words.count:
                 raise IndexLost("the words are not those of the rows")
         upto = self.segment.meta.upto if self.segment is not None else 0
-        if renewed or (self.segment is None and not before):
+        if is_renewed or (self.segment is None and not before):
             self.postings = MemoryPostings()
             before = upto
         # Only up to the rows that were read: the words of rows that another process has added
@@ -132,13 +132,13 @@ class State:
     def drop_segment(self, ledger: TurnIndexFile) -> None:
         """Answer without the segment of words, which is gone."""
         self.segment, self.words_lost, self.postings = None, False, MemoryPostings()
-        last = self.point.last_row if self.point is not None else 0
-        self._add_words(ledger.tokens(0, last))
+        last_row = self.point.last_row if self.point is not None else 0
+        self._add_words(ledger.tokens(0, last_row))
         self._changed()
 
     def _add_words(self, rows: Iterable[tuple[int, int, str]]) -> None:
-        for key, _, stored in rows:
-            tokens, forms = tokens_and_forms(stored)
+        for key, _, stored_tokens in rows:
+            tokens, forms = tokens_and_forms(stored_tokens)
             self.postings.add(key, (tokens,), forms)
 
     def keep(self, changes: Sequence[IndexChange]) -> None:
@@ -236,9 +236,9 @@ class State:
         titles = {
             code: checkpoints[key].title for code, key in ids.items() if checkpoints[key].title
         }
-        last = self.point.last_row if self.point is not None else 0
+        last_row = self.point.last_row if self.point is not None else 0
         upto = self.segment.meta.upto if self.segment is not None else 0
-        row_of = np.full(max(last, upto) + 1, -1, np.int32)
+        row_of = np.full(max(last_row, upto) + 1, -1, np.int32)
         row_of[turns.rows["id"][:base]] = np.arange(base, dtype=np.int32)
         words = TurnWords(
             statistics=WordStatistics(
@@ -275,8 +275,8 @@ class State:
         """
         if self.overlay or len(self._entries) > len(hashes):
             self._entries = np.empty(0, np.int32)
-        new = np.full(len(hashes) - len(self._entries), -1, np.int32)
-        entries = np.concatenate((self._entries, new))
+        new_entries = np.full(len(hashes) - len(self._entries), -1, np.int32)
+        entries = np.concatenate((self._entries, new_entries))
         missing = np.flatnonzero(entries < 0)
         if len(missing):
             keys = [hashes[i] for i in missing.tolist()]

@@ -108,14 +108,14 @@ def make_table(turns: Turns, ids: Mapping[int, str], speakers: tuple[str, ...]) 
     conversation, position = columns["conversation"], columns["position"]
     order = np.argsort(conversation.astype(np.int64) << 32 | position, kind="stable")
     threads, positions, ts = conversation[order], position[order], columns["ts"][order]
-    first = np.ones(n, np.bool_)
-    first[1:] = threads[1:] != threads[:-1]
-    _check_places(first, positions, conversation, dense)
-    apart = first.copy()
+    is_first = np.ones(n, np.bool_)
+    is_first[1:] = threads[1:] != threads[:-1]
+    _check_places(is_first, positions, conversation, dense)
+    apart = is_first.copy()
     apart[1:] |= (ts[1:] - ts[:-1]) > SESSION_GAP_SECONDS
     previous, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     session = np.empty(n, np.int32)
-    later = np.flatnonzero(~first)
+    later = np.flatnonzero(~is_first)
     previous[order[later]] = order[later - 1]
     following[order[later - 1]] = order[later]
     session[order] = np.cumsum(apart) - 1
@@ -144,10 +144,10 @@ def _check_places(
 ) -> None:
     if not len(place):
         return
-    expected = np.arange(len(place)) - np.maximum.accumulate(
+    expected_places = np.arange(len(place)) - np.maximum.accumulate(
         np.where(first, np.arange(len(place)), 0)
     )
-    if not np.array_equal(expected, place):
+    if not np.array_equal(expected_places, place):
         raise IndexLost("rows of a thread are missing")
     if conversation.max() >= len(dense) or (dense[conversation] < 0).any():
         raise IndexLost("rows without a thread")

@@ -25,10 +25,10 @@ class TitleWords:
         """Update the titles of new or changed checkpoints."""
         anew = False
         for checkpoint in checkpoints:
-            old = self._titles.get(checkpoint.code, "")
-            if old == checkpoint.title:
+            old_title = self._titles.get(checkpoint.code, "")
+            if old_title == checkpoint.title:
                 continue
-            anew = anew or bool(old)
+            anew = anew or bool(old_title)
             self._titles[checkpoint.code] = checkpoint.title
             if not anew:
                 self._add(checkpoint.code, checkpoint.title)
@@ -39,9 +39,9 @@ class TitleWords:
 
     def _add(self, code: int, title: str) -> None:
         if title:
-            indexed = titled(title, language_of(title))
-            tokens = " ".join(map(self._term_of, indexed.tokens))
-            self.postings.add(code, (tokens,), " ".join(indexed.forms))
+            indexed_title = titled(title, language_of(title))
+            tokens = " ".join(map(self._term_of, indexed_title.tokens))
+            self.postings.add(code, (tokens,), " ".join(indexed_title.forms))
 
 
 def title_shares(
@@ -57,6 +57,6 @@ def title_shares(
         return {}
     rarest = idf(statistics.documents, 0)
     mass = sum(weight or rarest for weight in lookup.of_words)
-    distinct, inverse = np.unique(codes, return_inverse=True)
-    shares = np.minimum(np.bincount(inverse, scores, len(distinct)) / mass, 1.0)
-    return dict(zip(distinct.tolist(), shares.tolist(), strict=True))
+    distinct_codes, inverse = np.unique(codes, return_inverse=True)
+    shares = np.minimum(np.bincount(inverse, scores, len(distinct_codes)) / mass, 1.0)
+    return dict(zip(distinct_codes.tolist(), shares.tolist(), strict=True))

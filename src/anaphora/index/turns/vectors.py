@@ -62,9 +62,9 @@ class OpenLedger:
 
         The lock is only held for each batch, so that queries need not wait for all of them.
         """
-        while ids := (stored := self._read(file, (since, upto, _VECTORS)))[0]:
+        while ids := (stored_vectors := self._read(file, (since, upto, _VECTORS)))[0]:
             since = ids[-1]
-            yield self._batch(*stored)
+            yield self._batch(*stored_vectors)
 
     def some_vectors(
         self, file: TurnIndexFile | None, numbers: NDArray[np.int64]
@@ -119,12 +119,12 @@ class TurnAnn:
 
     def usable(self, checkpoint: AnnCheckpoint) -> int:
         """Up to which number of a vector the ANN index can answer; 0 if it cannot."""
-        failed, self.failed = self.failed, False
+        has_failed, self.failed = self.failed, False
         store_before = self._store
         if not checkpoint.generation or not self.writable():
             self._store = None
             return 0
-        if store_before is not None and not failed and _fits(store_before, checkpoint):
+        if store_before is not None and not has_failed and _fits(store_before, checkpoint):
             return store_before.meta.upto
         store = self.new_store()
         if (
@@ -211,8 +211,8 @@ class AnnView:
         with suppress(IndexLost, LedgerBusy):
             for _, parts in self._ann.stored.some_vectors(self._file, self.ids[[place]]):
                 if len(parts):
-                    first: NDArray[np.float32] = parts[0]
-                    return first
+                    first_vector: NDArray[np.float32] = parts[0]
+                    return first_vector
         return None
 
     def _scan(self, vector: NDArray[np.float32], batches: Iterator[Batch]) -> NDArray[np.float32]:
@@ -223,10 +223,10 @@ class AnnView:
         return self._spread(cosines)
 
     def _spread(self, batches: list[Batch]) -> NDArray[np.float32]:
-        best = np.full(len(self.ids), -2.0, np.float32)
+        best_cosines = np.full(len(self.ids), -2.0, np.float32)
         for keys, cosines in batches:
             positions = np.minimum(np.searchsorted(self.ids, keys), len(self.ids) - 1)
             present = self.ids[positions] == keys
-            np.maximum.at(best, positions[present], cosines[present])
-        best[best < -1.5] = 0.0
-        return best
+            np.maximum.at(best_cosines, positions[present], cosines[present])
+        best_cosines[best_cosines < -1.5] = 0.0
+        return best_cosines

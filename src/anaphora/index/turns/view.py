@@ -91,12 +91,12 @@ class TurnView:
         beside the nearest ones (those that match words of the query).
         """
         scores = np.zeros(len(self), np.float32)
-        best = self._cosines_of_texts(vector, rows, also)
-        if not len(best):
+        best_cosines = self._cosines_of_texts(vector, rows, also)
+        if not len(best_cosines):
             return scores
         if self.embedded.all():
-            return best[self._entries]
-        scores[self.embedded] = best[self._entries[self.embedded]]
+            return best_cosines[self._entries]
+        scores[self.embedded] = best_cosines[self._entries[self.embedded]]
         return scores
 
     def _cosines_of_texts(
@@ -107,9 +107,9 @@ class TurnView:
     ) -> NDArray[np.float32]:
         """The cosine of each text: first those of the ANN index, then those in memory."""
         ann = self._ann
-        near = self._matrix.best(vector)
+        near_cosines = self._matrix.best(vector)
         if ann is None:
-            return near
+            return near_cosines
         asked_rows = also if rows is None else rows
         ann_entries = (
             np.empty(0, np.int64)
@@ -117,11 +117,11 @@ class TurnView:
             else self._entries[asked_rows].astype(np.int64)
         )
         ann_entries = ann_entries[(ann_entries >= 0) & (ann_entries < len(ann.ids))]
-        far = ann.cosines_at(vector, ann_entries)
+        far_cosines = ann.cosines_at(vector, ann_entries)
         if rows is None:
             nearest = ann.best(vector)
-            far = np.where(nearest == 0, far, nearest)
-        return np.concatenate((far, near))
+            far_cosines = np.where(nearest == 0, far_cosines, nearest)
+        return np.concatenate((far_cosines, near_cosines))
 
     def chunks(self, vector: NDArray[np.float32], row: int) -> NDArray[np.float32]:
         """The cosine of each chunk of one turn with a unit vector, in the order of its text.
@@ -139,19 +139,19 @@ class TurnView:
         if not self.embedded[row]:
             return cosines
         # Of a long turn, the vector of its beginning.
-        text, far = int(self._entries[row]), 0 if self._ann is None else len(self._ann.ids)
+        text, ann_count = int(self._entries[row]), 0 if self._ann is None else len(self._ann.ids)
         vector: NDArray[np.float32] | None
-        if self._ann is not None and text < far:
+        if self._ann is not None and text < ann_count:
             vector = self._ann.first_part(text)
         else:
-            vector = self._matrix.parts[self._matrix.starts[text - far]]
+            vector = self._matrix.parts[self._matrix.starts[text - ann_count]]
         if vector is None:
             return cosines
         entries = self._entries[rows].astype(np.int64)
-        in_memory = self.embedded[rows] & (entries >= far)
-        cosines[in_memory] = self._matrix.some(vector, entries[in_memory] - far)
+        in_memory = self.embedded[rows] & (entries >= ann_count)
+        cosines[in_memory] = self._matrix.some(vector, entries[in_memory] - ann_count)
         if self._ann is not None:
-            on_disk = self.embedded[rows] & (entries < far)
+            on_disk = self.embedded[rows] & (entries < ann_count)
             cosines[on_disk] = self._ann.cosines_at(vector, entries[on_disk])[entries[on_disk]]
         return cosines
 
@@ -241,14 +241,14 @@ class TurnView:
         lengths, statistics = self.table.length, self._words.statistics
         if not len(lengths) or int(lengths.max()) <= LONG:
             return
-        raised = np.zeros(len(self), np.float32)
+        raised_scores = np.zeros(len(self), np.float32)
         for term, weight in weights.items():
             if statistics.holding(term) <= RARE:
                 rows = self._rows_holding(term, conversation)
                 rows = rows[lengths[rows] > LONG]
                 tries = np.log(lengths[rows] / statistics.average())
-                raised[rows] += np.clip(weight - tries, 0.0, weight)
-        np.maximum(scores, raised, out=scores)
+                raised_scores[rows] += np.clip(weight - tries, 0.0, weight)
+        np.maximum(scores, raised_scores, out=scores)
 
     def _rows_holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
         """The rows with a term of the index, each once."""

@@ -114,14 +114,14 @@ class AnnStore:
         meta = self.meta
         generation = meta.generation or uuid.uuid4().hex
         table = self._table_to_write(generation)
-        before = table.count_rows()
-        if meta.generation and (before != meta.count or table.version != meta.version):
+        previous_count = table.count_rows()
+        if meta.generation and (previous_count != meta.count or table.version != meta.version):
             # A writer was killed: the table has more than was finished.
             table.checkout(meta.version)
             table.restore()
         table.add(self._reader(batches))
-        count, indexed = table.count_rows(), meta.indexed
-        if count - indexed >= max(INDEX_FROM, indexed // UNINDEXED):
+        count, indexed_count = table.count_rows(), meta.indexed
+        if count - indexed_count >= max(INDEX_FROM, indexed_count // UNINDEXED):
             from lancedb.index import HnswSq
 
             # Optimising while there is a graph would extend it, as slowly as rebuilding it.
@@ -130,10 +130,10 @@ class AnnStore:
             self._tidy(table)
             graph = HnswSq(distance_type="cosine", num_partitions=max(1, count // 50_000))
             table.create_index("vector", config=graph, replace=True)
-            indexed = count
-        elif not indexed:
+            indexed_count = count
+        elif not indexed_count:
             self._tidy(table)
-        meta = AnnMeta(meta.embedder, generation, upto, count, indexed, table.version)
+        meta = AnnMeta(meta.embedder, generation, upto, count, indexed_count, table.version)
         fresh = self.folder / f"{_META}.new"
         fresh.write_text(json.dumps(asdict(meta)), encoding="utf-8")
         fresh.replace(self.folder / _META)

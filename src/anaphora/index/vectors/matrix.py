@@ -47,10 +47,10 @@ class MatrixView:
         """The greatest similarity among the parts (P,) of each text, shape (M,)."""
         if len(self.starts) == len(self.parts):
             return similarities
-        best: NDArray[np.float32] = similarities[self.starts]
+        best_similarities: NDArray[np.float32] = similarities[self.starts]
         # Few texts have several parts: a pass over all parts would cost more.
-        np.maximum.at(best, self.owners, similarities[self.more])
-        return best
+        np.maximum.at(best_similarities, self.owners, similarities[self.more])
+        return best_similarities
 
     def some(self, vector: NDArray[np.float32], texts: NDArray[np.int64]) -> NDArray[np.float32]:
         """Bit for bit `best(vector)[texts]`, without reading the other texts."""
@@ -59,8 +59,10 @@ class MatrixView:
         if len(self.starts) == len(self.parts):
             return products(self.parts[self.starts[texts]], vector)
         rows, begins = self.parts_of(texts)
-        best: NDArray[np.float32] = np.maximum.reduceat(products(self.parts[rows], vector), begins)
-        return best
+        best_similarities: NDArray[np.float32] = np.maximum.reduceat(
+            products(self.parts[rows], vector), begins
+        )
+        return best_similarities
 
     def each(self, vector: NDArray[np.float32], text: int) -> NDArray[np.float32]:
         """The cosine of each part of one text, in the order of the text."""
@@ -68,12 +70,12 @@ class MatrixView:
 
     def parts_of(self, texts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows of these texts' parts, one text after another, and where each text begins."""
-        first = self.starts[texts]
+        first_rows = self.starts[texts]
         following = np.minimum(texts + 1, len(self.starts) - 1)
         ends = np.where(texts < len(self.starts) - 1, self.starts[following], len(self.parts))
-        counts = ends - first
+        counts = ends - first_rows
         begins = np.concatenate(([0], np.cumsum(counts)[:-1]))
-        return np.repeat(first - begins, counts) + np.arange(int(counts.sum())), begins
+        return np.repeat(first_rows - begins, counts) + np.arange(int(counts.sum())), begins
 
 
 def products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -81,8 +83,8 @@ def products(parts: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray
     # Not `parts @ vector`: that wakes the threads of the linear algebra library, which took 7 to
     # 25 ms instead of 0.6 while other processes used the processors.
     vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
-    computed = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
-    dots: NDArray[np.float32] = computed
+    row_products = np.einsum("ij,j->i", parts, vector) if vecdot is None else vecdot(parts, vector)
+    dots: NDArray[np.float32] = row_products
     return dots
 
 
@@ -90,10 +92,10 @@ def products_of(rows: NDArray[np.float32], parts: NDArray[np.float32]) -> NDArra
     """As `products` with each of a few rows, shape (rows, P)."""
     vecdot = getattr(np, "vecdot", None)  # since NumPy 2.0
     if vecdot is None:
-        computed = np.einsum("ij,kj->ik", rows, parts)
+        row_products = np.einsum("ij,kj->ik", rows, parts)
     else:
-        computed = vecdot(rows[:, None, :], parts[None])
-    dots: NDArray[np.float32] = computed
+        row_products = vecdot(rows[:, None, :], parts[None])
+    dots: NDArray[np.float32] = row_products
     return dots
 
 
@@ -117,14 +119,14 @@ class Matrix:
     def add(self, keys: Sequence[bytes], blobs: Sequence[bytes]) -> None:
         """Add texts' stored vectors; texts that have vectors already keep them."""
         if not all(key not in self._entries for key in keys) or len(set(keys)) != len(keys):
-            fresh = {k: b for k, b in zip(keys, blobs, strict=True) if k not in self._entries}
-            keys, blobs = list(fresh), list(fresh.values())
+            new_blobs = {k: b for k, b in zip(keys, blobs, strict=True) if k not in self._entries}
+            keys, blobs = list(new_blobs), list(new_blobs.values())
         if not keys:
             return
         width = 2 * self._dimensions
         counts = np.fromiter((len(blob) // width for blob in blobs), np.int64, len(blobs))
-        first = self.append(b"".join(blobs), counts)
-        self._entries.update(zip(keys, range(first, first + len(keys)), strict=True))
+        first_entry = self.append(b"".join(blobs), counts)
+        self._entries.update(zip(keys, range(first_entry, first_entry + len(keys)), strict=True))
 
     def append(self, data: bytes, counts: NDArray[np.int64]) -> int:
         """Add texts without keys; the number of the first.
@@ -177,8 +179,8 @@ class Nearest:
 def best_of(rows: NDArray[np.int64], cosines: NDArray[np.float64], limit: int) -> Nearest:
     """The best `limit` rows, and those that tie with the last: a cut must not decide a tie."""
     if 0 < limit < len(rows):
-        cut = len(rows) - limit
-        keep = cosines >= np.partition(cosines, cut)[cut]
+        cut_index = len(rows) - limit
+        keep = cosines >= np.partition(cosines, cut_index)[cut_index]
         rows, cosines = rows[keep], cosines[keep]
     order = np.argsort(-cosines, kind="stable")
     return Nearest(rows[order], cosines[order])
@@ -188,7 +190,7 @@ def best_part(
     rows: NDArray[np.int64], cosines: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Each row once, with the best of its parts' cosines."""
-    distinct, positions = np.unique(rows, return_inverse=True)
-    best = np.full(len(distinct), -np.inf)
-    np.maximum.at(best, positions, cosines)
-    return distinct, best
+    distinct_rows, positions = np.unique(rows, return_inverse=True)
+    best_cosines = np.full(len(distinct_rows), -np.inf)
+    np.maximum.at(best_cosines, positions, cosines)
+    return distinct_rows, best_cosines

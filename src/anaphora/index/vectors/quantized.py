@@ -57,12 +57,12 @@ class Quantized:
 
         The parts that are packed already are the first of them.
         """
-        start, full = 0, 0
+        start, full_blocks = 0, 0
         for size in _split_sizes(len(parts), BLOCKS):
-            if full < len(self._blocks) and len(self._blocks[full]) == size:
-                start, full = start + size, full + 1
+            if full_blocks < len(self._blocks) and len(self._blocks[full_blocks]) == size:
+                start, full_blocks = start + size, full_blocks + 1
                 continue
-            self._blocks = (*self._blocks[:full], _pack(parts[start : start + size]))
+            self._blocks = (*self._blocks[:full_blocks], _pack(parts[start : start + size]))
             return start + size < len(parts)
         return False
 
@@ -82,8 +82,8 @@ class Quantized:
 def _split_sizes(count: int, blocks: Sequence[int], *, rest: bool = True) -> Iterator[int]:
     """The sizes of the blocks that so many parts are divided into."""
     for size in blocks:
-        full, count = divmod(count, size)
-        yield from [size] * full
+        block_count, count = divmod(count, size)
+        yield from [size] * block_count
     if rest and count:
         yield count
 
@@ -118,11 +118,11 @@ def _pack(parts: Floats) -> _CodeBlock:
     for start in range(0, len(parts), _CODE_STEP):
         block = parts[start : start + _CODE_STEP]
         steps = np.maximum(np.abs(block).max(axis=1), np.float32(1e-12)) / _PART_MOST
-        rounded = np.rint(block / steps[:, None])
-        back = rounded * steps[:, None]
-        longest = max(longest, _longest(back))
-        error = max(error, _longest(block - back))
-        codes[:, start : start + len(block)] = rounded.T
+        rounded_codes = np.rint(block / steps[:, None])
+        restored_parts = rounded_codes * steps[:, None]
+        longest = max(longest, _longest(restored_parts))
+        error = max(error, _longest(block - restored_parts))
+        codes[:, start : start + len(block)] = rounded_codes.T
         scales[start : start + len(block)] = steps
     return _CodeBlock(_session(codes), scales, error, longest)
 
@@ -227,16 +227,16 @@ class Projected:
 
         The parts that are packed already are the first of them.
         """
-        start, full = 0, 0
+        start, full_blocks = 0, 0
         for size in _split_sizes(len(parts), SHORT_BLOCKS, rest=False):
-            if full < len(self._blocks) and len(self._blocks[full]) == size:
-                start, full = start + size, full + 1
+            if full_blocks < len(self._blocks) and len(self._blocks[full_blocks]) == size:
+                start, full_blocks = start + size, full_blocks + 1
                 continue
             if self._axes is None or len(parts) >= _ANEW * self._found_in:
                 # Earlier blocks keep their directions: if these fit badly, the bound is looser.
                 self._axes, self._found_in = _find_axes(parts), len(parts)
             block = _pack_short(parts[start : start + size], self._axes)
-            self._blocks = (*self._blocks[:full], block)
+            self._blocks = (*self._blocks[:full_blocks], block)
             return len(parts) - start - size >= SHORT_BLOCKS[-1]
         return False
 
@@ -245,14 +245,14 @@ class Projected:
 
         The second value is the number of parts that were compared: more may be added meanwhile.
         """
-        near, start, short = [], 0, _Shortened(vector[None])
+        near_places, start, short_vector = [], 0, _Shortened(vector[None])
         for block in self._blocks:
-            hits = block.find_near(short.project(block.axes), closer)
+            hits = block.find_near(short_vector.project(block.axes), closer)
             if len(hits) > _TOO_MANY * len(block):
                 return None
-            near.append(start + hits)
+            near_places.append(start + hits)
             start += len(block)
-        return np.concatenate(near) if near else np.empty(0, np.int64), start
+        return np.concatenate(near_places) if near_places else np.empty(0, np.int64), start
 
     def pairs(
         self, vectors: Floats, parts: Floats, closer: float
@@ -262,24 +262,26 @@ class Projected:
         The first of `parts` are the packed ones.
         """
         blocks = self._blocks
-        packed = sum(map(len, blocks))
-        for first in range(0, len(vectors), _MANY_AT_ONCE):
-            batch, start = vectors[first : first + _MANY_AT_ONCE], 0
-            short = _Shortened(batch)
+        packed_count = sum(map(len, blocks))
+        for first_query in range(0, len(vectors), _MANY_AT_ONCE):
+            batch, start = vectors[first_query : first_query + _MANY_AT_ONCE], 0
+            short_batch = _Shortened(batch)
             for block in blocks:
                 end = start + len(block)
-                pairs = block.find_near(short.project(block.axes), closer)
+                pairs = block.find_near(short_batch.project(block.axes), closer)
                 if len(pairs) > _TOO_MANY * len(batch) * len(block):
-                    near = (batch @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
-                    pairs = np.flatnonzero(near)
+                    is_near = (batch @ parts[start:end].T).ravel() >= closer - _BOUND_ROUNDING
+                    pairs = np.flatnonzero(is_near)
                 query, part = np.divmod(pairs, len(block))
-                yield first + query, start + part
+                yield first_query + query, start + part
                 start = end
-            if packed < len(parts):
-                newer = products_of(batch, parts[packed:]) if packed else batch @ parts.T
+            if packed_count < len(parts):
+                newer = (
+                    products_of(batch, parts[packed_count:]) if packed_count else batch @ parts.T
+                )
                 pairs = np.flatnonzero(newer.ravel() >= closer - _BOUND_ROUNDING)
-                query, part = np.divmod(pairs, len(parts) - packed)
-                yield first + query, packed + part
+                query, part = np.divmod(pairs, len(parts) - packed_count)
+                yield first_query + query, packed_count + part
 
 
 class _Shortened:
@@ -293,15 +295,15 @@ class _Shortened:
     def project(self, axes: Floats) -> _ShortQueries:
         """Their short forms, as codes."""
         if self._short is None or self._axes is not axes:
-            short = _short(self._vectors, axes)
-            most = np.maximum(np.abs(short).max(axis=1), np.float32(1e-12))
-            scales = most / np.float32(_QUERY_MOST)
-            codes = np.rint(short / scales[:, None])
+            short_forms = _short(self._vectors, axes)
+            greatest_coordinates = np.maximum(np.abs(short_forms).max(axis=1), np.float32(1e-12))
+            scales = greatest_coordinates / np.float32(_QUERY_MOST)
+            codes = np.rint(short_forms / scales[:, None])
             queries = _ShortQueries(
                 (codes + _QUERY_MOST).astype(np.uint8),
                 scales.astype(np.float64),
-                _lengths(short - codes * scales[:, None]),
-                _lengths(short),
+                _lengths(short_forms - codes * scales[:, None]),
+                _lengths(short_forms),
             )
             self._axes, self._short = axes, queries
         return self._short
@@ -338,12 +340,14 @@ class _ShortBlock:
 
     def find_near(self, queries: _ShortQueries, closer: float) -> Places:
         """Which pairs could be so close: indices in a table (queries, parts), row by row."""
-        off = self.error * queries.lengths + self.longest * queries.apart
-        least = closer - _BOUND_ROUNDING - _CODE_ROUNDING - off.astype(np.float64)
+        rounding_errors = self.error * queries.lengths + self.longest * queries.apart
+        least_sums = closer - _BOUND_ROUNDING - _CODE_ROUNDING - rounding_errors.astype(np.float64)
         sums = self.session.run(None, {"a": queries.codes})[0]
         # No sum is that large, so a clipped threshold still excludes every part.
-        most = np.iinfo(np.int32).max
-        thresholds = np.clip(np.ceil(least / (self.scale * queries.scales)), -most, most)
+        greatest_sum = np.iinfo(np.int32).max
+        thresholds = np.clip(
+            np.ceil(least_sums / (self.scale * queries.scales)), -greatest_sum, greatest_sum
+        )
         pairs: Places = np.flatnonzero(sums >= thresholds.astype(np.int32)[:, None])
         return pairs
 
@@ -351,15 +355,17 @@ class _ShortBlock:
 def _pack_short(parts: Floats, axes: Floats) -> _ShortBlock:
     codes = np.empty((len(axes) + 1, len(parts)), np.int8)
     steps = range(0, len(parts), _CODE_STEP)
-    short = [_short(parts[start : start + _CODE_STEP], axes) for start in steps]
-    scale = max(1e-12, *(float(np.abs(coordinates).max()) for coordinates in short)) / _PART_MOST
+    short_parts = [_short(parts[start : start + _CODE_STEP], axes) for start in steps]
+    scale = (
+        max(1e-12, *(float(np.abs(coordinates).max()) for coordinates in short_parts)) / _PART_MOST
+    )
     error = longest = 0.0
-    for start, coordinates in zip(steps, short, strict=True):
-        rounded = np.rint(coordinates / np.float32(scale))
-        back = rounded * np.float32(scale)
-        longest = max(longest, _longest(back))
-        error = max(error, _longest(coordinates - back))
-        codes[:, start : start + len(coordinates)] = rounded.T
+    for start, coordinates in zip(steps, short_parts, strict=True):
+        rounded_coordinates = np.rint(coordinates / np.float32(scale))
+        restored_coordinates = rounded_coordinates * np.float32(scale)
+        longest = max(longest, _longest(restored_coordinates))
+        error = max(error, _longest(coordinates - restored_coordinates))
+        codes[:, start : start + len(coordinates)] = rounded_coordinates.T
     return _ShortBlock(_session(codes), axes, len(parts), scale, error, longest)
 
 
@@ -386,10 +392,10 @@ def _orthonormalise(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     axes = np.zeros_like(rows)
     for position, row in enumerate(rows):
-        remainder, before = row, axes[:position]
+        remainder, previous_axes = row, axes[:position]
         for _ in range(2):
             remainder = remainder - np.einsum(
-                "i,ij->j", np.einsum("ij,j->i", before, remainder), before
+                "i,ij->j", np.einsum("ij,j->i", previous_axes, remainder), previous_axes
             )
         length = float(np.sqrt(remainder @ remainder))
         if length > _NOTHING_LEFT * float(np.sqrt(row @ row)):
@@ -402,5 +408,7 @@ def _short(rows: Floats, axes: Floats) -> Floats:
     squares = np.einsum("ij,ij->i", rows, rows) - np.einsum("ij,ij->i", along, along)
     # The difference of two nearly equal numbers has only so many correct digits.
     across = np.sqrt(np.maximum(squares, 0.0) + np.float32(_OF_SQUARE))
-    short: Floats = np.concatenate((along, across[:, None]), axis=1).astype(np.float32, copy=False)
-    return short
+    short_forms: Floats = np.concatenate((along, across[:, None]), axis=1).astype(
+        np.float32, copy=False
+    )
+    return short_forms

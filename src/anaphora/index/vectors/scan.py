@@ -84,18 +84,18 @@ class Scan:
         cosines, error = self._scan_texts(vector)
         if not error:
             return slice(None)
-        near = cosines if every else cosines[texts]
-        cut = len(near) - limit
+        near_cosines = cosines if every else cosines[texts]
+        cut_index = len(near_cosines) - limit
         # A text among the best is at least as near as number `limit`, less the error of both.
-        least = np.partition(near, cut)[cut] - 2.0 * error
-        return np.flatnonzero(near >= least)
+        least_cosine = np.partition(near_cosines, cut_index)[cut_index] - 2.0 * error
+        return np.flatnonzero(near_cosines >= least_cosine)
 
     def exact(self, vector: Floats, texts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cosine of the best part of each of `texts`."""
         view = self._matrix.view()
-        last = self._last
-        if last is not None and self._fits(vector, view) and not last[3]:
-            return last[2][texts].astype(np.float64)
+        last_scan = self._last
+        if last_scan is not None and self._fits(vector, view) and not last_scan[3]:
+            return last_scan[2][texts].astype(np.float64)
         if len(view.parts) < BIG and len(texts) > len(view.starts) // 8:
             return self._scan_texts(vector)[0][texts].astype(np.float64)
         return view.some(vector, texts).astype(np.float64)
@@ -105,13 +105,13 @@ class Scan:
         view = self._matrix.view()
         if len(vectors) == 1:
             texts = self._find_close(vectors[0], closer, view)
-            best = self.exact(vectors[0], texts)
-            for text, cosine in zip(texts.tolist(), best.tolist(), strict=True):
+            best_cosines = self.exact(vectors[0], texts)
+            for text, cosine in zip(texts.tolist(), best_cosines.tolist(), strict=True):
                 if cosine >= closer:
                     yield 0, text, cosine
             return
-        unpacked = len(view.parts) - len(self._projected)
-        if len(view.parts) >= ENOUGH and unpacked >= SHORT_BLOCKS[-1]:
+        unpacked_count = len(view.parts) - len(self._projected)
+        if len(view.parts) >= ENOUGH and unpacked_count >= SHORT_BLOCKS[-1]:
             # Only the thread that queries begins the background, so none begins during this wait.
             self._worker.wait()
             while self._projected.add_some(view.parts):
@@ -121,9 +121,9 @@ class Scan:
             for start in range(0, len(parts), _STEP):
                 query_rows, rows = queries[start : start + _STEP], parts[start : start + _STEP]
                 cosines = np.einsum("ij,ij->i", vectors[query_rows], view.parts[rows])
-                close = np.flatnonzero(cosines >= closer)
-                texts = np.searchsorted(view.starts, rows[close], side="right") - 1
-                columns = (query_rows[close], texts, cosines[close])
+                close_indexes = np.flatnonzero(cosines >= closer)
+                texts = np.searchsorted(view.starts, rows[close_indexes], side="right") - 1
+                columns = (query_rows[close_indexes], texts, cosines[close_indexes])
                 yield from zip(*(column.tolist() for column in columns), strict=True)
 
     def _find_close(self, vector: Floats, closer: float, view: MatrixView) -> NDArray[np.intp]:
@@ -140,18 +140,18 @@ class Scan:
         """The parts that could be so close, by the projected form; None if that does not help."""
         self._single_queries += 1
         self._keep_up(view)
-        unpacked = len(view.parts) - len(self._projected)
-        if unpacked > NEWER and self._quantized is not None:
+        unpacked_count = len(view.parts) - len(self._projected)
+        if unpacked_count > NEWER and self._quantized is not None:
             # While the projected form is made, the quantized one reads less.
             return None
         candidates = self._projected.find_near(vector, closer)
         if candidates is None:
             return None
         # The exact scan decides: this sum differs from its sum in the last digit.
-        near, packed = candidates
-        newer = products(view.parts[packed:], vector)
-        newer_near = packed + np.flatnonzero(newer >= closer - _LAST_DIGIT)
-        return np.concatenate((near, newer_near))
+        near_parts, packed_count = candidates
+        newer = products(view.parts[packed_count:], vector)
+        newer_near = packed_count + np.flatnonzero(newer >= closer - _LAST_DIGIT)
+        return np.concatenate((near_parts, newer_near))
 
     def _fits(self, vector: Floats, view: MatrixView) -> bool:
         return (
@@ -162,16 +162,21 @@ class Scan:
         """Cosines of all texts, and how far they can be from the exact ones (0: these are)."""
         view = self._matrix.view()
         if self._last is None or not self._fits(vector, view):
-            quantized = self._quantized
-            if quantized is None:
+            quantized_form = self._quantized
+            if quantized_form is None:
                 cosines, error = view.best(vector), 0.0
             else:
-                near, error = quantized.approximate(vector)
+                part_cosines, error = quantized_form.approximate(vector)
                 # The quantized form may have grown since the view, or lack its newest parts.
-                near, newer = near[: len(view.parts)], view.parts[len(near) :]
+                part_cosines, newer = (
+                    part_cosines[: len(view.parts)],
+                    view.parts[len(part_cosines) :],
+                )
                 if len(newer):
-                    near = np.concatenate((near, np.einsum("ij,j->i", newer, vector)))
-                cosines = view.best_parts(near)
+                    part_cosines = np.concatenate(
+                        (part_cosines, np.einsum("ij,j->i", newer, vector))
+                    )
+                cosines = view.best_parts(part_cosines)
             self._last = (vector, len(view.parts), cosines, error)
         return self._last[2], self._last[3]
 
@@ -186,9 +191,9 @@ class Scan:
             self._add_newer(view)
 
     def _quantized_due(self, view: MatrixView) -> bool:
-        packed = 0 if self._quantized is None else len(self._quantized)
-        worthwhile = packed or (self._questions > FIRST and len(view.parts) >= BIG)
-        return bool(worthwhile) and len(view.parts) - packed > (NEWER if packed else 0)
+        packed_count = 0 if self._quantized is None else len(self._quantized)
+        worthwhile = packed_count or (self._questions > FIRST and len(view.parts) >= BIG)
+        return bool(worthwhile) and len(view.parts) - packed_count > (NEWER if packed_count else 0)
 
     def _projected_due(self, view: MatrixView) -> bool:
         worthwhile = self._single_queries > PATIENCE and len(view.parts) >= SEVERAL
@@ -197,14 +202,14 @@ class Scan:
     def _add_newer(self, view: MatrixView) -> None:
         """Add newer parts, block by block, so that `close` does not wait for long."""
         # The projected form is made sooner and comes first; each finished block already helps.
-        more = self._projected_due(view)
-        while more and not self._worker.stopping.is_set():
-            more = self._projected.add_some(view.parts)
-        quantized = self._quantized or Quantized()
-        more = self._quantized_due(view)
-        while more and not self._worker.stopping.is_set():
-            more = quantized.add_some(view.parts)
-            if not more:
-                self._quantized = quantized
+        has_more = self._projected_due(view)
+        while has_more and not self._worker.stopping.is_set():
+            has_more = self._projected.add_some(view.parts)
+        quantized_form = self._quantized or Quantized()
+        has_more = self._quantized_due(view)
+        while has_more and not self._worker.stopping.is_set():
+            has_more = quantized_form.add_some(view.parts)
+            if not has_more:
+                self._quantized = quantized_form
         # By now everything on disk at the opening has been read, and its buffers were freed.
         give_back_memory()

@@ -77,10 +77,10 @@ class WordIndex:
 
     def purge(self) -> bool:
         """Remove forgotten words from the disk at once; the open segment goes on answering."""
-        due = self.stale and bool(self.manifest.meta.generation)
-        if due:
+        is_due = self.stale and bool(self.manifest.meta.generation)
+        if is_due:
             self.folder.drop(self.manifest, self._worn_parts())
-        return due
+        return is_due
 
     def rest(self) -> tuple[WordManifest, list[str]]:
         """The manifest of what stays on disk as it is, and the keys to write again.
@@ -95,8 +95,8 @@ class WordIndex:
         if worn_parts or not self.stale:
             disk_parts = self.folder.parts_of(self.manifest)
             current_parts = [part for part in disk_parts if part not in worn_parts]
-        fresh = self.waiting + self._counting - sum(part.count for part in current_parts)
-        parts = self.folder.staying(current_parts, max(0, fresh))
+        new_count = self.waiting + self._counting - sum(part.count for part in current_parts)
+        parts = self.folder.staying(current_parts, max(0, new_count))
         rewritten = self._row_of >= 0
         if parts:
             rewritten[1:] &= ~_mask_parts(parts, len(rewritten) - 1)
@@ -206,8 +206,8 @@ class WordIndex:
     def numbers(self, rows: Rows) -> Rows:
         """The number of each row's document in the segment, 0 for a row without one."""
         numbers = np.zeros(len(rows), np.int64)
-        stored = (rows >= 0) & (rows < len(self._numbers))
-        numbers[stored] = self._numbers[rows[stored]]
+        is_stored = (rows >= 0) & (rows < len(self._numbers))
+        numbers[is_stored] = self._numbers[rows[is_stored]]
         return numbers
 
     def _number_of(self, row: int) -> int:

@@ -137,12 +137,12 @@ class _Looking:
     def _count_holders(self, tokens: Iterable[str]) -> dict[str, int]:
         counts: dict[str, int] = {}
         for token in tokens:
-            term, titled = self._term_of(token), self._term_of(TITLE + token)
+            term, title_term = self._term_of(token), self._term_of(TITLE + token)
             if count := self._statistics.holding(term):
                 counts[term] = count
-            if count := self._statistics.holding(titled):
-                counts[titled] = count
-                self._of_titles.add(titled)
+            if count := self._statistics.holding(title_term):
+                counts[title_term] = count
+                self._of_titles.add(title_term)
         return counts
 
     def _add_terms(self, counts: dict[str, int], factor: float = 1.0) -> float:
@@ -179,26 +179,26 @@ class _Looking:
     def _add_parts(self, word: QueryWord) -> float:
         """Add the longest indexed words that the word ends and begins with."""
         form, code = word.form, word.compounds
-        for cut in range(_PART, len(form) - _PART + 1):
-            if head := self._count_holders((token_of(form[cut:], code),)):
+        for cut_index in range(_PART, len(form) - _PART + 1):
+            if head := self._count_holders((token_of(form[cut_index:], code),)):
                 weight = self._add_terms(head, NEAR)
                 for joint in _JOINTS:
-                    stem = form[:cut].removesuffix(joint)
+                    stem = form[:cut_index].removesuffix(joint)
                     if len(stem) >= _PART and (
-                        first := self._count_holders((token_of(stem, code),))
+                        head_counts := self._count_holders((token_of(stem, code),))
                     ):
-                        return weight + self._add_terms(first, NEAR)
+                        return weight + self._add_terms(head_counts, NEAR)
                 return weight
         return 0.0
 
     def _add_nearest(self, word: QueryWord) -> float:
-        near = [
+        near_forms = [
             match
             for vocabulary in self._statistics.vocabularies()
             for match in vocabulary.near(word.form)
         ]
-        fewest = min((count for count, _ in near), default=0)
-        forms = dict.fromkeys(form for count, form in near if count == fewest)
+        fewest = min((count for count, _ in near_forms), default=0)
+        forms = dict.fromkeys(form for count, form in near_forms if count == fewest)
         counts_by_form = {}
         for form in forms:
             tokens = dict.fromkeys(token_of(form, code) for code in (ENGLISH, *self._codes))

@@ -102,14 +102,14 @@ def titled(title: str, code: str) -> IndexedText:
     analysed without one.
     """
     plain, in_language = index_text(title, ""), index_text(title, code)
-    marked = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
-    marked.pop(TITLE + language_token(code), None)
-    return IndexedText(tuple(marked), plain.forms, len(marked))
+    title_tokens = dict.fromkeys(TITLE + token for token in (*plain.tokens, *in_language.tokens))
+    title_tokens.pop(TITLE + language_token(code), None)
+    return IndexedText(tuple(title_tokens), plain.forms, len(title_tokens))
 
 
 def _document(key: str, fields: tuple[str, ...], forms: str) -> IndexedDocument:
-    joined = "\n".join((*fields, forms)).encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(joined, digest_size=_DIGITS // 2).hexdigest()
+    document_bytes = "\n".join((*fields, forms)).encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(document_bytes, digest_size=_DIGITS // 2).hexdigest()
     return IndexedDocument(key, fields, digest, forms)
 
 
@@ -169,12 +169,19 @@ class SegmentFolder:
     def read(self) -> WordManifest:
         """The manifest on disk; an empty one if there is none that can be read."""
         try:
-            stored = json.loads(self._manifest.read_text(encoding="utf-8"))
-            generation, upto, count, tokens, signed = stored["meta"]
-            meta = SegmentMeta(generation, upto, count, tuple(tokens), signed)
-            digests, parts = str(stored["digests"]), load_parts(stored.get("parts", ()))
-            manifest = WordManifest(meta, stored["upto"], tuple(stored["ids"]), digests, parts)
-            fits = stored["form"] == _FORM + self._key_tag and len(tokens) == len(self.fields)
+            stored_fields = json.loads(self._manifest.read_text(encoding="utf-8"))
+            generation, upto, count, tokens, signature_text = stored_fields["meta"]
+            meta = SegmentMeta(generation, upto, count, tuple(tokens), signature_text)
+            digests, parts = (
+                str(stored_fields["digests"]),
+                load_parts(stored_fields.get("parts", ())),
+            )
+            manifest = WordManifest(
+                meta, stored_fields["upto"], tuple(stored_fields["ids"]), digests, parts
+            )
+            fits = stored_fields["form"] == _FORM + self._key_tag and len(tokens) == len(
+                self.fields
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return WordManifest()
         length = len(manifest.ids)
@@ -209,8 +216,8 @@ class SegmentFolder:
         """The problem with the files, None if they are well or there are none."""
         manifest = self.read()
         if not manifest.meta.generation:
-            torn = self.path.is_dir() and any(self.path.iterdir())
-            return "its list of documents cannot be read" if torn else None
+            is_torn = self.path.is_dir() and any(self.path.iterdir())
+            return "its list of documents cannot be read" if is_torn else None
         try:
             self.open(manifest)
         except WORD_INDEX_ERRORS as error:
@@ -231,17 +238,17 @@ class SegmentFolder:
         """
         try:
             self._check()
-            written = self._write(seen, upto, documents, stop)
+            new_manifest = self._write(seen, upto, documents, stop)
         except SealChanged:
             return None
         try:
             self._check()
         except SealChanged:
             # Words in the old form must not stay in a home that was sealed meanwhile.
-            if written is not None:
-                self.remove(written.meta.generation)
+            if new_manifest is not None:
+                self.remove(new_manifest.meta.generation)
             return None
-        return written
+        return new_manifest
 
     def _write(
         self,
@@ -267,10 +274,12 @@ class SegmentFolder:
             self._write_manifest(manifest)
             if manifest.parts and previous:
                 # Drop what another process has dropped from the last generation meanwhile.
-                listed = select_listed(self.path / previous, seen.parts)
-                dropped = [p for p in seen.parts if p in manifest.parts and p not in listed]
-                if dropped:
-                    self.drop(manifest, dropped)
+                listed_parts = select_listed(self.path / previous, seen.parts)
+                dropped_parts = [
+                    p for p in seen.parts if p in manifest.parts and p not in listed_parts
+                ]
+                if dropped_parts:
+                    self.drop(manifest, dropped_parts)
         except CutShort:
             shutil.rmtree(path, ignore_errors=True)
             return None
@@ -286,7 +295,7 @@ class SegmentFolder:
         return manifest
 
     def _write_manifest(self, manifest: WordManifest) -> None:
-        stored: dict[str, Any] = {
+        stored_fields: dict[str, Any] = {
             "form": _FORM + self._key_tag,
             "meta": astuple(manifest.meta),
             "upto": manifest.upto,
@@ -294,8 +303,8 @@ class SegmentFolder:
             "digests": manifest.digests,
         }
         if manifest.parts:
-            stored["parts"] = [astuple(part) for part in manifest.parts]
-        self._fresh.write_text(json.dumps(stored), encoding="utf-8")
+            stored_fields["parts"] = [astuple(part) for part in manifest.parts]
+        self._fresh.write_text(json.dumps(stored_fields), encoding="utf-8")
         self._fresh.replace(self._manifest)
 
     def _extend(
@@ -307,10 +316,10 @@ class SegmentFolder:
         stop: Callable[[], bool],
     ) -> WordManifest:
         """Add documents to the generation at `path`."""
-        first = seen.meta.count + 1
+        first_number = seen.meta.count + 1
         if self._beside is not None:
-            self._beside(path, first, documents)
-        meta = write_segment(path, seen.meta, self.fields, _until(stop, documents, first))
+            self._beside(path, first_number, documents)
+        meta = write_segment(path, seen.meta, self.fields, _until(stop, documents, first_number))
         ids = (*seen.ids, *(d.key for d in documents))
         return WordManifest(
             meta, upto, ids, "".join((seen.digests, *(d.digest for d in documents)))
@@ -326,25 +335,31 @@ class SegmentFolder:
     ) -> WordManifest:
         """Make a generation of the parts of `seen` and new parts of documents."""
         assert self._sizes is not None
-        old = self.path / seen.meta.generation
+        old_path = self.path / seen.meta.generation
         # Documents of parts that were dropped meanwhile are found missing when this is opened.
-        parts = [part for part in self.parts_of(seen) if link_part(part, old, path)]
+        parts = [part for part in self.parts_of(seen) if link_part(part, old_path, path)]
         if parts:
-            copy_list(old, path)
+            copy_list(old_path, path)
         total = sum(part.count for part in parts) + len(documents)
-        numbered = {part.first: seen.documents(part) for part in parts}
-        done = 0
+        documents_by_number = {part.first: seen.documents(part) for part in parts}
+        written_count = 0
         for size in self._sizes.split(len(documents), total) or ([] if parts else [0]):
-            chunk, first = documents[done : done + size], free_number(parts, size)
-            numbered_texts = _until(stop, chunk, first)
-            parts.append(write_part(path, self.fields, first, numbered_texts))
-            numbered[first] = [d.key for d in chunk], "".join(d.digest for d in chunk)
-            done += size
+            chunk, first_number = (
+                documents[written_count : written_count + size],
+                free_number(parts, size),
+            )
+            numbered_texts = _until(stop, chunk, first_number)
+            parts.append(write_part(path, self.fields, first_number, numbered_texts))
+            documents_by_number[first_number] = (
+                [d.key for d in chunk],
+                "".join(d.digest for d in chunk),
+            )
+            written_count += size
         parts.sort(key=lambda part: part.first)
         ids = [""] * max(part.upto for part in parts)
         digests = bytearray(b"0" * _DIGITS * len(ids))
         for part in parts:
-            keys, signs = numbered[part.first]
+            keys, signs = documents_by_number[part.first]
             ids[part.first - 1 : part.upto] = keys
             digests[(part.first - 1) * _DIGITS : part.upto * _DIGITS] = signs.encode()
         count, tokens = sum_parts(parts, len(self.fields))

@@ -72,20 +72,24 @@ class PartSizes:
 def load_parts(stored: Iterable[Sequence[Any]]) -> tuple[SegmentPart, ...]:
     """Parts from the form in a manifest. Raises TypeError or ValueError for anything else."""
     parts = []
-    for first, count, tokens, segments, files, signed in stored:
+    for first_number, count, tokens, segments, files, part_signature in stored:
         sized_segments = tuple((str(name), int(documents)) for name, documents in segments)
-        parts.append(SegmentPart(first, count, tuple(tokens), sized_segments, tuple(files), signed))
+        parts.append(
+            SegmentPart(
+                first_number, count, tuple(tokens), sized_segments, tuple(files), part_signature
+            )
+        )
     return tuple(parts)
 
 
 def free_number(parts: Iterable[SegmentPart], count: int) -> int:
     """The first number that begins `count` free numbers."""
-    first = 1
+    first_number = 1
     for part in sorted(parts, key=lambda part: part.first):
-        if part.first - first >= count:
+        if part.first - first_number >= count:
             break
-        first = max(first, part.upto + 1)
-    return first
+        first_number = max(first_number, part.upto + 1)
+    return first_number
 
 
 def write_part(
@@ -143,9 +147,9 @@ def copy_list(source: Path, target: Path) -> None:
 
 def list_parts(folder: Path, parts: Sequence[SegmentPart]) -> int:
     """List these parts in `folder`; the signature of all. Raises OSError or ValueError."""
-    described = _read_list(folder)
-    _write_list(folder, described, dict(segment for part in parts for segment in part.segments))
-    return _sign(described, parts)
+    meta_fields = _read_list(folder)
+    _write_list(folder, meta_fields, dict(segment for part in parts for segment in part.segments))
+    return _sign(meta_fields, parts)
 
 
 def check_parts(folder: Path, parts: Sequence[SegmentPart], signed: int) -> tuple[SegmentPart, ...]:
@@ -153,11 +157,11 @@ def check_parts(folder: Path, parts: Sequence[SegmentPart], signed: int) -> tupl
 
     `signed` is the signature of all of them.
     """
-    described = _read_list(folder)
-    if _sign(described, parts) != signed:
+    meta_fields = _read_list(folder)
+    if _sign(meta_fields, parts) != signed:
         raise ValueError("the word index on disk is not the one that was finished")
     usable = select_listed(folder, parts)
-    if not usable or _count_documents(described) != dict(
+    if not usable or _count_documents(meta_fields) != dict(
         s for part in usable for s in part.segments
     ):
         raise ValueError("the word index on disk has lost parts")
@@ -183,19 +187,21 @@ def drop_parts(folder: Path, parts: Iterable[SegmentPart]) -> None:
 
     Several processes may do so at once: the last one leaves a list of the remaining parts.
     """
-    dropped = {name: part for part in parts for name, _ in part.segments}
+    parts_by_segment = {name: part for part in parts for name, _ in part.segments}
     while True:
-        described: dict[str, Any] = {"segments": []}
+        meta_fields: dict[str, Any] = {"segments": []}
         # There is no list yet while another process is writing.
         with suppress(FileNotFoundError):
-            described = _read_list(folder)
-        segments = _count_documents(described)
+            meta_fields = _read_list(folder)
+        segments = _count_documents(meta_fields)
         on_disk = {_segment_of(path.name) for path in folder.iterdir()}
-        remaining = {n: count for n, count in segments.items() if n not in dropped and n in on_disk}
+        remaining = {
+            n: count for n, count in segments.items() if n not in parts_by_segment and n in on_disk
+        }
         if remaining != segments:
             # First the list: a process that opens the index now finds all listed files.
-            _write_list(folder, described, remaining)
-        for part in dropped.values():
+            _write_list(folder, meta_fields, remaining)
+        for part in parts_by_segment.values():
             for name in part.files:
                 # Windows refuses to delete open files: they go with their generation.
                 with suppress(PermissionError):
@@ -206,10 +212,10 @@ def drop_parts(folder: Path, parts: Iterable[SegmentPart]) -> None:
 
 def _read_list(folder: Path) -> dict[str, Any]:
     """The `meta.json` of an index. Raises OSError or ValueError."""
-    described = json.loads((folder / _META).read_text(encoding="utf-8"))
-    if not isinstance(described, dict) or not isinstance(described.get("segments"), list):
+    meta_fields = json.loads((folder / _META).read_text(encoding="utf-8"))
+    if not isinstance(meta_fields, dict) or not isinstance(meta_fields.get("segments"), list):
         raise ValueError(f"{_META} of the word index on disk is torn")
-    return described
+    return meta_fields
 
 
 def _count_documents(described: dict[str, Any]) -> dict[str, int]:
@@ -229,12 +235,12 @@ def _segment_of(name: str) -> str:
 
 
 def _write_list(folder: Path, described: dict[str, Any], segments: dict[str, int]) -> None:
-    listed = [
+    segment_list = [
         {"segment_id": name, "max_doc": count, "deletes": None} for name, count in segments.items()
     ]
-    fresh = folder / f"{uuid.uuid4().hex}.new"
-    fresh.write_text(json.dumps({**described, "segments": listed}), encoding="utf-8")
-    fresh.replace(folder / _META)
+    new_path = folder / f"{uuid.uuid4().hex}.new"
+    new_path.write_text(json.dumps({**described, "segments": segment_list}), encoding="utf-8")
+    new_path.replace(folder / _META)
 
 
 def _sign(described: dict[str, Any], parts: Iterable[SegmentPart]) -> int:

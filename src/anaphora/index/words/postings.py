@@ -45,8 +45,8 @@ def idf(documents: int, holding: int) -> float:
 def full_score(mass: float, lengths: NDArray[np.int32], average: float) -> NDArray[np.float64]:
     """BM25 of texts of these lengths that have each term once; `mass` is the sum of their idf."""
     norm = 1.0 - B + B * lengths.astype(np.float64) / average
-    full: NDArray[np.float64] = mass * (K1 + 1.0) / (1.0 + K1 * norm)
-    return full
+    full_scores: NDArray[np.float64] = mass * (K1 + 1.0) / (1.0 + K1 * norm)
+    return full_scores
 
 
 class MemoryPostings:
@@ -92,15 +92,15 @@ class MemoryPostings:
         """
         postings = self._postings[field]
         # Copies, since they are walked twice: documents may be added while an older view reads.
-        matched = [(term, list(postings[term])) for term in weights if term in postings]
-        if not matched:
+        matched_terms = [(term, list(postings[term])) for term in weights if term in postings]
+        if not matched_terms:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         entries = np.array(
-            [posting for _, occurrences_ in matched for posting in occurrences_], np.int64
+            [posting for _, occurrences_ in matched_terms for posting in occurrences_], np.int64
         )
         idfs = np.repeat(
-            [weights[term] for term, _ in matched],
-            [len(occurrences_) for _, occurrences_ in matched],
+            [weights[term] for term, _ in matched_terms],
+            [len(occurrences_) for _, occurrences_ in matched_terms],
         )
         lengths = _NORMS[np.searchsorted(_NORMS, entries[:, 2], side="right") - 1]
         occurrences = entries[:, 1]
@@ -132,13 +132,13 @@ class WordStatistics:
 
     def tokens(self, field: int = 0) -> int:
         """How many tokens a field has in all documents."""
-        stored = 0 if self.segment is None else self.segment.meta.tokens[field]
-        return stored + sum(postings.tokens[field] for postings in self.memory)
+        stored_count = 0 if self.segment is None else self.segment.meta.tokens[field]
+        return stored_count + sum(postings.tokens[field] for postings in self.memory)
 
     def holding(self, term: str, field: int = 0) -> int:
         """How many documents have a term in a field."""
-        stored = 0 if self.segment is None else self.segment.holding(term, field)
-        return stored + sum(
+        stored_count = 0 if self.segment is None else self.segment.holding(term, field)
+        return stored_count + sum(
             postings.holding(term, field) for postings in (*self.memory, *self.beside)
         )
 

@@ -154,8 +154,10 @@ class Segment:
             inside = Query.term_set_query(self._schema, "number", list(among))
         elif among is not None:
             # An automaton would look a set up in every document there is: docs/decisions/0022.
-            named = (Query.term_query(self._schema, "number", number) for number in among)
-            inside = Query.boolean_query([(tantivy.Occur.Should, clause) for clause in named])
+            number_queries = (Query.term_query(self._schema, "number", number) for number in among)
+            inside = Query.boolean_query(
+                [(tantivy.Occur.Should, clause) for clause in number_queries]
+            )
         if inside is not None:
             only = Query.const_score_query(inside, 0.0)
             clauses = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)]

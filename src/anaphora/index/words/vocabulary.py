@@ -49,23 +49,23 @@ class Vocabulary:
         """
         if len(word) < SHORTEST_FORM or not self._words:
             return []
-        most = 2 if len(word) >= _LONG else 1
+        most_errors = 2 if len(word) >= _LONG else 1
         letters = _code_points(word)
         apart = np.bitwise_count(self._letters ^ np.bitwise_or.reduce(_bits(letters)))
-        fits = (np.abs(self._lengths - len(word)) <= most) & (apart <= 2 * most)
+        fits = (np.abs(self._lengths - len(word)) <= most_errors) & (apart <= 2 * most_errors)
         candidates = np.flatnonzero(fits)
         if len(candidates) > _AT_MOST:
             candidates = candidates[np.argsort(apart[candidates], kind="stable")[:_AT_MOST]]
-        first, second = self._first[candidates], self._second[candidates]
-        swapped = (first == letters[1]) & (second == letters[0])
+        first_letters, second = self._first[candidates], self._second[candidates]
+        is_swapped = (first_letters == letters[1]) & (second == letters[0])
         corrections: list[tuple[int, str]] = []
-        for number in candidates[(first == letters[0]) | swapped].tolist():
+        for number in candidates[(first_letters == letters[0]) | is_swapped].tolist():
             candidate = self._words[number]
-            count = errors(word, candidate, most)
-            if 0 < count <= most:
-                most = count
+            count = errors(word, candidate, most_errors)
+            if 0 < count <= most_errors:
+                most_errors = count
                 corrections.append((count, candidate))
-        return sorted(correction for correction in corrections if correction[0] == most)
+        return sorted(correction for correction in corrections if correction[0] == most_errors)
 
     def holding(self, word: str, least: int) -> list[str]:
         """Longer words, by `least` letters or more, that begin or end with `word`."""
@@ -86,27 +86,30 @@ def errors(word: str, target: str, most: int) -> int:
     begin, end = 0, min(len(word), len(target))
     while begin < end and word[begin] == target[begin]:
         begin += 1
-    shared = 0
-    while shared < end - begin and word[-1 - shared] == target[-1 - shared]:
-        shared += 1
-    word, target = word[begin : len(word) - shared], target[begin : len(target) - shared]
+    shared_length = 0
+    while shared_length < end - begin and word[-1 - shared_length] == target[-1 - shared_length]:
+        shared_length += 1
+    word, target = (
+        word[begin : len(word) - shared_length],
+        target[begin : len(target) - shared_length],
+    )
     if abs(len(word) - len(target)) > most:
         return most + 1
-    before: Sequence[int] = ()
-    last: Sequence[int] = range(len(target) + 1)
+    row_before_last: Sequence[int] = ()
+    last_row: Sequence[int] = range(len(target) + 1)
     for row, letter in enumerate(word, 1):
-        now = [row] * (len(target) + 1)
+        this_row = [row] * (len(target) + 1)
         for column, against in enumerate(target, 1):
-            best = last[column - 1] + (letter != against)
-            best = min(best, last[column] + 1, now[column - 1] + 1)
-            swapped = row > 1 and column > 1 and letter == target[column - 2]
-            if swapped and word[row - 2] == against:
-                best = min(best, before[column - 2] + 1)
-            now[column] = best
-        if min(now) > most:
+            fewest_errors = last_row[column - 1] + (letter != against)
+            fewest_errors = min(fewest_errors, last_row[column] + 1, this_row[column - 1] + 1)
+            is_swapped = row > 1 and column > 1 and letter == target[column - 2]
+            if is_swapped and word[row - 2] == against:
+                fewest_errors = min(fewest_errors, row_before_last[column - 2] + 1)
+            this_row[column] = fewest_errors
+        if min(this_row) > most:
             return most + 1
-        before, last = last, now
-    return last[-1]
+        row_before_last, last_row = last_row, this_row
+    return last_row[-1]
 
 
 def _code_points(text: str) -> NDArray[np.uint32]:

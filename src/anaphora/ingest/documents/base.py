@@ -140,9 +140,9 @@ class Reading:
     def spend(self, name: BudgetName, count: int = 1) -> None:
         """Count so many of something. `TooMuch` if the file and all in it have too many."""
         self._read[name] += count
-        most = getattr(self.limits, name)
-        if self._read[name] > most:
-            reason = f"it has more than {most:,} {_BUDGETS[name]}"
+        limit = getattr(self.limits, name)
+        if self._read[name] > limit:
+            reason = f"it has more than {limit:,} {_BUDGETS[name]}"
             raise TooMuch("document", self.name, reason)
 
     def renew(self, name: BudgetName) -> None:

@@ -55,8 +55,8 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
                 # Every section under a heading has it: one of a megabyte would be there often.
                 titles[title] = redact(shortened(title))
         headings = [titles[title] for title in block.heading]
-        for redacted in (text, *headings):
-            kinds.update(dict.fromkeys(redacted.kinds))
+        for redacted_text in (text, *headings):
+            kinds.update(dict.fromkeys(redacted_text.kinds))
         clean = replace(
             block, text=text.text, heading=tuple(headline.text for headline in headings)
         )
@@ -73,10 +73,12 @@ def cut_document(blocks: Iterable[TextBlock]) -> CutDocument:
                 end = next((position + length for position, length in breaks if position >= 0), end)
             part = clean.text[start:end]
             if part.strip():
-                first = start + len(part) - len(part.lstrip("\n"))
-                last = start + len(part.rstrip())
-                words = clean.text[first:last]
-                sections.append(CutSection(words, at + first, at + last, clean.heading, clean.page))
+                text_start = start + len(part) - len(part.lstrip("\n"))
+                text_end = start + len(part.rstrip())
+                words = clean.text[text_start:text_end]
+                sections.append(
+                    CutSection(words, at + text_start, at + text_end, clean.heading, clean.page)
+                )
             start = end
         at += size
     return CutDocument(tuple(sections), tuple(kinds), at)

@@ -77,7 +77,7 @@ def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
         return []
 
     try:
-        converted = mammoth.convert_to_html(
+        html_page = mammoth.convert_to_html(
             io.BytesIO(readable_word(data)),
             convert_image=leave_out,
             include_embedded_style_map=False,
@@ -87,12 +87,12 @@ def read_docx(data: bytes, reading: Reading) -> ExtractedDocument:
         raise reading.refuse(f"it is damaged, or not as Word writes it: {error}") from error
     if pictures:
         reading.problem("its pictures", f"{_count_noun(len(pictures), 'picture')} left out")
-    for reason, count in _count_ignored(message.message for message in converted.messages).items():
+    for reason, count in _count_ignored(message.message for message in html_page.messages).items():
         reading.problem("its body", reason if count == 1 else f"{reason} ({count:,} times)")
     with suppress(*BROKEN, zipfile.BadZipFile):
         for position, reason in _find_beside_body(data):
             reading.problem(position, reason)
-    page = read_markup(converted.value, reading)
+    page = read_markup(html_page.value, reading)
     if not page.blocks:
         raise reading.refuse("it has no text")
     properties: dict[str, Any] = {}
@@ -122,28 +122,28 @@ def _count_noun(count: int, name: str) -> str:
 
 def _count_ignored(messages: Iterable[str]) -> Counter[str]:
     """The elements that mammoth reports as ignored, with counts; unknown styles do not count."""
-    passed: Counter[str] = Counter()
+    ignored_counts: Counter[str] = Counter()
     for message in messages:
         name = message.removeprefix(_UNREAD_ELEMENT)
         if name != message:
             if name not in _WORDLESS and not name.endswith(("Start", "End")):
-                passed[_NAMED.get(name, f"{name} left out")] += 1
+                ignored_counts[_NAMED.get(name, f"{name} left out")] += 1
         elif "ignored" in message:
-            passed[message] += 1
-    return passed
+            ignored_counts[message] += 1
+    return ignored_counts
 
 
 def _find_beside_body(data: bytes) -> Iterable[tuple[str, str]]:
     """What is in a document beside the text of its body, and is left out."""
     words: Counter[str] = Counter()
-    embedded: Counter[str] = Counter()
+    embedded_counts: Counter[str] = Counter()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in dict.fromkeys(archive.namelist()):
             kind = _BESIDE.match(name)
             if kind is None:
                 continue
             if kind[1] in {"charts/chart", "diagrams/data", "embeddings/"}:
-                embedded[kind[1]] += 1
+                embedded_counts[kind[1]] += 1
             elif kind[1] == "comments":
                 words["comment"] += len(_COMMENT.findall(archive.read(name)))
             elif _TEXT.search(archive.read(name)):
@@ -153,8 +153,8 @@ def _find_beside_body(data: bytes) -> Iterable[tuple[str, str]]:
             yield f"its {name}s", f"{_count_noun(words[name], name)} left out"
     for part, name in (("charts/chart", "chart"), ("diagrams/data", "diagram"),
                        ("embeddings/", "embedded file")):  # fmt: skip
-        if embedded[part]:
-            yield f"its {name}s", f"{_count_noun(embedded[part], name)} left out"
+        if embedded_counts[part]:
+            yield f"its {name}s", f"{_count_noun(embedded_counts[part], name)} left out"
 
 
 def _refuse_hostile(data: bytes, reading: Reading) -> None:

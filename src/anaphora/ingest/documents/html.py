@@ -106,26 +106,26 @@ def _list_labels(data: bytes) -> Iterator[str]:
     head = data[:_LOOKED_AT].decode("latin-1")
     if "charset" in head.lower():
         labels: list[str] = []
-        ended: list[str] = []
+        ended_tags: list[str] = []
 
         def begin(tag: str, attributes: Attributes) -> None:
             if tag == "body":
-                ended.append(tag)
-            elif tag == "meta" and not ended:
+                ended_tags.append(tag)
+            elif tag == "meta" and not ended_tags:
                 attrs = dict(attributes)
                 label = attrs.get("charset")
                 if not label and (attrs.get("http-equiv") or "").strip().lower() == "content-type":
-                    written = _CHARSET.search((attrs.get("content") or "")[:400])
-                    label = written[1] if written else None
-                if label and (declared := label.strip()[:40]):
-                    labels.append(declared)
+                    charset_match = _CHARSET.search((attrs.get("content") or "")[:400])
+                    label = charset_match[1] if charset_match else None
+                if label and (declared_label := label.strip()[:40]):
+                    labels.append(declared_label)
 
         reader = MarkupReader(begin, lambda _: None, lambda _: None)
         for start in range(0, len(head), _CHUNK):
             reader.feed(head[start : start + _CHUNK])
             yield from labels
             labels.clear()
-            if ended:
+            if ended_tags:
                 break
     if (xml := _XML.match(data)) is not None:
         yield xml[1].decode("ascii", "replace")
@@ -195,9 +195,9 @@ class _Flow:
         if self.pre:
             self.line.append(data)
             return
-        joined = re.sub(r"[ \t\r\n\f]+", " ", data)
-        if joined.strip(" ") or (joined and self.line):
-            self.line.append(joined)
+        joined_text = re.sub(r"[ \t\r\n\f]+", " ", data)
+        if joined_text.strip(" ") or (joined_text and self.line):
+            self.line.append(joined_text)
 
     def end_line(self, *, keep: bool = False) -> None:
         """The line ends; `keep`: also if it has nothing."""
@@ -317,12 +317,12 @@ class _HtmlTable:
         items = self.beside.items
         rows = sorted(self.rows, key=lambda row: row[0])
         is_list = all(len(cells) <= 1 for _, _, cells in rows)
-        covered: dict[int, int] = {}
+        covered_cells: dict[int, int] = {}
         group = None
         for _, row_group, cells in rows:
             if row_group != group:
-                covered, group = {}, row_group
-            line = _place_cells(cells, covered)
+                covered_cells, group = {}, row_group
+            line = _place_cells(cells, covered_cells)
             if self.is_layout or is_list or any(cell.is_laid_out() for cell in cells):
                 for cell in cells:
                     items += cell.flow.items
@@ -379,13 +379,13 @@ class _PageText:
             self._end_table()
         self._page.end_line()
         blocks: list[TextBlock] = []
-        above: list[tuple[int, str]] = []
+        outer_headings: list[tuple[int, str]] = []
         lines: list[str] = []
 
         def end_block(*, last: bool = False) -> None:
             nonlocal lines
             text = "\n".join(lines).strip("\n")
-            heading = tuple(title for _, title in above if title)
+            heading = tuple(title for _, title in outer_headings if title)
             if heading and text == heading[-1] and not last:
                 # A heading with nothing of its own under it goes with what comes under it.
                 lines = [text, ""]
@@ -397,9 +397,9 @@ class _PageText:
         for text, level in self._page.items:
             if level > 0:
                 end_block()
-                while above and above[-1][0] >= level:
-                    above.pop()
-                above.append((level, text))
+                while outer_headings and outer_headings[-1][0] >= level:
+                    outer_headings.pop()
+                outer_headings.append((level, text))
             if text or level <= 0:
                 lines.append(text)
         end_block(last=True)
@@ -452,10 +452,10 @@ class _PageText:
         if tag == "title":
             self._in_title = False
         if self._unseen_open[tag]:
-            closed = ""
-            while closed != tag:
-                closed = self._unseen.pop()
-                self._unseen_open[closed] -= 1
+            closed_tag = ""
+            while closed_tag != tag:
+                closed_tag = self._unseen.pop()
+                self._unseen_open[closed_tag] -= 1
         elif self._unseen:
             return
         elif tag in _OF_TABLES and self._tables:

@@ -60,7 +60,7 @@ def mended(texts: Iterable[str]) -> list[str]:
     What follows on the cut word stays on its line. In time that grows with the length alone.
     """
     pages = list(texts)
-    written = _WrittenWords(pages)
+    written_words = _WrittenWords(pages)
     mended_pages = []
     for page in pages:
         lines: list[str] = []
@@ -69,7 +69,7 @@ def mended(texts: Iterable[str]) -> list[str]:
             line = waiting.pop()
             if waiting and line.endswith(_HYPHENS):
                 following = _FIRST.match(waiting[-1])
-                joint = following and _choose_joint(line, following[1], following[2], written)
+                joint = following and _choose_joint(line, following[1], following[2], written_words)
                 if following and joint is not None:
                     remainder = waiting.pop()[following.end() :]
                     line = line[:-1] + joint + following[1] + following[2]
@@ -104,46 +104,50 @@ def _choose_joint(line: str, second: str, behind: str, written: _WrittenWords) -
     """What comes between a line and the word below: nothing, or a hyphen; None: they stay apart."""
     mark = line[-1]
     token = line[-_LONGEST:-1].rpartition(" ")[2]
-    last = _LAST.search(token)
-    if last is None or len(second) > _LONGEST or len(line) > _LONGEST_LINE:
+    last_match = _LAST.search(token)
+    if last_match is None or len(second) > _LONGEST or len(line) > _LONGEST_LINE:
         return None
-    first, before = last[0], token[: last.start()]
+    first_part, text_before = last_match[0], token[: last_match.start()]
     if mark == _SOFT:
         return ""
     # Letters change from large to small, or the other way: "GPS-based", "Anglo-Saxon".
-    is_name = (second[:1].isupper() or (len(first) > 1 and first.isupper())) and not (
-        first.isupper() and second.isupper()
+    is_name = (second[:1].isupper() or (len(first_part) > 1 and first_part.isupper())) and not (
+        first_part.isupper() and second.isupper()
     )
-    if not (first + second).isalpha() or is_name or len(first) == 1:
+    if not (first_part + second).isalpha() or is_name or len(first_part) == 1:
         return mark
-    joined, hyphenated = (f"{first}{sign}{second}".casefold() for sign in ("", "-"))
-    counts = written.count(joined), written.count(hyphenated)
+    joined_word, hyphenated_word = (f"{first_part}{sign}{second}".casefold() for sign in ("", "-"))
+    counts = written.count(joined_word), written.count(hyphenated_word)
     if any(counts):
         return "" if counts[0] >= counts[1] else mark
-    if _is_common(joined):
+    if _is_common(joined_word):
         return ""
-    if before.endswith(_HYPHENS) or behind.startswith(_HYPHENS[:2]):
+    if text_before.endswith(_HYPHENS) or behind.startswith(_HYPHENS[:2]):
         return mark
     if second in _BEFORE_ANOTHER:
         return None
-    first, second = first.casefold(), second.casefold()
+    first_part, second = first_part.casefold(), second.casefold()
     is_participle = len(second) > 4 and second.endswith(("ed", "ing"))
-    both_common = _is_common(first) and _is_common(second)
-    if first[-1] == second[0] and first[-1] in "aeio" and (both_common or first in _FIRSTS):
+    both_common = _is_common(first_part) and _is_common(second)
+    if (
+        first_part[-1] == second[0]
+        and first_part[-1] in "aeio"
+        and (both_common or first_part in _FIRSTS)
+    ):
         return mark
-    if first in _FIRSTS:
-        return mark if _is_common(first) and (_is_common(second) or is_participle) else ""
+    if first_part in _FIRSTS:
+        return mark if _is_common(first_part) and (_is_common(second) or is_participle) else ""
     # Two long words seldom are one: "harbour-master" stays as it is.
-    are_long = min(len(first), len(second)) >= _LONG
+    are_long = min(len(first_part), len(second)) >= _LONG
     stays = both_common and (second in _SECONDS or is_participle or are_long)
-    return mark if stays and first not in _PREFIXES else ""
+    return mark if stays and first_part not in _PREFIXES else ""
 
 
 @cache
 def _is_common(word: str) -> bool:
-    folded = fold_letters(word)
+    folded_word = fold_letters(word)
     return any(
-        folded.removesuffix(ending) in common_words()
+        folded_word.removesuffix(ending) in common_words()
         for ending in _ENDINGS
-        if folded.endswith(ending) and (not ending or len(folded) - len(ending) > 2)
+        if folded_word.endswith(ending) and (not ending or len(folded_word) - len(ending) > 2)
     )

@@ -108,8 +108,8 @@ class _BoundedPolicy(EmailPolicy):
         """The name and the value of a header, out of its lines."""
         if self.spend is not None:
             self.spend("elements")
-        name, first = sourcelines[0].split(":", 1)
-        parts, length = [first.lstrip(" \t")], len(first)
+        name, first_line = sourcelines[0].split(":", 1)
+        parts, length = [first_line.lstrip(" \t")], len(first_line)
         for line in sourcelines[1:]:
             if length > _LONGEST_HEADER:
                 break
@@ -202,7 +202,7 @@ class _MailParts:
         # For a part that is not multipart, `get_payload` would decode the text with any encoding
         # that the part names.
         payload: Any = part.get_payload() if part.is_multipart() else ()
-        children = [inner for inner in payload if isinstance(inner, EmailMessage)]
+        children = [message for message in payload if isinstance(message, EmailMessage)]
         disposition = None
         with suppress(*BROKEN):
             disposition = part.get_content_disposition()
@@ -249,24 +249,24 @@ class _MailParts:
         """Of the forms of a letter, keep those in plain text that differ, or the one in HTML where
         that says more; what is attached to any of them is kept of all."""
         forms: list[list[_Letter]] = []
-        before, self.letters = self.letters, []
+        outer_letters, self.letters = self.letters, []
         for child in children:
             self.letters = []
             self.walk(child, in_letter=True)
             forms.append(self.letters)
-        self.letters = before
+        self.letters = outer_letters
         plain = [form for form in forms if form and not any(letter.is_page for letter in form)]
         pages = [form for form in forms if any(letter.is_page for letter in form)]
-        chosen: dict[str, list[_Letter]] = {}
+        form_by_words: dict[str, list[_Letter]] = {}
         for form in plain:
             if words := " ".join(letter.words() for letter in form):
-                chosen.setdefault(words, form)
-        length = sum(map(len, chosen))
+                form_by_words.setdefault(words, form)
+        length = sum(map(len, form_by_words))
         if pages and length < _LEFT_TO_OTHERS:
-            most = sum(len(letter.words()) for letter in pages[-1])
-            if most > 2 * length + 200 * bool(length):
-                chosen = {"": pages[-1]}
-        for form in chosen.values():
+            most_words = sum(len(letter.words()) for letter in pages[-1])
+            if most_words > 2 * length + 200 * bool(length):
+                form_by_words = {"": pages[-1]}
+        for form in form_by_words.values():
             self.letters += form
 
     def _read_page(self, part: EmailMessage, kind: str) -> tuple[TextBlock, ...]:
@@ -363,14 +363,14 @@ def _uudecode(lines: str) -> bytes:
 
 
 def _read_attached(file: _File, reading: Reading, read_part: ReadPart) -> list[TextBlock]:
-    inner = reading.part(file.name or file.kind)
+    attachment_reading = reading.part(file.name or file.kind)
     name = file.name
     try:
         if file.mail is not None:
-            extracted = _read(file.mail, inner, read_part)
-            name = name or extracted.title
+            attached_document = _read(file.mail, attachment_reading, read_part)
+            name = name or attached_document.title
         elif file.kind in _CALENDARS or (name or "").lower().endswith(".ics"):
-            extracted = read_calendar(file.data, inner, file.charset)
+            attached_document = read_calendar(file.data, attachment_reading, file.charset)
             name = name or "invitation"
         else:
             # A text with an encoding given by the mail is read as UTF-8 with its mark.
@@ -378,9 +378,9 @@ def _read_attached(file: _File, reading: Reading, read_part: ReadPart) -> list[T
                 content = file.data
             else:
                 content = b"\xef\xbb\xbf" + decoded(
-                    file.data, file.charset, inner, "its characters"
+                    file.data, file.charset, attachment_reading, "its characters"
                 ).encode("utf-8", "replace")
-            extracted = read_part(content, inner)
+            attached_document = read_part(content, attachment_reading)
     except MissingExtra as error:
         if error.needs != "icalendar":
             raise
@@ -395,4 +395,4 @@ def _read_attached(file: _File, reading: Reading, read_part: ReadPart) -> list[T
         reading.problem(file.place, error)
         return []
     under = (name,) if name else ()
-    return [replace(block, heading=(*under, *block.heading)) for block in extracted.blocks]
+    return [replace(block, heading=(*under, *block.heading)) for block in attached_document.blocks]

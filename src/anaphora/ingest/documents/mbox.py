@@ -37,8 +37,10 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
     """
     starts = [match.span() for match in _BEGIN.finditer(data)]
     if len(starts) > reading.limits.mails:
-        most = reading.limits.mails
-        raise reading.refuse(f"it has {len(starts):,} mails; at most {most:,} are read: split it")
+        max_mails = reading.limits.mails
+        raise reading.refuse(
+            f"it has {len(starts):,} mails; at most {max_mails:,} are read: split it"
+        )
     ends = [start for start, _ in starts[1:]] + [len(data)]
     mails = [
         _QUOTED.sub(rb"\1", data[start:end]) for (_, start), end in zip(starts, ends, strict=True)
@@ -49,15 +51,15 @@ def read_mbox(data: bytes, reading: Reading, read_part: ReadPart) -> ExtractedDo
     for number, mail in enumerate(mails, start=1):
         reading.renew("parts")
         try:
-            extracted = read_mail(mail, reading, read_part)
+            mail_document = read_mail(mail, reading, read_part)
         except (MissingExtra, TooMuch):
             raise
         except UnreadableDocument as error:
             reading.problem(f"mail {number}", error.reason)
             continue
-        subject = extracted.title or f"mail {number}"
+        subject = mail_document.title or f"mail {number}"
         # Sender and time share a block with the first text.
-        head, *following = extracted.blocks
+        head, *following = mail_document.blocks
         if following and not following[0].heading:
             head = replace(head, text=f"{head.text}\n\n{following.pop(0).text}")
         blocks += [

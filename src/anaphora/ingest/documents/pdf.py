@@ -61,27 +61,27 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
         from pypdf.errors import DependencyError, PyPdfError
     except ImportError as error:
         raise MissingExtra("documents", "pypdf") from error
-    broken = (*BROKEN, PyPdfError)
+    broken_errors = (*BROKEN, PyPdfError)
     try:
         reader = PdfReader(io.BytesIO(data))
         # Most that are encrypted open without a password, and only forbid printing or changing.
-        locked = reader.is_encrypted and not reader.decrypt("")
+        is_locked = reader.is_encrypted and not reader.decrypt("")
     except DependencyError as error:
         raise MissingExtra("encryption", "cryptography, which this encrypted PDF needs,") from error
-    except broken as error:
+    except broken_errors as error:
         raise reading.refuse(f"it is damaged: {error}") from error
-    if locked:
+    if is_locked:
         raise reading.refuse("it is encrypted, and needs a password: save a copy without one")
     try:
         count = len(reader.pages)
-    except broken as error:
+    except broken_errors as error:
         raise reading.refuse(f"it is damaged: {error}") from error
     if count > reading.limits.pages:
         raise reading.refuse(f"it has {count:,} pages; at most {reading.limits.pages:,} are read")
     headings: dict[int, tuple[str, ...]] = {}
-    with suppress(*broken):
+    with suppress(*broken_errors):
         headings = _find_headings(reader, count)
-    pages = _Pages(reading, broken)
+    pages = _Pages(reading, broken_errors)
     pages.read(reader, count)
     blocks = [
         TextBlock(text, headings.get(number, ()) if number else (), number)
@@ -91,7 +91,7 @@ def read_pdf(data: bytes, reading: Reading) -> ExtractedDocument:
         raise reading.refuse("it has no text: its pages are pictures, which an OCR must read first")
     pages.tell_pictures()
     properties: dict[str, Any] = {}
-    with suppress(*broken):
+    with suppress(*broken_errors):
         properties = _read_properties(reader)
     return ExtractedDocument("pdf", tuple(blocks), pages=count, **properties)
 
@@ -186,13 +186,15 @@ class _Pages:
                     runs[-1].append(number)
                 else:
                     runs.append([number])
-            written = ", ".join(
+            page_numbers = ", ".join(
                 f"{run[0]}-{run[-1]}" if len(run) > _LONG_RUN else ", ".join(map(str, run))
                 for run in runs
             )
-            many = len(numbers)
-            pages = f"page {written}" if many == 1 else f"pages {written}"
-            self._reading.problem(pages, reason if many == 1 else f"on {many:,} pages {reason}")
+            page_count = len(numbers)
+            pages = f"page {page_numbers}" if page_count == 1 else f"pages {page_numbers}"
+            self._reading.problem(
+                pages, reason if page_count == 1 else f"on {page_count:,} pages {reason}"
+            )
 
 
 def _has_large_picture(holder: Any, data: bytes, depth: int = 0) -> bool:
@@ -224,7 +226,7 @@ def _clean(text: str) -> str:
 def _find_headings(reader: PdfReader, count: int) -> dict[int, tuple[str, ...]]:
     """The bookmark that each page stands under: the first that begins on it, or the last before."""
     begins: dict[int, tuple[str, ...]] = {}
-    last: dict[int, tuple[str, ...]] = {}
+    last_path_by_page: dict[int, tuple[str, ...]] = {}
     waiting: list[tuple[Any, int]] = [(bookmark, 0) for bookmark in reversed(reader.outline)]
     titles: list[str] = []
     bookmarks = 0
@@ -241,10 +243,10 @@ def _find_headings(reader: PdfReader, count: int) -> dict[int, tuple[str, ...]]:
         if page is not None and page >= 0:
             path = tuple(title for title in titles if title)
             begins.setdefault(page + 1, path)
-            last[page + 1] = path
+            last_path_by_page[page + 1] = path
     by_page: dict[int, tuple[str, ...]] = {}
     current: tuple[str, ...] = ()
     for number in range(1, count + 1):
         by_page[number] = begins.get(number, current)
-        current = last.get(number, current)
+        current = last_path_by_page.get(number, current)
     return by_page

@@ -70,11 +70,11 @@ class FormReader:
 
 
 def _read_value(chain: list[Any]) -> str:
-    kind, stored = _find_inherited(chain, "/FT"), _find_inherited(chain, "/V")
+    kind, stored_value = _find_inherited(chain, "/FT"), _find_inherited(chain, "/V")
     if kind == "/Btn":
         if int(_find_inherited(chain, "/Ff") or 0) & _PUSH_BUTTON:
             return ""
-        state = stored if stored is not None else chain[0].get("/AS")
+        state = stored_value if stored_value is not None else chain[0].get("/AS")
         text = _as_text(state).removeprefix("/")
         if text in {"", "Off"}:
             return ""
@@ -82,7 +82,7 @@ def _read_value(chain: list[Any]) -> str:
         at = int(text) if text.isdecimal() and len(text) < 6 else -1
         return _as_text(options[at]) if 0 <= at < len(options) else text
     if kind == "/Sig":
-        signature = _resolve(stored)
+        signature = _resolve(stored_value)
         return f"signed by {_as_text(signature.get('/Name')) or 'a key'}" if signature else ""
     labels = {}
     if kind == "/Ch":
@@ -91,8 +91,8 @@ def _read_value(chain: list[Any]) -> str:
             pair = _as_list(option)
             if len(pair) == 2:
                 labels[_as_text(pair[0])] = _as_text(pair[1])
-    chosen = [_as_text(choice) for choice in _as_list(stored)] or [_as_text(stored)]
-    return ", ".join(labels.get(choice, choice) for choice in chosen if choice)
+    choices = [_as_text(choice) for choice in _as_list(stored_value)] or [_as_text(stored_value)]
+    return ", ".join(labels.get(choice, choice) for choice in choices if choice)
 
 
 def _find_inherited(chain: list[Any], name: str) -> Any:

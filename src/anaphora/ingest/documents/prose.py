@@ -68,11 +68,11 @@ def prose_blocks(text: str) -> list[TextBlock]:
     starts = markdown_starts(lines, "")
     blocks: list[TextBlock] = []
     for number, start in enumerate(starts):
-        first = start.start - 1 if number else 0
+        first_line = start.start - 1 if number else 0
         stop = starts[number + 1].start - 1 if number + 1 < len(starts) else len(lines)
         is_heading = start.kind == "heading" and start.title
         heading = (*start.heading, start.title) if is_heading else start.heading
-        section_text = "\n".join(lines[first:stop]).strip("\n")
+        section_text = "\n".join(lines[first_line:stop]).strip("\n")
         if section_text.strip():
             blocks.append(TextBlock(section_text, tuple(title for title in heading if title)))
     return blocks

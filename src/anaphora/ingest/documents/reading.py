@@ -65,16 +65,16 @@ def read_document(name: str, data: bytes, limits: DocumentLimits) -> ExtractedDo
     """
     reading = Reading(name, limits)
     try:
-        extracted = _read_any(data, reading)
+        document = _read_any(data, reading)
     except TooMuch as error:
         raise UnreadableDocument("document", name, error.reason) from error
-    return replace(extracted, problems=reading.problems.all())
+    return replace(document, problems=reading.problems.all())
 
 
 def _read_any(data: bytes, reading: Reading) -> ExtractedDocument:
     if len(data) > reading.limits.size:
-        size, most = len(data), reading.limits.size
-        raise reading.refuse(f"it has {size:,} bytes; at most {most:,} are read")
+        size, max_size = len(data), reading.limits.size
+        raise reading.refuse(f"it has {size:,} bytes; at most {max_size:,} are read")
     if not data.strip():
         raise reading.refuse("it is empty")
     return _choose_reader(data, reading)(data, reading)

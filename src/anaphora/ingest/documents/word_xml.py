@@ -42,7 +42,7 @@ def readable_word(data: bytes) -> bytes:
 
     Raises what `zipfile` and `ElementTree` raise; the file was looked through for entities before.
     """
-    changed: dict[str, bytes] = {}
+    changed_parts: dict[str, bytes] = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         names = archive.namelist()
         for name in filter(_PARTS.match, dict.fromkeys(names)):
@@ -54,15 +54,15 @@ def readable_word(data: bytes) -> bytes:
                 for element in order:
                     order.extend(element)
                 for element in reversed(order):
-                    element[:] = [new for child in element for new in _replace(child)]
-                changed[name] = ElementTree.tostring(root, "utf-8")
-        if not changed:
+                    element[:] = [new_child for child in element for new_child in _replace(child)]
+                changed_parts[name] = ElementTree.tostring(root, "utf-8")
+        if not changed_parts:
             return data
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w") as copy:
+        output = io.BytesIO()
+        with zipfile.ZipFile(output, "w") as copy:
             for name in dict.fromkeys(names):
-                copy.writestr(name, changed.get(name) or archive.read(name))
-        return out.getvalue()
+                copy.writestr(name, changed_parts.get(name) or archive.read(name))
+        return output.getvalue()
 
 
 def _is_element(node: Element) -> bool:
@@ -105,10 +105,12 @@ def _make_run(space: str, text: str) -> Element:
 def _write_ruby(space: str, element: Element) -> Iterable[Element]:
     """Its base, and how that is read in parentheses behind it."""
     reading = element.find(f"{space}rt")
-    inner = [child for child in element if child.tag.rpartition("}")[2] not in {"rubyPr", "rt"}]
+    base_children = [
+        child for child in element if child.tag.rpartition("}")[2] not in {"rubyPr", "rt"}
+    ]
     if reading is None or not "".join(reading.itertext()).strip():
-        return inner
-    return [*inner, _make_run(space, "("), *reading, _make_run(space, ")")]
+        return base_children
+    return [*base_children, _make_run(space, "("), *reading, _make_run(space, ")")]
 
 
 def _extract_boxes(space: str, element: Element) -> Iterable[Element]:
@@ -127,10 +129,10 @@ def _write_choice(space: str, element: Element) -> Iterable[Element]:
     if drop is None:
         return [element]
     entries = [option.get(f"{space}val", "") for option in drop.iter(f"{space}listEntry")]
-    chosen = drop.find(f"{space}result")
-    if chosen is None:
-        chosen = drop.find(f"{space}default")
-    number = chosen.get(f"{space}val", "0") if chosen is not None else "0"
+    choice = drop.find(f"{space}result")
+    if choice is None:
+        choice = drop.find(f"{space}default")
+    number = choice.get(f"{space}val", "0") if choice is not None else "0"
     at = int(number) if number.isdecimal() and len(number) < 6 else 0
     text = Element(f"{space}t")
     text.text = entries[at] if at < len(entries) else ""
@@ -139,8 +141,8 @@ def _write_choice(space: str, element: Element) -> Iterable[Element]:
 
 def _fill_row(space: str, element: Element) -> Iterable[Element]:
     """A row that begins further right has cells there that are empty."""
-    before = element.find(f"{space}trPr/{space}gridBefore")
-    number = before.get(f"{space}val", "0") if before is not None else "0"
+    grid_before = element.find(f"{space}trPr/{space}gridBefore")
+    number = grid_before.get(f"{space}val", "0") if grid_before is not None else "0"
     for _ in range(min(int(number), 60) if number.isdecimal() and len(number) < 6 else 0):
         at = next(i for i, child in enumerate(element) if child.tag.endswith("}trPr")) + 1
         element.insert(at, Element(f"{space}tc"))
@@ -184,8 +186,8 @@ def _read_sign(space: str, element: Element, path: str, default: str) -> str:
 
 
 def _write_scripted(space: str, element: Element) -> str:
-    below, above = (_write_grouped(space, element, name) for name in ("sub", "sup"))
-    scripts = (f"_{below}" if below else "") + (f"^{above}" if above else "")
+    subscript, superscript = (_write_grouped(space, element, name) for name in ("sub", "sup"))
+    scripts = (f"_{subscript}" if subscript else "") + (f"^{superscript}" if superscript else "")
     base = _write_part(space, element, "e")
     if not element.tag.endswith("}nary"):
         return base + scripts
@@ -198,9 +200,9 @@ def _write_root(space: str, element: Element) -> str:
 
 
 def _write_delimited(space: str, element: Element) -> str:
-    inner = ", ".join(map(_write_formula, element.findall(f"{space}e")))
+    inner_text = ", ".join(map(_write_formula, element.findall(f"{space}e")))
     start, end = (_read_sign(space, element, f"dPr/{at}", sign) for at, sign in _PARENTHESES)
-    return f"{start}{inner}{end}"
+    return f"{start}{inner_text}{end}"
 
 
 _WRITERS: Final[Mapping[str, Callable[[str, Element], str]]] = {

@@ -42,8 +42,8 @@ def read_in_worker(name: str, data: bytes, limits: DocumentLimits) -> ReadDocume
     output = _OUTPUT_EACH * limits.characters
     within = WorkerLimits(seconds=seconds, memory=limits.memory, output=output)
     if len(data) > limits.size:
-        size, most = len(data), limits.size
-        reason = f"it has {size:,} bytes; at most {most:,} are read"
+        size, max_size = len(data), limits.size
+        reason = f"it has {size:,} bytes; at most {max_size:,} are read"
         raise UnreadableDocument("document", name, reason)
     try:
         calls = call_in_worker(read_and_cut, name, data, limits, limits=within, types=_TYPES)
@@ -59,12 +59,12 @@ def read_in_worker(name: str, data: bytes, limits: DocumentLimits) -> ReadDocume
 
 def read_and_cut(name: str, data: bytes, limits: DocumentLimits) -> Iterator[ReadDocument]:
     """A file in sections: one value. Runs in a worker."""
-    extracted = read_document(name, data, limits)
+    document = read_document(name, data, limits)
     # Each block is at least one section: too many blocks are refused before they are cut.
-    cut = None if len(extracted.blocks) > limits.sections else cut_document(extracted.blocks)
-    if cut is None or len(cut.sections) > limits.sections:
+    cut_text = None if len(document.blocks) > limits.sections else cut_document(document.blocks)
+    if cut_text is None or len(cut_text.sections) > limits.sections:
         reason = f"it has more than {limits.sections:,} sections"
         raise UnreadableDocument("document", name, reason)
-    if not cut.sections:
+    if not cut_text.sections:
         raise UnreadableDocument("document", name, "it has no text")
-    yield ReadDocument(replace(extracted, blocks=()), cut)
+    yield ReadDocument(replace(document, blocks=()), cut_text)

@@ -75,11 +75,11 @@ def document_in(source: str | os.PathLike[str] | bytes, name: str | None) -> tup
             raise InvalidInput("name", None, "is required where bytes are given")
         return source, name
     path = Path(source).expanduser()
-    most = DocumentLimits().size
+    max_size = DocumentLimits().size
     try:
         path = path.resolve(strict=True)
         with open_regular(path) as file:
-            content = file.read(most + 1)
+            content = file.read(max_size + 1)
     except (OSError, RuntimeError, ValueError) as error:
         reason = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
         raise UnreadableDocument("document", str(source), reason) from error
@@ -144,16 +144,18 @@ class DocumentWriter:
         if existing is not None:
             return self._answer(existing, "known", embed, progress)
         document = read_in_worker(new.name, new.data, self._limits)
-        extracted, cut = document.told, document.cut
-        keep = not cut.redacted if new.keep_file is None else new.keep_file
-        rows = self._make_rows(new, content, extracted, cut)
+        document_text, cut_text = document.told, document.cut
+        keep = not cut_text.redacted if new.keep_file is None else new.keep_file
+        rows = self._make_rows(new, content, document_text, cut_text)
         rows = rows if keep else replace(rows, data=None)
-        written, replaced = self._write(rows, same_document(content))
-        if written is not rows.document:
+        written_document, is_replaced = self._write(rows, same_document(content))
+        if written_document is not rows.document:
             # Another process has kept the same bytes meanwhile.
-            return self._answer(written, "known", embed, progress)
-        done = self._answer(written, "replaced" if replaced else "added", embed, progress)
-        return replace(done, problems=extracted.problems, redacted=cut.redacted)
+            return self._answer(written_document, "known", embed, progress)
+        answer = self._answer(
+            written_document, "replaced" if is_replaced else "added", embed, progress
+        )
+        return replace(answer, problems=document_text.problems, redacted=cut_text.redacted)
 
     def _make_rows(
         self, new: NewDocument, content: str, extracted: ExtractedDocument, cut: CutDocument
@@ -195,22 +197,30 @@ class DocumentWriter:
 
     def _write(self, rows: DocumentRows, same_key: str) -> tuple[MemoryRecord, bool]:
         """The record of these bytes, and whether it replaced an older version."""
-        new = rows.document
+        new_document = rows.document
         with self._documents.change() as work:
-            same = [record for record in work.versions.having(same_key) if record.valid_to is None]
-            if same:
-                return same[0], False
-            before = [
-                record for record in work.versions.versions(new.path or "") if not record.valid_to
+            same_documents = [
+                record for record in work.versions.having(same_key) if record.valid_to is None
             ]
-            if before:
-                document = replace(new, supersedes=before[-1].id)
+            if same_documents:
+                return same_documents[0], False
+            earlier_versions = [
+                record
+                for record in work.versions.versions(new_document.path or "")
+                if not record.valid_to
+            ]
+            if earlier_versions:
+                document = replace(new_document, supersedes=earlier_versions[-1].id)
                 rows = replace(rows, document=document)
             work.put(rows, same_key)
-            work.versions.tell(RecordEvent(new.id, "added", new.created_at, tags=new.tags))
-            for old in before:
-                work.end(old.id, new.id, new.valid_from)
-        return new, bool(before)
+            work.versions.tell(
+                RecordEvent(
+                    new_document.id, "added", new_document.created_at, tags=new_document.tags
+                )
+            )
+            for old_version in earlier_versions:
+                work.end(old_version.id, new_document.id, new_document.valid_from)
+        return new_document, bool(earlier_versions)
 
     def _answer(
         self, record: MemoryRecord, action: Any, embed: bool, progress: Progress | None
@@ -271,34 +281,37 @@ class DocumentWriter:
 
         with self._documents.change() as work:
             if soft:
-                forgotten = forget_softly(work.versions, [document_id], self._clock())
+                forgotten_documents = forget_softly(work.versions, [document_id], self._clock())
             else:
-                forgotten = forget_for_good(work.versions, [document_id])
-            sections = work.sections_of(forgotten.ids)
+                forgotten_documents = forget_for_good(work.versions, [document_id])
+            sections = work.sections_of(forgotten_documents.ids)
             records = {
                 section: cast(MemoryRecord, work.sections.find(section)) for section in sections
             }
-            lost = forgotten.and_more(describe_forgotten(work.sections, records))
+            forgotten_texts = forgotten_documents.and_more(
+                describe_forgotten(work.sections, records)
+            )
             if soft:
                 for section in sections:
                     work.sections.hide(section, self._clock())
             else:
                 work.sections.erase(sections)
-            self._on_gone(work.versions, lost, soft)
-        return replace(lost, ids=forgotten.ids)
+            self._on_gone(work.versions, forgotten_texts, soft)
+        return replace(forgotten_texts, ids=forgotten_documents.ids)
 
     def would_forget(self, document_id: str) -> ForgottenRecords:
         """What `forget` would take, without doing it."""
         from anaphora.store.records.forgetting import describe_forgotten, would_forget
 
         with self._documents.change() as work:
-            forgotten = would_forget(work.versions, [document_id])
+            forgotten_documents = would_forget(work.versions, [document_id])
             records = {
                 section: cast(MemoryRecord, work.sections.find(section))
-                for section in work.sections_of(forgotten.ids)
+                for section in work.sections_of(forgotten_documents.ids)
             }
             return replace(
-                forgotten.and_more(describe_forgotten(work.sections, records)), ids=forgotten.ids
+                forgotten_documents.and_more(describe_forgotten(work.sections, records)),
+                ids=forgotten_documents.ids,
             )
 
     def bring_back(self, document_id: str) -> tuple[str, ...]:
@@ -307,7 +320,7 @@ class DocumentWriter:
 
         with self._documents.change() as work:
             ids = would_forget(work.versions, [document_id]).ids
-            back = bring_back(work.versions, ids, self._clock())
-            for section in work.sections_of(back):
+            restored_ids = bring_back(work.versions, ids, self._clock())
+            for section in work.sections_of(restored_ids):
                 work.sections.reveal(section)
-        return back
+        return restored_ids

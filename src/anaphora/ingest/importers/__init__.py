@@ -168,16 +168,16 @@ def _found_imports(
     bounds: Bounds,
     name: str,
 ) -> Iterator[FileImport]:
-    passed = PassedOver()
+    passed_over = PassedOver()
     form = FORMATS[format] if format is not None else None
-    for candidate in find(root, bounds, format, name, passed):
+    for candidate in find(root, bounds, format, name, passed_over):
         if isinstance(candidate, ImportFile):
-            items = _limit_problems(candidate, form, passed)
+            items = _limit_problems(candidate, form, passed_over)
             yield FileImport(candidate.name, items, candidate.progress)
         else:
             label = candidate.path if isinstance(candidate, ImportProblem) else str(root)
             yield FileImport(label, iter([candidate]), lambda: (0, 0))
-    if counts := list(passed.items()):
+    if counts := list(passed_over.items()):
         yield FileImport(str(root), iter(counts), lambda: (0, 0))
 
 
@@ -196,9 +196,9 @@ def _limit_problems(
     file: ImportFile, form: Format | None, passed: PassedOver
 ) -> Iterator[ImportItem]:
     problems = Problems(file.bounds.problems)
-    for imported in _read(file, form, passed):
-        if not isinstance(imported, ImportProblem) or problems.add(imported):
-            yield imported
+    for imported_record in _read(file, form, passed):
+        if not isinstance(imported_record, ImportProblem) or problems.add(imported_record):
+            yield imported_record
     yield from problems.summary()
 
 
@@ -215,9 +215,11 @@ def _read(file: ImportFile, form: Format | None, passed: PassedOver) -> Iterator
                 yield file.problem("file", reason)
             return
         empty = True
-        for imported in forms[0].read(file) if len(forms) == 1 else _read_shared(file, forms):
+        for imported_record in (
+            forms[0].read(file) if len(forms) == 1 else _read_shared(file, forms)
+        ):
             empty = False
-            yield imported
+            yield imported_record
         if empty:
             passed.add(EMPTY, file.name, read=True)
     except UNREADABLE as error:
@@ -235,13 +237,13 @@ def _read_shared(file: ImportFile, forms: Sequence[Format]) -> Iterator[ImportIt
         other_formats = [candidate for candidate in forms if candidate is not form]
         file.wanted = partial(_is_for, file, form, forms[:number], [] if number else other_formats)
         file.later = number > 0
-        before = frozenset(chats)
-        for imported in form.read(file):
-            if isinstance(imported, ImportedConversation):
-                if (imported.source, imported.key) in before:
+        earlier_chats = frozenset(chats)
+        for imported_record in form.read(file):
+            if isinstance(imported_record, ImportedConversation):
+                if (imported_record.source, imported_record.key) in earlier_chats:
                     continue
-                chats.add((imported.source, imported.key))
-            yield imported
+                chats.add((imported_record.source, imported_record.key))
+            yield imported_record
     file.wanted = None
 
 
@@ -277,8 +279,8 @@ def _recognise(file: ImportFile) -> tuple[list[Format], str]:
         return forms, ""
     reason = UNKNOWN
     if beginning.shape == "database":
-        named = ", ".join(sorted(beginning.tables)[:8])
-        reason += f" (a database of SQLite with the tables {named})"
+        table_names = ", ".join(sorted(beginning.tables)[:8])
+        reason += f" (a database of SQLite with the tables {table_names})"
     if beginning.problem is not None:
         reason += f" ({beginning.problem.place}: {beginning.problem.reason})"
     return [], reason
@@ -294,16 +296,21 @@ def _choose_formats(beginning: Sample) -> list[Format]:
         (form, sample(file, partial(_recognises, form, file)) if is_damaged else beginning)
         for form in _ALL
     )
-    first = next((form for form, begun in samples if form.detect(begun)), None)
-    if first is None or first not in _SPECIAL:
-        return [] if first is None else [first]
+    first_format = next((form for form, begun in samples if form.detect(begun)), None)
+    if first_format is None or first_format not in _SPECIAL:
+        return [] if first_format is None else [first_format]
     remainder = beginning
     if beginning.shape != "database":
-        untaken = (element for element in beginning.values if not _recognises(first, file, element))
+        untaken = (
+            element for element in beginning.values if not _recognises(first_format, file, element)
+        )
         remainder = replace(beginning, values=tuple(untaken), head=b"\0")
         if not remainder.values:
-            return [first]
-    return [first, *(form for form in _SPECIAL if form is not first and form.detect(remainder))]
+            return [first_format]
+    return [
+        first_format,
+        *(form for form in _SPECIAL if form is not first_format and form.detect(remainder)),
+    ]
 
 
 def _recognises(form: Format, file: ImportFile, value: object) -> bool:

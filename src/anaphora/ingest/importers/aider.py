@@ -31,9 +31,9 @@ def _detect(sample: Sample) -> bool:
     if sample.shape == "database" or b"\0" in sample.head:
         return False
     text = sample.head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    first = text.split("\n", 1)[0]
-    named = sample.file.name.lower().endswith(NAME) and not sample.values
-    return bool(_START.match(first.rstrip())) or named
+    first_line = text.split("\n", 1)[0]
+    is_named = sample.file.name.lower().endswith(NAME) and not sample.values
+    return bool(_START.match(first_line.rstrip())) or is_named
 
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
@@ -47,21 +47,21 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         yield file.problem("file", "it is no text; it was skipped")
         return
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    begin, started = 0, ""
+    begin, start_time = 0, ""
     for number, line in enumerate(lines):
         match = _START.match(line)
         if match:
-            yield from _read_chat(file, started, lines[begin:number], begin)
-            begin, started = number + 1, match[1] or ""
-    yield from _read_chat(file, started, lines[begin:], begin)
+            yield from _read_chat(file, start_time, lines[begin:number], begin)
+            begin, start_time = number + 1, match[1] or ""
+    yield from _read_chat(file, start_time, lines[begin:], begin)
 
 
 def _read_chat(
     file: ImportFile, started: str, lines: list[str], begin: int
 ) -> Iterator[ImportItem]:
     messages = _split_messages(lines, begin)
-    first = next((spoken for kind, spoken, _ in messages if kind == _USER), [])
-    key = f"{re.sub(r'[^0-9]+', '-', started)}-{digest(started, *first)[:8]}".lstrip("-")
+    first_prompt = next((spoken_lines for kind, spoken_lines, _ in messages if kind == _USER), [])
+    key = f"{re.sub(r'[^0-9]+', '-', started)}-{digest(started, *first_prompt)[:8]}".lstrip("-")
     # Programs start several chats in a second.
     file.made_keys[key] += 1
     if file.made_keys[key] > 1:
@@ -79,11 +79,11 @@ def _read_chat(
             draft.started = read_local_time(started) or file.modified
         except Malformed as error:
             draft.problem(f"line {begin}", f"{error}; that of the file is used")
-    for kind, spoken, number in messages:
+    for kind, spoken_lines, number in messages:
         try:
-            text = "\n".join(spoken).strip("\n")
+            text = "\n".join(spoken_lines).strip("\n")
             if kind == _PROGRAM:
-                draft.left_out[LeftOut.RECORD] += len(spoken)
+                draft.left_out[LeftOut.RECORD] += len(spoken_lines)
             elif kind == _USER and (text.strip() in {"", _BLANK}):
                 draft.skip(LeftOut.BLANK)
             elif kind == _USER and text.startswith("/") and len(text.split()) == 1:
@@ -97,7 +97,7 @@ def _read_chat(
 
 def _split_messages(lines: list[str], begin: int) -> list[_Message]:
     """The messages of a chat: kind of speaker, lines, and the number of the first line."""
-    marked = {
+    marked_lines = {
         mark: any(line.startswith(mark) and line.endswith(_END) for line in lines)
         for mark in ("####", ">")
     }
@@ -107,16 +107,16 @@ def _split_messages(lines: list[str], begin: int) -> list[_Message]:
         kind = _ANSWER
         for mark, marked_kind in (("####", _USER), (">", _PROGRAM)):
             begins = line.startswith(f"{mark} ") or line.rstrip() == mark
-            if begins and (line.endswith(_END) or not marked[mark]):
+            if begins and (line.endswith(_END) or not marked_lines[mark]):
                 kind = marked_kind
-        if fence and not (kind == _USER and marked["####"]):
+        if fence and not (kind == _USER and marked_lines["####"]):
             kind = _ANSWER
         if kind != _ANSWER or line.strip() == fence:
             fence = ""
-        elif not fence and (opened := line.lstrip()[:3]) in _FENCES:
+        elif not fence and (opening_fence := line.lstrip()[:3]) in _FENCES:
             # An unclosed fence does not count: the answer may have been broken off.
             later_lines = (line.strip() for line in lines[number + 1 : number + 1 + _LONGEST_CODE])
-            fence = opened if opened in later_lines else ""
+            fence = opening_fence if opening_fence in later_lines else ""
         text = line[5:].removesuffix(_END) if kind == _USER else line
         if messages and messages[-1][0] == kind:
             messages[-1][1].append(text)

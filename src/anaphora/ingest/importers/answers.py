@@ -123,21 +123,21 @@ def answers_of(given: object, result: object, output: object) -> str:
     head = _ANSWERED.match(text)
     if head is None:
         return ""
-    answered = _cut_tail(text[head.end() :], _AFTER_ANSWERS).removesuffix(".")
+    answers_text = _cut_tail(text[head.end() :], _AFTER_ANSWERS).removesuffix(".")
     begins: list[tuple[int, int, str]] = []
     at = 0
     for question in questions.values():
         mark = f'"{question}"='
-        begin = answered.find(mark, at)
+        begin = answers_text.find(mark, at)
         if begin >= 0:
             at = begin + len(mark)
             begins.append((begin, at, question))
     if not begins:
-        return answered.strip()
-    ends = [begin for begin, _, _ in begins[1:]] + [len(answered)]
+        return answers_text.strip()
+    ends = [begin for begin, _, _ in begins[1:]] + [len(answers_text)]
     pairs = []
     for (_, start, question), end in zip(begins, ends, strict=True):
-        words = answered[start:end].strip().removesuffix(",").strip()
+        words = answers_text[start:end].strip().removesuffix(",").strip()
         match = _ANSWER.fullmatch(words) if len(words) <= _LONGEST_ANSWER else None
         parts = [match["answer"], match["notes"]] if match else [words]
         pairs.append((question, "; ".join(_split_answer([part or "" for part in parts]))))
@@ -152,8 +152,8 @@ def _normalise(tool: object) -> str:
 
 def _read_questions(call: object) -> Iterator[tuple[str, str]]:
     """The questions in a call, by their ids, else by themselves."""
-    listed = call.get("questions") if isinstance(call, Mapping) else None
-    for question in listed if isinstance(listed, list) else ():
+    questions = call.get("questions") if isinstance(call, Mapping) else None
+    for question in questions if isinstance(questions, list) else ():
         if isinstance(question, Mapping) and isinstance(text := question.get("question"), str):
             name = question.get("id")
             yield (name if isinstance(name, str) and name else text), text

@@ -86,10 +86,12 @@ def text_at(value: Mapping[str, object], name: str) -> str:
 
 def mapping_at(value: Mapping[str, object], name: str) -> Mapping[str, object]:
     """The object in a field; raises Malformed if it is missing or something else."""
-    nested = value.get(name)
-    if isinstance(nested, dict):
-        return nested
-    defect = "missing" if nested is None else f"a {type(nested).__name__}, not an object"
+    nested_mapping = value.get(name)
+    if isinstance(nested_mapping, dict):
+        return nested_mapping
+    defect = (
+        "missing" if nested_mapping is None else f"a {type(nested_mapping).__name__}, not an object"
+    )
     raise Malformed(f"{name!r} is {defect}")
 
 
@@ -142,16 +144,16 @@ class ImportFile:
         self.later = False
         stat = self.path.stat()
         refuse_irregular(stat)
-        modified = datetime.fromtimestamp(stat.st_mtime, UTC)
+        modified_at = datetime.fromtimestamp(stat.st_mtime, UTC)
         if self.member is None:
-            self.modified, self.size = modified, stat.st_size
+            self.modified, self.size = modified_at, stat.st_size
         else:
             # Zip times have no zone; 1980 is what programs write that have no time to give.
             if self.member.date_time[0] > _ZIP_EPOCH_YEAR:
                 # They may also be no day of any month.
                 with suppress(ValueError):
-                    modified = datetime(*self.member.date_time, tzinfo=UTC)
-            self.modified, self.size = modified, self.member.file_size
+                    modified_at = datetime(*self.member.date_time, tzinfo=UTC)
+            self.modified, self.size = modified_at, self.member.file_size
 
     def problem(self, place: str, reason: str) -> ImportProblem:
         """A problem of this file."""

@@ -49,10 +49,10 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         return
     facts: dict[str, ImportedMemory] = {}
     other_lines: list[str] = []
-    fenced = False
+    is_fenced = False
     for number, line in enumerate(note.text.split("\n"), start=1):
-        fenced ^= _FENCE.match(line) is not None
-        fact = None if fenced else _parse_fact(note, line.rstrip())
+        is_fenced ^= _FENCE.match(line) is not None
+        fact = None if is_fenced else _parse_fact(note, line.rstrip())
         if fact is None:
             other_lines.append(line)
         else:
@@ -61,19 +61,21 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
     # A heading under which nothing is left is dropped. What stands below: the level of a heading,
     # 0 at the end, more than any level for words.
     kept_lines: list[str] = []
-    below = 0
+    heading_level = 0
     for line in reversed(other_lines):
         heading = _HEADING.match(line)
         if heading is None:
             kept_lines.append(line)
-            below = _WORDS if line.strip() else below
-        elif below > len(heading[1]):
+            heading_level = _WORDS if line.strip() else heading_level
+        elif heading_level > len(heading[1]):
             kept_lines.append(line)
-            below = len(heading[1])
+            heading_level = len(heading[1])
     remainder = replace(note, text="\n".join(reversed(kept_lines)).strip("\n"))
     # What its program writes into each note is no news where the note says anything.
-    alone = not facts or remainder.text.strip() or not set(note.properties) <= _OWN | note.dates
-    items = (*facts.values(), *(sections(remainder, _NAME) if alone else ()))
+    stands_alone = (
+        not facts or remainder.text.strip() or not set(note.properties) <= _OWN | note.dates
+    )
+    items = (*facts.values(), *(sections(remainder, _NAME) if stands_alone else ()))
     yield from items
     yield from account_of(file, note, items, _NAME)
 
@@ -89,15 +91,15 @@ def _parse_fact(note: Note, line: str) -> ImportedMemory | None:
         payload = payload_of(note=note.title, context=context[1] if context else "")
     elif match := _RELATION.match(line):
         kind = (match[1] or match[2] or "").strip() or _LINKS_TO
-        target, behind = match[3].partition("|")[0].strip(), match[4].strip()
+        target, comment = match[3].partition("|")[0].strip(), match[4].strip()
         category, key = "relation", key_of("relation", digest(kind, target)[:12])
-        text = f"{note.title} {kind} {target}" + (f" {behind}" if behind else "")
+        text = f"{note.title} {kind} {target}" + (f" {comment}" if comment else "")
         tags = note.tags
         payload = payload_of(**{"from": note.title, "relation": kind, "to": target})
     else:
         return None
-    new = NewMemory(text, created_at=note.at, tags=tags, category=category, payload=payload)
-    return ImportedMemory(_NAME, f"{note.key}#{key}", new, changed=note.changed)
+    new_memory = NewMemory(text, created_at=note.at, tags=tags, category=category, payload=payload)
+    return ImportedMemory(_NAME, f"{note.key}#{key}", new_memory, changed=note.changed)
 
 
 FORMAT = Format(_NAME, _detect, _read)

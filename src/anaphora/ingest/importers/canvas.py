@@ -31,10 +31,10 @@ def read_canvas(text: str) -> list[CanvasText]:
         raise Malformed("it is no canvas: its JSON is damaged; it was skipped") from error
     shapes: dict[str, list[dict[str, object]]] = {}
     for name in ("nodes", "edges"):
-        listed = canvas.get(name, []) if isinstance(canvas, dict) else None
-        if not isinstance(listed, list):
+        listed_shapes = canvas.get(name, []) if isinstance(canvas, dict) else None
+        if not isinstance(listed_shapes, list):
             raise Malformed(f"it is no canvas: it has no list of {name}; it was skipped")
-        shapes[name] = [shape for shape in listed if isinstance(shape, dict)]
+        shapes[name] = [shape for shape in listed_shapes if isinstance(shape, dict)]
     cards: dict[str, CanvasText] = {}
     for number, node in enumerate(shapes["nodes"], start=1):
         words = node.get("text")

@@ -54,7 +54,7 @@ def _read_conversation(
     else:
         # A hash of what never changes in a growing chat. Not its place in the file: newer chats
         # come first in an export, and every place would shift.
-        first = next(
+        first_node = next(
             (
                 digest(node_id, repr(node["message"].get("content")))
                 for node_id, node in mapping.items()
@@ -62,24 +62,31 @@ def _read_conversation(
             ),
             "",
         )
-        key = digest(repr(value.get("create_time")), first)[:16]
+        key = digest(repr(value.get("create_time")), first_node)[:16]
     draft = Draft(file, "chatgpt", key, title=value.get("title"))
     draft.start(value.get("create_time") or value.get("update_time"), place)
-    written = ConversationTexts()
+    conversation_texts = ConversationTexts()
     for node_id, node in mapping.items():
         position = f"{place}, node {node_id}"
         parent = node.get("parent") if isinstance(node, dict) else None
-        above = parent if isinstance(parent, str) else None
+        parent_id = parent if isinstance(parent, str) else None
         try:
             message = as_object(node, "a node").get("message")
             if message is None:
                 # The root of the tree.
-                draft.pass_over(node_id, above)
+                draft.pass_over(node_id, parent_id)
                 continue
-            _add_message(draft, written, node_id, above, as_object(message, "a message"), position)
+            _add_message(
+                draft,
+                conversation_texts,
+                node_id,
+                parent_id,
+                as_object(message, "a message"),
+                position,
+            )
         except Malformed as error:
             draft.problem(position, str(error))
-            draft.pass_over(node_id, above)
+            draft.pass_over(node_id, parent_id)
     leaf = value.get("current_node")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in mapping else None)
 
@@ -157,10 +164,10 @@ def _read_work(
 def _parse_object(text: str) -> dict[str, Any]:
     """The object that a text holds as JSON; an empty one if it holds none."""
     try:
-        parsed = json.loads(text, strict=False)
+        parsed_json = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return {}
-    return parsed if isinstance(parsed, dict) else {}
+    return parsed_json if isinstance(parsed_json, dict) else {}
 
 
 def _join_texts(content: Mapping[str, object]) -> str:

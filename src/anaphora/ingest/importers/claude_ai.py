@@ -43,21 +43,26 @@ def _read_conversation(
     messages = cast("list[object]", value["chat_messages"])
     key = uuid if isinstance(uuid, str) else ""
     if not key:
-        first = messages[0] if messages else None
-        first_text = first.get("text") if isinstance(first, dict) else None
+        first_message = messages[0] if messages else None
+        first_text = first_message.get("text") if isinstance(first_message, dict) else None
         key = digest(repr(value.get("created_at")), repr(first_text))[:16]
     draft = Draft(file, "claude_ai", key, title=value.get("name"))
     draft.start(value.get("created_at"), place)
-    written = ConversationTexts()
+    conversation_texts = ConversationTexts()
 
     def take(draft: Draft, value: object, place: str) -> None:
         message = as_object(value, "a message")
-        uuid, above = message.get("uuid"), message.get("parent_message_uuid")
+        uuid, parent_uuid = message.get("uuid"), message.get("parent_message_uuid")
         # A log without parents goes on line by line.
-        parent = above if isinstance(above, str) and above else AFTER_LAST
+        parent = parent_uuid if isinstance(parent_uuid, str) and parent_uuid else AFTER_LAST
         try:
             _add_message(
-                draft, written, message, uuid if isinstance(uuid, str) else "", parent, place
+                draft,
+                conversation_texts,
+                message,
+                uuid if isinstance(uuid, str) else "",
+                parent,
+                place,
             )
         except Malformed:
             if isinstance(uuid, str):
@@ -81,21 +86,25 @@ def _add_message(
     role = _ROLES.get(sender)
     if role is None:
         raise Malformed(f"unknown sender {sender[:40]!r}")
-    before = draft.left_out.total()
+    previous_count = draft.left_out.total()
     words = list(_read_texts(draft, written, message))
     # What was pasted or sent along, each under the name of its file.
     for name in ("attachments", "files"):
-        listed = message.get(name)
-        for attachment in listed if isinstance(listed, list) else ():
-            pasted = (
+        attachments = message.get(name)
+        for attachment in attachments if isinstance(attachments, list) else ():
+            pasted_text = (
                 text_or(attachment, "extracted_content") if isinstance(attachment, dict) else ""
             )
-            if pasted:
-                words.append(labelled(attachment.get("file_name"), pasted))
+            if pasted_text:
+                words.append(labelled(attachment.get("file_name"), pasted_text))
             else:
                 draft.left_out[LeftOut.ATTACHMENT] += 1
     text = "\n\n".join(word for word in words if word.strip()) if len(words) > 1 else "".join(words)
-    if not text.strip() and key and (draft.left_out.total() > before or message.get("content")):
+    if (
+        not text.strip()
+        and key
+        and (draft.left_out.total() > previous_count or message.get("content"))
+    ):
         # Nothing was said: a file was sent, or a tool was used, and that is counted.
         draft.pass_over(key, parent)
         return
@@ -145,8 +154,10 @@ def _read_work(written: ConversationTexts, block: Mapping[str, Any]) -> str:
     text = text_or(work, "content", "file_text")
     if text:
         return written.write(key, title, text)
-    new = work.get("new_str")
-    return written.change(key, text_or(work, "old_str"), new) if isinstance(new, str) else ""
+    new_text = work.get("new_str")
+    return (
+        written.change(key, text_or(work, "old_str"), new_text) if isinstance(new_text, str) else ""
+    )
 
 
 FORMAT = conversation_format(

@@ -105,21 +105,21 @@ class _Transcript:
         if isinstance(title, str):
             self.titles[str(key)] = title
         for number, line in enumerate(log, start=1):
-            where = f"{record.place}, line {number}"
+            line_place = f"{record.place}, line {number}"
             try:
                 web_record = as_object(line, "a line")
                 aside = web_record.get("parent_tool_use_id") is not None
                 # With the names that a transcript has for them.
-                renamed = {
+                renamed_fields = {
                     "sessionId": web_record.get("sessionId")
                     or web_record.get("session_id")
                     or str(key),
                     "timestamp": web_record.get("timestamp") or web_record.get("created_at"),
                     "isSidechain": web_record.get("isSidechain") is True or aside,
                 }
-                self._take({**web_record, **renamed}, where)
+                self._take({**web_record, **renamed_fields}, line_place)
             except Malformed as error:
-                yield self.file.problem(where, str(error))
+                yield self.file.problem(line_place, str(error))
 
     def _take(self, value: dict[str, object], place: str) -> None:
         kind = value.get("type")
@@ -142,10 +142,10 @@ class _Transcript:
     def results(self) -> Iterator[ImportItem]:
         """The items of the sessions so far; they may go on."""
         for key, session in self.sessions.items():
-            named = (
+            titles = (
                 title for leaf, title in self.titles.items() if leaf == key or leaf in session.draft
             )
-            session.draft.title = next(named, "")
+            session.draft.title = next(titles, "")
             session.say_queued()
             yield from session.draft.results()
 
@@ -169,9 +169,9 @@ class _TranscriptSession:
         if value.get("isSidechain") is True:
             self.draft.left_out[LeftOut.SIDECHAIN] += 1
             return
-        attached = value.get("attachment") if kind == "attachment" else None
-        queued = isinstance(attached, dict) and attached.get("type") == "queued_command"
-        if kind not in ("user", "assistant") and not queued:
+        attachment = value.get("attachment") if kind == "attachment" else None
+        is_queued = isinstance(attachment, dict) and attachment.get("type") == "queued_command"
+        if kind not in ("user", "assistant") and not is_queued:
             self.draft.left_out[LeftOut.RECORD] += 1
             if kind == "queue-operation":
                 words = output_text(value.get("content"))
@@ -185,8 +185,8 @@ class _TranscriptSession:
             self._follow(value)
             return
         try:
-            if isinstance(attached, dict):
-                self._add_queued_command(value, attached, place)
+            if isinstance(attachment, dict):
+                self._add_queued_command(value, attachment, place)
             else:
                 self._add_message(value, kind, place)
         except Malformed:
@@ -278,17 +278,17 @@ class _TranscriptSession:
         """Keep words; with `opens` what follows hangs on them, and the user may go back to them."""
         draft, uuid = self.draft, value.get("uuid")
         prompt, follows = self._find_prompt(value)
-        before = draft.count
+        previous_count = draft.count
         base_key = key or (uuid if isinstance(uuid, str) else "")
         key = draft.add(role, text, key=base_key, parent=follows, ts=ts)
-        if draft.count > before:
+        if draft.count > previous_count:
             # The same line again: what follows hangs where it hung.
             self._settle(key, key if opens or prompt is None else prompt)
 
     def _find_prompt(self, value: Mapping[str, object]) -> tuple[str | None, str | None]:
         """The prompt that a record lies under, and the last turn below that."""
-        above = self._find_parent(value)
-        prompt = self.prompt_of.get(above) if above else None
+        parent_key = self._find_parent(value)
+        prompt = self.prompt_of.get(parent_key) if parent_key else None
         if prompt is None:
             prompt = self.prompt_of.get(self.last_record or "")
         return prompt, self.last_under.get(prompt) if prompt else None
@@ -313,12 +313,12 @@ class _TranscriptSession:
         self, value: Mapping[str, object], block: Mapping[str, object], ts: datetime | None
     ) -> None:
         call, content = block.get("tool_use_id"), block.get("content")
-        failed = block.get("is_error") is True
+        is_failed = block.get("is_error") is True
         key = call if isinstance(call, str) else ""
         name, arguments = self.calls.get(key, ("", None))
         tool_result = value.get("toolUseResult", value.get("tool_use_result"))
         denial = value.get("toolDenialKind")
-        if failed if denial is None else denial == "user-rejected":
+        if is_failed if denial is None else denial == "user-rejected":
             words = refusal_of(content, value.get("userFeedback"))
             self._say_plan(value, key, arguments, content, tool_result, ts)
             self._say_through(value, key, "user", words, ts)
@@ -331,7 +331,7 @@ class _TranscriptSession:
             self._say_through(value, key, "user", answers_of(arguments, tool_result, content), ts)
         elif plans(name):
             self._say_plan(value, key, arguments, content, tool_result, ts)
-        self.draft.tool_gave(call, content, failed=failed)
+        self.draft.tool_gave(call, content, failed=is_failed)
 
     def _say_plan(
         self,
@@ -345,10 +345,10 @@ class _TranscriptSession:
         """Say the plan that an output repeats, unless its call told it."""
         if not plans(self.calls.get(call, ("", None))[0]):
             return
-        repeated, edited = read_plan_output(content)
-        plan = repeated or plan_of(tool_result)
+        repeated_plan, is_edited = read_plan_output(content)
+        plan = repeated_plan or plan_of(tool_result)
         if plan and plan.strip() != plan_of(arguments).strip():
-            self._say_through(value, f"{call}:plan", "user" if edited else "assistant", plan, ts)
+            self._say_through(value, f"{call}:plan", "user" if is_edited else "assistant", plan, ts)
 
     def _say_through(
         self, value: Mapping[str, object], call: str, role: str, text: str, ts: datetime | None
@@ -360,8 +360,8 @@ class _TranscriptSession:
         parent_key = uuid if isinstance(uuid, str) else self.draft.key
         if parent_key not in self.prompt_of:
             self._follow(value)
-        above = {"parentUuid": parent_key} if parent_key in self.prompt_of else value
-        self._say(above, role, text, ts, key=f"{parent_key}:{call}")
+        parent_record = {"parentUuid": parent_key} if parent_key in self.prompt_of else value
+        self._say(parent_record, role, text, ts, key=f"{parent_key}:{call}")
 
     def _find_parent(self, value: Mapping[str, object]) -> str | None:
         """The record that this one names as its parent, if known; the one before it otherwise.
@@ -369,9 +369,9 @@ class _TranscriptSession:
         A compaction starts a new root and names what it continues in `logicalParentUuid`.
         """
         for name in ("parentUuid", "logicalParentUuid"):
-            above = value.get(name)
-            if isinstance(above, str) and above in self.prompt_of:
-                return above
+            parent_key = value.get(name)
+            if isinstance(parent_key, str) and parent_key in self.prompt_of:
+                return parent_key
         return self.last_record
 
     def _follow(self, value: Mapping[str, object]) -> None:

@@ -44,11 +44,11 @@ _PARTS: Final = (
 
 def _read(file: ImportFile) -> Iterator[ImportItem]:
     for table, columns, make in _TABLES:
-        for fetched in rows(file, table, ("id", "project", *_SESSION, *_TIMES, *columns)):
-            if isinstance(fetched, ImportProblem):
-                yield fetched
+        for fetched_row in rows(file, table, ("id", "project", *_SESSION, *_TIMES, *columns)):
+            if isinstance(fetched_row, ImportProblem):
+                yield fetched_row
                 continue
-            row, position = fetched
+            row, position = fetched_row
             try:
                 yield make(file, table, row, position)
             except Malformed as error:
@@ -151,22 +151,24 @@ _TABLES: Final[
 def _read_prompts(file: ImportFile) -> Iterator[ImportItem]:
     """The user's prompts, one session after another."""
     sessions: dict[str, Row] = {}
-    for fetched in rows(file, "sdk_sessions", (*_CHAT, "project", "custom_title")):
-        if not isinstance(fetched, ImportProblem) and (session_id := text_or(fetched[0], *_CHAT)):
-            sessions[session_id] = fetched[0]
+    for fetched_row in rows(file, "sdk_sessions", (*_CHAT, "project", "custom_title")):
+        if not isinstance(fetched_row, ImportProblem) and (
+            session_id := text_or(fetched_row[0], *_CHAT)
+        ):
+            sessions[session_id] = fetched_row[0]
     draft: Draft | None = None
     columns = ("id", *_CHAT, "prompt_number", "prompt_text", *_TIMES)
-    for fetched in rows(file, "user_prompts", columns, order=(*_CHAT, "prompt_number", "id")):
-        if isinstance(fetched, ImportProblem):
-            yield fetched
+    for fetched_row in rows(file, "user_prompts", columns, order=(*_CHAT, "prompt_number", "id")):
+        if isinstance(fetched_row, ImportProblem):
+            yield fetched_row
             continue
-        row, position = fetched
+        row, position = fetched_row
         session = text_or(row, *_CHAT)
         if draft is None or draft.key != session:
             if draft is not None:
                 yield from draft.results()
-            stored = sessions.get(session)
-            title = text_or(stored, "custom_title", "project") if stored else ""
+            stored_session = sessions.get(session)
+            title = text_or(stored_session, "custom_title", "project") if stored_session else ""
             draft = Draft(file, _NAME, session, title=title)
             draft.locate("claude-code")
         try:

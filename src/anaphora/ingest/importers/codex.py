@@ -87,15 +87,17 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
             is_head = fields.get("type") in ("session_meta", None)
             if not isinstance(session_id, str) or not session_id or not is_head:
                 # Its record is damaged: the id in the file's name.
-                named = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
-                session_id = named[0] if named else file.stem
+                uuid_match = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", file.stem)
+                session_id = uuid_match[0] if uuid_match else file.stem
             rollouts.append(_Rollout(Draft(file, "codex", session_id)))
         rollouts[0].add(fields, record.place)
 
     return read_log(
         file,
         take,
-        lambda: (imported for rollout in rollouts for imported in rollout.draft.results()),
+        lambda: (
+            imported_record for rollout in rollouts for imported_record in rollout.draft.results()
+        ),
     )
 
 
@@ -184,8 +186,10 @@ class _Rollout:
             self.draft.left_out[LeftOut.INSTRUCTIONS] += 1
             return
         blocks = self._read_blocks(item.get("content"))
-        before = [text for text in blocks if role != "user" or not _CONTEXT_BEFORE.match(text)]
-        spoken: list[str] = []
+        context_texts = [
+            text for text in blocks if role != "user" or not _CONTEXT_BEFORE.match(text)
+        ]
+        spoken_blocks: list[str] = []
         for text in blocks:
             typed = text
             if role == "user":
@@ -194,8 +198,15 @@ class _Rollout:
                 typed = typed_in_codex(text)
                 typed = "" if is_one_element(typed) else typed
                 self.draft.left_out[LeftOut.INSTRUCTIONS] += len(typed) < len(text.strip())
-            spoken.append(typed)
-        self._say(role, _join_blocks(spoken), record, place, "item", before=_join_blocks(before))
+            spoken_blocks.append(typed)
+        self._say(
+            role,
+            _join_blocks(spoken_blocks),
+            record,
+            place,
+            "item",
+            before=_join_blocks(context_texts),
+        )
 
     def _read_blocks(self, content: object) -> list[str]:
         """The texts of a message; what else it has is counted."""
@@ -210,11 +221,11 @@ class _Rollout:
     ) -> None:
         kind = text_at(event, "type")
         if kind == "item_completed":
-            completed = mapping_at(event, "item")
-            kind = text_at(completed, "type").replace("_", "").lower()
+            completed_item = mapping_at(event, "item")
+            kind = text_at(completed_item, "type").replace("_", "").lower()
             if kind in _COMPLETED:
                 role = _COMPLETED[kind]
-                content = completed.get("content", completed.get("text"))
+                content = completed_item.get("content", completed_item.get("text"))
                 text = _join_blocks(self._read_blocks(content))
                 text = typed_in_codex(text) if role == "user" else text
                 self._say(role, text, record, place, "completed")
@@ -227,11 +238,11 @@ class _Rollout:
             self.draft.left_out[LeftOut.THINKING if thought else LeftOut.RECORD] += 1
             return
         role, text = _EVENTS[kind], text_at(event, "message")
-        typed = role == "user"
-        before = "" if typed and _CONTEXT_BEFORE.match(text) else text
+        is_typed = role == "user"
+        text_before = "" if is_typed and _CONTEXT_BEFORE.match(text) else text
         # Of what a program wrote the item is counted.
-        text = typed_in_codex(text) if typed else text
-        self._say(role, text, record, place, "event", before=before)
+        text = typed_in_codex(text) if is_typed else text
+        self._say(role, text, record, place, "event", before=text_before)
 
     def _say(
         self,
@@ -244,7 +255,7 @@ class _Rollout:
         before: str = "",
     ) -> None:
         """Keep a message that no other record has told; `before` is what older readers kept."""
-        chained = ""
+        chained_key = ""
         if before.strip():
             # The key that older readers gave the message, unless they had it from another record.
             is_event, known_words = channel == "event", _digest_words(role, before)
@@ -252,7 +263,7 @@ class _Rollout:
                 self._twins[(not is_event, known_words)] -= 1
             else:
                 self._twins[(is_event, known_words)] += 1
-                chained = self.draft.chained_key(role, before)
+                chained_key = self.draft.chained_key(role, before)
         if not text.strip():
             return
         words = _digest_words(role, text)
@@ -261,16 +272,16 @@ class _Rollout:
             twin = self._find_told_plan(role, text)
         if twin is not None:
             twin.told_by.add(channel)
-            if chained and not twin.chained:
-                self.draft.rename(twin.key, chained)
+            if chained_key and not twin.chained:
+                self.draft.rename(twin.key, chained_key)
                 twin.chained = True
             return
-        key = chained
+        key = chained_key
         if not key:
             self._completed[words] += 1
             key = f"completed:{digest(words, str(self._completed[words]))}"
         self.draft.add(role, text, key=key, ts=self.draft.time(record.get("timestamp"), place))
-        self._recent.append(_Saying(words, key, {channel}, bool(chained)))
+        self._recent.append(_Saying(words, key, {channel}, bool(chained_key)))
         if channel == "item" and role == "assistant":
             parts = (_digest_words(role, part) for part in _split_around_plan(text))
             self._recent.extend(_Saying(part, key, {channel}, True) for part in parts)

@@ -110,33 +110,33 @@ def _unwrap_typed(text: str) -> str:
     queries = [query.strip() for query in elements(text, "user_query")]
     if queries:
         return "\n\n".join(queries)
-    before, _, stamped = text.partition("<timestamp>")
-    _, end, behind = stamped.partition("</timestamp>")
-    return before.rstrip() + behind.lstrip() if end else text
+    text_before, _, stamped_text = text.partition("<timestamp>")
+    _, end, text_behind = stamped_text.partition("</timestamp>")
+    return text_before.rstrip() + text_behind.lstrip() if end else text
 
 
 def _read_database(file: ImportFile) -> Iterator[ImportItem]:
     """All chats in a database, those of VS Code's own chat among them."""
-    typed: set[str] = set()
-    yield from _read_composers(file, typed)
+    typed_texts: set[str] = set()
+    yield from _read_composers(file, typed_texts)
     values: dict[str, Any] = {}
-    for fetched in rows(file, ITEMS, _PAIR):
-        if isinstance(fetched, ImportProblem):
-            yield fetched
-        elif str(key := fetched[0]["key"]) in _OWN and fetched[0]["value"] is not None:
+    for fetched_row in rows(file, ITEMS, _PAIR):
+        if isinstance(fetched_row, ImportProblem):
+            yield fetched_row
+        elif str(key := fetched_row[0]["key"]) in _OWN and fetched_row[0]["value"] is not None:
             try:
-                values[str(key)] = decoded(fetched[0]["value"])
+                values[str(key)] = decoded(fetched_row[0]["value"])
             except Malformed as error:
                 yield file.problem(str(key), str(error))
-    yield from _read_workspace(file, values, typed)
+    yield from _read_workspace(file, values, typed_texts)
     yield from stored_sessions(file)
 
 
 def _read_composers(file: ImportFile, typed: set[str]) -> Iterator[ImportItem]:
     """The chats of the database of all workspaces; the messages of one are held at once."""
     chats: set[str] = set()
-    for fetched in rows(file, _KEYS, _PAIR, beginning=("key", _COMPOSER)):
-        row = _decode_row(file, fetched)
+    for fetched_row in rows(file, _KEYS, _PAIR, beginning=("key", _COMPOSER)):
+        row = _decode_row(file, fetched_row)
         if isinstance(row, ImportProblem):
             yield row
         elif row is not None:
@@ -144,9 +144,9 @@ def _read_composers(file: ImportFile, typed: set[str]) -> Iterator[ImportItem]:
             chats.add(chat)
             yield from _read_chat(file, chat, row[1], typed)
     left_behind: dict[str, None] = {}
-    for fetched in rows(file, _KEYS, ("key",), beginning=("key", _BUBBLE)):
-        if not isinstance(fetched, ImportProblem):
-            left_behind[str(fetched[0]["key"]).split(":")[1]] = None
+    for fetched_row in rows(file, _KEYS, ("key",), beginning=("key", _BUBBLE)):
+        if not isinstance(fetched_row, ImportProblem):
+            left_behind[str(fetched_row[0]["key"]).split(":")[1]] = None
     for chat in left_behind:
         if chat not in chats:
             yield from _read_chat(file, chat, {}, typed)
@@ -158,8 +158,8 @@ def _read_chat(
     bubbles: dict[str, dict[str, Any]] = {}
     names = ("type", "text", "rawText", "createdAt", "timingInfo", "toolFormerData", "thinking")
     start = f"{_BUBBLE}{chat}:"
-    for fetched in rows(file, _KEYS, _PAIR, beginning=("key", start)):
-        row = _decode_row(file, fetched)
+    for fetched_row in rows(file, _KEYS, _PAIR, beginning=("key", start)):
+        row = _decode_row(file, fetched_row)
         if isinstance(row, ImportProblem):
             yield row
         elif row is not None:
@@ -233,26 +233,28 @@ def _read_composer(
     position = f"{_COMPOSER}{chat[:60]}"
     draft.start(value.get("createdAt"), position)
     headers, within = value.get("fullConversationHeadersOnly"), value.get("conversation")
-    listed = headers if isinstance(headers, list) and headers else within
-    if not listed:
+    headers_in_order = headers if isinstance(headers, list) and headers else within
+    if not headers_in_order:
         # Without the chat's own list its messages are in the order of their times.
         in_time = sorted(bubbles, key=lambda key: str(bubbles[key].get("createdAt", "")))
-        listed = [{"bubbleId": key} for key in in_time]
-    unlisted = {key for key, bubble in bubbles.items() if _read_words(bubble).strip()}
-    for number, header in enumerate(listed if isinstance(listed, list) else (), start=1):
-        where = f"{position}, message {number}"
+        headers_in_order = [{"bubbleId": key} for key in in_time]
+    unlisted_ids = {key for key, bubble in bubbles.items() if _read_words(bubble).strip()}
+    for number, header in enumerate(
+        headers_in_order if isinstance(headers_in_order, list) else (), start=1
+    ):
+        message_place = f"{position}, message {number}"
         if not isinstance(header, dict):
-            draft.problem(where, "it is no object")
+            draft.problem(message_place, "it is no object")
             continue
         bubble_id = text_or(header, "bubbleId", "id")
         bubble = bubbles.get(bubble_id, header if "text" in header or _read_words(header) else None)
-        unlisted.discard(bubble_id)
+        unlisted_ids.discard(bubble_id)
         if bubble is None:
-            draft.problem(where, "its text is missing from the database")
+            draft.problem(message_place, "its text is missing from the database")
         else:
-            _add_bubble(draft, bubble_id, bubble, where, typed)
+            _add_bubble(draft, bubble_id, bubble, message_place, typed)
     # A prompt that was edited and sent again leaves its first form behind.
-    draft.left_out[LeftOut.HIDDEN] += len(unlisted)
+    draft.left_out[LeftOut.HIDDEN] += len(unlisted_ids)
     yield from draft.results()
 
 
@@ -289,9 +291,9 @@ def _add_bubble(
         except Malformed:
             arguments = {}
         draft.call_tool(bubble_id, tool["name"], arguments, ts)
-        failed = _ENDED.get(str(tool.get("status")))
-        if failed is not None:
-            draft.tool_gave(bubble_id, None, failed=failed)
+        is_failed = _ENDED.get(str(tool.get("status")))
+        if is_failed is not None:
+            draft.tool_gave(bubble_id, None, failed=is_failed)
 
 
 def _digest_prompt(text: str) -> str:
@@ -314,11 +316,11 @@ def _read_workspace(
             draft.locate("cursor", directory=folder_of(file))
             draft.start(tab.get("lastSendTime"), position)
             for bubble_number, bubble in enumerate(_read_list(tab, "bubbles"), start=1):
-                where = f"{position}, message {bubble_number}"
+                message_place = f"{position}, message {bubble_number}"
                 if isinstance(bubble, dict):
-                    _add_bubble(draft, text_or(bubble, "id"), bubble, where, typed)
+                    _add_bubble(draft, text_or(bubble, "id"), bubble, message_place, typed)
                 else:
-                    draft.problem(where, "it is no object")
+                    draft.problem(message_place, "it is no object")
             yield from draft.results()
     elsewhere: list[str] = []
     for number, chat in enumerate(
@@ -371,26 +373,26 @@ def _read_prompts(
 def _find_typed_elsewhere(file: ImportFile, chats: list[str]) -> set[str]:
     """What was typed in these chats of a workspace, out of the database of all workspaces beside
     it; nothing if that is not there or cannot be read."""
-    typed: set[str] = set()
+    typed_texts: set[str] = set()
     parents = file.path.parents
     database = file.beside("globalStorage/state.vscdb", 2) if len(parents) > 2 else None
     if not chats or database is None or not database.is_file():
-        return typed
+        return typed_texts
     try:
-        shared = ImportFile(database, bounds=file.bounds)
+        shared_file = ImportFile(database, bounds=file.bounds)
         for chat in chats:
             for key in (f"{_COMPOSER}{chat}", f"{_BUBBLE}{chat}:"):
-                for fetched in rows(shared, _KEYS, _PAIR, beginning=("key", key)):
-                    row = _decode_row(shared, fetched)
+                for fetched_row in rows(shared_file, _KEYS, _PAIR, beginning=("key", key)):
+                    row = _decode_row(shared_file, fetched_row)
                     if isinstance(row, tuple):
                         bubbles = _read_list(row[1], "conversation") or [row[1]]
-                        typed.update(
+                        typed_texts.update(
                             _digest_prompt(_unwrap_typed(_read_words(bubble)))
                             for bubble in objects_in(bubbles)
                         )
     except (OSError, dbapi2.Error):
-        return typed
-    return typed
+        return typed_texts
+    return typed_texts
 
 
 FORMAT = Format("cursor", _detect, _read)

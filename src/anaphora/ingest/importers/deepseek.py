@@ -46,25 +46,27 @@ def _read_conversation(
     file: ImportFile, value: dict[str, object], place: str
 ) -> Iterator[ImportItem]:
     mapping = mapping_at(value, "mapping")
-    first = next((node for key, node in mapping.items() if key != "root"), None)
+    first_node = next((node for key, node in mapping.items() if key != "root"), None)
     draft = Draft(
-        file, "deepseek", chat_key(file, value.get("id"), first), title=value.get("title")
+        file, "deepseek", chat_key(file, value.get("id"), first_node), title=value.get("title")
     )
     draft.start(value.get("inserted_at"), place)
     roles: dict[str | None, str] = {}
     for node_id, node in mapping.items():
-        where = f"{place}, node {node_id}"
+        node_place = f"{place}, node {node_id}"
         parent = node.get("parent") if isinstance(node, dict) else None
-        above = parent if isinstance(parent, str) else None
+        parent_id = parent if isinstance(parent, str) else None
         try:
             message = as_object(node, "a node").get("message")
             if message is None:
-                draft.pass_over(node_id, above)
+                draft.pass_over(node_id, parent_id)
             else:
-                _add_message(draft, node_id, above, as_object(message, "a message"), where, roles)
+                _add_message(
+                    draft, node_id, parent_id, as_object(message, "a message"), node_place, roles
+                )
         except Malformed as error:
-            draft.problem(where, str(error))
-            draft.pass_over(node_id, above)
+            draft.problem(node_place, str(error))
+            draft.pass_over(node_id, parent_id)
     yield from draft.results()
 
 
@@ -97,10 +99,10 @@ def _add_message(
             draft.left_out[LeftOut.ATTACHMENT] += 1
     # The texts of the files that were sent along, if the export has them.
     files = message.get("files")
-    for attached in files if isinstance(files, list) else ():
-        text = text_or(attached, *_TEXTS) if isinstance(attached, dict) else ""
+    for attached_file in files if isinstance(files, list) else ():
+        text = text_or(attached_file, *_TEXTS) if isinstance(attached_file, dict) else ""
         if text:
-            words.append(labelled(attached.get("file_name"), text))
+            words.append(labelled(attached_file.get("file_name"), text))
         else:
             draft.left_out[LeftOut.ATTACHMENT] += 1
     if not words:

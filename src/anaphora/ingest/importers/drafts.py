@@ -109,8 +109,8 @@ def read_time(value: object) -> datetime | None:
 def _parse_number(value: float) -> datetime:
     try:
         seconds = float(value)
-        for least, unit in _FINER_UNITS:
-            if abs(seconds) >= least:
+        for min_seconds, unit in _FINER_UNITS:
+            if abs(seconds) >= min_seconds:
                 seconds /= unit
                 break
         return utc_moment(seconds)
@@ -157,9 +157,11 @@ def blocks_of(
 
 def check_room(file: ImportFile, conversations: int) -> None:
     """Raises Malformed if a file has as many conversations of single messages as it may."""
-    most = file.bounds.conversations
-    if conversations >= most:
-        raise Malformed(f"more than {most:,} conversations in one file; it was skipped")
+    max_conversations = file.bounds.conversations
+    if conversations >= max_conversations:
+        raise Malformed(
+            f"more than {max_conversations:,} conversations in one file; it was skipped"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +297,10 @@ class Draft:
             self._last_kept = key
             return key
         if self._is_full():
-            most = self.file.bounds.messages
-            raise Malformed(f"more than {most:,} messages in one conversation; it was skipped")
+            max_messages = self.file.bounds.messages
+            raise Malformed(
+                f"more than {max_messages:,} messages in one conversation; it was skipped"
+            )
         self._hold(text)
         turn = ImportedTurn(key, None, role, text, ts, speaker, intent_id=intent_id)
         self._append_node(key, parent, turn, content)
@@ -305,14 +309,14 @@ class Draft:
 
     def locate(self, client: str, *, directory: object = "", branch: object = "") -> None:
         """Say where the session takes place: its first folder counts, and its last branch."""
-        located = self._place_of_session
+        session_place = self._place_of_session
         folder = directory if isinstance(directory, str) else ""
         on = branch if isinstance(branch, str) else ""
         self._place_of_session = replace(
-            located,
+            session_place,
             client=client,
-            directory=located.directory or folder,
-            branch=on or located.branch,
+            directory=session_place.directory or folder,
+            branch=on or session_place.branch,
         )
 
     def call_tool(self, key: object, name: object, arguments: object, ts: datetime | None) -> None:
@@ -346,11 +350,11 @@ class Draft:
     ) -> None:
         """Call `add` with each message and its place; one that is malformed is reported."""
         for number, message in enumerate(messages, start=1):
-            where = f"{place}, {noun} {number}"
+            message_place = f"{place}, {noun} {number}"
             try:
-                add(self, message, where)
+                add(self, message, message_place)
             except UNEXPECTED as error:
-                self.problem(where, why(error))
+                self.problem(message_place, why(error))
 
     def results(self, leaf: str | None = None) -> Iterator[ImportItem]:
         """Problems, then the conversation, its main line (the way to `leaf`) first.
@@ -361,14 +365,14 @@ class Draft:
         yield from self._problems.all()
         turns = _order_tree(self._nodes, leaf or self._last)
         times: dict[str, datetime] = {}
-        timed: list[ImportedTurn] = []
+        timed_turns: list[ImportedTurn] = []
         for turn in turns:
-            before = times.get(turn.parent or "") or self._tail_time or self.started
-            times[turn.key] = turn.ts or before
-            timed.append(turn if turn.ts else replace(turn, ts=before))
+            previous_time = times.get(turn.parent or "") or self._tail_time or self.started
+            times[turn.key] = turn.ts or previous_time
+            timed_turns.append(turn if turn.ts else replace(turn, ts=previous_time))
         if turns:
             self._tail_time = times[turns[-1].key]
-        turns = tuple(timed)
+        turns = tuple(timed_turns)
         calls = tuple(self._calls.values())
         if self._renamed:
             turns = tuple(
@@ -415,11 +419,11 @@ class Draft:
     def _append_node(
         self, key: str, parent: str | None, turn: ImportedTurn | None, content: str
     ) -> None:
-        before = self._last if parent == AFTER_LAST else parent
-        if before is not None and before in self._earlier:
-            before = self._earlier[before]
+        previous_key = self._last if parent == AFTER_LAST else parent
+        if previous_key is not None and previous_key in self._earlier:
+            previous_key = self._earlier[previous_key]
         self._seen[key] = content
-        self._nodes[key] = _MessageNode(before, turn)
+        self._nodes[key] = _MessageNode(previous_key, turn)
         self._last = key
 
 
@@ -457,24 +461,24 @@ def _walk(
     children: Mapping[str | None, list[str]], start: str | None, order: dict[str, None]
 ) -> None:
     waiting = list(reversed(children.get(start, [])))
-    visited: set[str] = set()
+    visited_keys: set[str] = set()
     while waiting:
         key = waiting.pop()
-        if key in visited:
+        if key in visited_keys:
             continue
-        visited.add(key)
+        visited_keys.add(key)
         order.setdefault(key, None)
         waiting.extend(reversed(children.get(key, [])))
 
 
 def _find_nearest_kept(nodes: Mapping[str, _MessageNode], key: str | None) -> str | None:
     """The message itself if it is kept, else the nearest kept one before it."""
-    visited: set[str] = set()
-    while key is not None and key in nodes and key not in visited:
+    visited_keys: set[str] = set()
+    while key is not None and key in nodes and key not in visited_keys:
         node = nodes[key]
         if node.turn is not None:
             return key
-        visited.add(key)
+        visited_keys.add(key)
         key = node.parent
     return None if key is None or key in nodes else key
 

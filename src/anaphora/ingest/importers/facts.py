@@ -70,18 +70,20 @@ def tags_of(*groups: object) -> tuple[str, ...]:
 
 def payload_of(**fields: object) -> Mapping[str, Any] | None:
     """The fields with content; None if there are none."""
-    filled = {name: field for name, field in fields.items() if field not in (None, "", [], {}, ())}
-    return filled or None
+    filled_fields = {
+        name: field for name, field in fields.items() if field not in (None, "", [], {}, ())
+    }
+    return filled_fields or None
 
 
 def json_list(value: object) -> list[str]:
     """The texts of a list that a column holds as JSON; what is no JSON is one text."""
     if isinstance(value, str) and value.strip():
         try:
-            parsed = json.loads(value)
+            parsed_json = json.loads(value)
         except (ValueError, RecursionError):
             return [value]
-        if isinstance(parsed, list):
-            return [text for text in parsed if isinstance(text, str) and text.strip()]
-        return [parsed] if isinstance(parsed, str) and parsed.strip() else []
+        if isinstance(parsed_json, list):
+            return [text for text in parsed_json if isinstance(text, str) and text.strip()]
+        return [parsed_json] if isinstance(parsed_json, str) and parsed_json.strip() else []
     return []

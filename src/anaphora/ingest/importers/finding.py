@@ -152,12 +152,14 @@ def _is_notes(names: Iterable[str]) -> bool:
     for name in names:
         if name.startswith(f"{SETTINGS}/") or f"/{SETTINGS}/" in name:
             return True
-        last = name.rpartition("/")[2].lower()
-        if last == aider.NAME:
+        file_name = name.rpartition("/")[2].lower()
+        if file_name == aider.NAME:
             return False
-        if not last.startswith(".") and (last.endswith(_ENDINGS) or _NAMES.fullmatch(last)):
+        if not file_name.startswith(".") and (
+            file_name.endswith(_ENDINGS) or _NAMES.fullmatch(file_name)
+        ):
             return False
-        has_notes = has_notes or last.endswith(markdown.NOTES)
+        has_notes = has_notes or file_name.endswith(markdown.NOTES)
     return has_notes
 
 
@@ -165,9 +167,13 @@ def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
     """The notes of a folder, what of it is not read, and in the end which there are."""
     # Keys do not depend on where the folder lies: folders move.
     real = root.resolve()
-    above = real.parent.name
+    parent_name = real.parent.name
     name, keys = (
-        (f"{above}/{real.name}" if real.name.lower() in _COMMON and above else real.name),
+        (
+            f"{parent_name}/{real.name}"
+            if real.name.lower() in _COMMON and parent_name
+            else real.name
+        ),
         set[str](),
     )
     rules, left_out = VaultRules(), Counter[str]()
@@ -177,10 +183,10 @@ def _walk_notes(root: Path, bounds: Bounds) -> Iterator[_Found]:
             rules = rules.with_vault(base, _find_templates(root / base))
             continue
         kind = rules.kind_of(candidate.path)
-        skipped = candidate if isinstance(candidate, Skipped) else None
+        skipped_file = candidate if isinstance(candidate, Skipped) else None
         # A folder that was not looked into may hold notes.
-        if kind is None or (kind and skipped and (root / candidate.path).is_dir()):
-            kind = IGNORED if skipped and skipped.reason == "ignored" else None
+        if kind is None or (kind and skipped_file and (root / candidate.path).is_dir()):
+            kind = IGNORED if skipped_file and skipped_file.reason == "ignored" else None
         relative = f"{name}/{candidate.path}"
         if kind is not None:
             yield from _leave_out(kind, relative, left_out, keys)
@@ -223,9 +229,9 @@ def _report_wholes(name: str, keys: set[str]) -> Iterator[ImportedWhole]:
 
 
 def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
-    refused: list[OSError] = []
+    errors: list[OSError] = []
     notes = 0
-    for folder, folders, names in os.walk(root, onerror=refused.append):
+    for folder, folders, names in os.walk(root, onerror=errors.append):
         for name in sorted(folders):
             if name.startswith(".") or name in _WITHIN_NONE:
                 folders.remove(name)
@@ -244,9 +250,9 @@ def _walk(root: Path, bounds: Bounds, passed: PassedOver) -> Iterator[_Found]:
             else:
                 relative = f"{root.name}/{path.relative_to(root).as_posix()}"
                 yield _open_file(path, bounds, relative=relative, tentative=tentative)
-        for error in refused:
+        for error in errors:
             yield ImportProblem(str(error.filename), "directory", reason_of(error))
-        refused.clear()
+        errors.clear()
     if notes:
         yield ImportedElse(UNNAMED_NOTES, notes)
 
@@ -312,8 +318,8 @@ def _walk_members(
                 yield ImportProblem(f"{path}/{info.filename}", "file", reason)
                 continue
             room -= info.file_size
-            below = f"{stem}/{info.filename}"
-            yield _open_file(path, bounds, info, archive, below, tentative=tentative)
+            member_path = f"{stem}/{info.filename}"
+            yield _open_file(path, bounds, info, archive, member_path, tentative=tentative)
 
 
 def _leave_out(
@@ -338,8 +344,8 @@ def _walk_packed_notes(
 ) -> Iterator[_Found]:
     """The notes in a zip file, what of it is not read, and in the end which there are."""
     room = bounds.room(path.stat().st_size)
-    above = _make_relative("", "", infos)
-    rules = _read_packed_rules(archive, infos, "" if above == "/" else above)
+    relative_root = _make_relative("", "", infos)
+    rules = _read_packed_rules(archive, infos, "" if relative_root == "/" else relative_root)
     keys, left_out = set[str](), Counter[str]()
     for name in sorted(infos, key=lambda member: member.rpartition("/")[::2]):
         if name.startswith("__MACOSX"):
@@ -407,13 +413,13 @@ def _order_members(
     """The members that may be imported, folder by folder; whether only perhaps."""
     folders: dict[str, list[str]] = {}
     for name in infos:
-        folder, _, last = name.rpartition("/")
+        folder, _, file_name = name.rpartition("/")
         # Macs put a shadow of every file there.
         if not folder.startswith("__MACOSX"):
-            folders.setdefault(folder, []).append(last)
+            folders.setdefault(folder, []).append(file_name)
     for folder, names in sorted(folders.items()):
-        for last, tentative in _choose_names(names, passed):
-            yield infos[f"{folder}/{last}" if folder else last], tentative
+        for file_name, tentative in _choose_names(names, passed):
+            yield infos[f"{folder}/{file_name}" if folder else file_name], tentative
 
 
 def _check_member(info: zipfile.ZipInfo, room: int) -> str:

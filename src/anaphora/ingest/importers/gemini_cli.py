@@ -61,13 +61,15 @@ class _Recording:
             self.draft.locate("gemini", directory=first_folder)
             messages = fields.get("messages")
             for number, message in enumerate(messages if isinstance(messages, list) else (), 1):
-                where = f"{record.place}, message {number}"
+                message_place = f"{record.place}, message {number}"
                 try:
-                    self._append_message(as_object(message, "a message"), where)
+                    self._append_message(as_object(message, "a message"), message_place)
                 except Malformed as error:
-                    self.draft.problem(where, str(error))
-        elif isinstance(back := fields.get("$rewindTo"), str):
-            self._last = self._messages[back][2] if back in self._messages else AFTER_LAST
+                    self.draft.problem(message_place, str(error))
+        elif isinstance(rewind_key := fields.get("$rewindTo"), str):
+            self._last = (
+                self._messages[rewind_key][2] if rewind_key in self._messages else AFTER_LAST
+            )
         elif "type" in fields:
             self._append_message(fields, record.place)
         else:
@@ -79,8 +81,8 @@ class _Recording:
             if not self._messages:
                 return
             self.draft = Draft(self.file, "gemini_cli", self.file.stem)
-        for key, (message, position, before) in self._messages.items():
-            parent = self._kept.get(before, AFTER_LAST)
+        for key, (message, position, previous_key) in self._messages.items():
+            parent = self._kept.get(previous_key, AFTER_LAST)
             try:
                 self._kept[key] = _add_message(self.draft, message, position, parent)
             except Malformed as error:
@@ -93,8 +95,8 @@ class _Recording:
     def _append_message(self, value: dict[str, object], place: str) -> None:
         # None shares the place of another one in the file.
         key = _read_id(value) or f"\0{place}"
-        before = self._messages[key][2] if key in self._messages else self._last
-        self._messages[key] = (value, place, before)
+        previous_key = self._messages[key][2] if key in self._messages else self._last
+        self._messages[key] = (value, place, previous_key)
         self._last = key
 
 
@@ -128,9 +130,9 @@ def _add_message(draft: Draft, value: Mapping[str, Any], place: str, parent: str
     for call in objects_in(value.get("toolCalls")):
         when = draft.time(call.get("timestamp"), place)
         draft.call_tool(call.get("id"), call.get("name"), call.get("args"), when or ts)
-        failed = _ENDED.get(str(call.get("status")))
-        if failed is not None:
-            draft.tool_gave(call.get("id"), call.get("resultDisplay"), failed=failed)
+        is_failed = _ENDED.get(str(call.get("status")))
+        if is_failed is not None:
+            draft.tool_gave(call.get("id"), call.get("resultDisplay"), failed=is_failed)
     return key or parent
 
 

@@ -180,8 +180,8 @@ def _read_prompt(title: str) -> str | None:
     if _NOT_SAID.match(title):
         return None
     verb = _ASKED.match(title)
-    typed = title[verb.end() :] if verb else title
-    return _ATTACHED.sub("", typed) or typed
+    typed_text = title[verb.end() :] if verb else title
+    return _ATTACHED.sub("", typed_text) or typed_text
 
 
 def _read_html(file: ImportFile) -> Iterator[ImportItem]:
@@ -211,15 +211,15 @@ def _read_cell(cell: str, place: str) -> _Activity | None:
     for number, line in enumerate(lines):
         date = _DATE.match(line.strip().replace("\u202f", " "))
         if date is not None:
-            before = [before_line for before_line in lines[:number] if before_line.strip()]
-            prompt = "\n".join(before).strip()
+            lines_before = [before_line for before_line in lines[:number] if before_line.strip()]
+            prompt = "\n".join(lines_before).strip()
             files = len(_ATTACHED.findall(prompt.split("\n-")[0]))
             # Without the files that are listed at its end.
             prompt_lines = prompt.split("\n")
-            first = len(prompt_lines) - 1
-            while first > 0 and prompt_lines[first].startswith("-"):
-                first -= 1
-            for at in range(first, len(prompt_lines)):
+            first_attachment = len(prompt_lines) - 1
+            while first_attachment > 0 and prompt_lines[first_attachment].startswith("-"):
+                first_attachment -= 1
+            for at in range(first_attachment, len(prompt_lines)):
                 if match := _FILES.search(prompt_lines[at]):
                     words = [*prompt_lines[:at], prompt_lines[at][: match.start()]]
                     prompt = "\n".join(words).removesuffix("\n")
@@ -264,15 +264,15 @@ def _parse_zone(name: str) -> timezone:
 
 def _add_turn(draft: Draft, value: object, place: str) -> None:
     turn = as_object(value, "a turn")
-    user_turn, answered = turn.get("user_turn"), turn.get("system_turn")
+    user_turn, system_turn = turn.get("user_turn"), turn.get("system_turn")
     if isinstance(user_turn, dict):
         ts = draft.time(user_turn.get("turn_last_modified"), place)
         draft.add("user", words_at(user_turn, "prompt", "text"), ts=ts)
-    elif isinstance(answered, dict):
-        thoughts = answered.get("model_thoughts")
+    elif isinstance(system_turn, dict):
+        thoughts = system_turn.get("model_thoughts")
         draft.left_out[LeftOut.THINKING] += len(thoughts) if isinstance(thoughts, list) else 0
-        ts = draft.time(answered.get("turn_last_modified"), place)
-        parts = answered.get("text")
+        ts = draft.time(system_turn.get("turn_last_modified"), place)
+        parts = system_turn.get("text")
         texts = [p.get("data") for p in objects_in(parts)] if isinstance(parts, list) else [parts]
         text = "\n\n".join(t for t in texts if isinstance(t, str) and t.strip())
         if text:

@@ -68,8 +68,10 @@ def words_of(html: str) -> str:
     reader.close()
     text = "".join(words.parts)
     lines = (line.rstrip(" \t") for line in text.split("\n"))
-    joined = "\n".join(line.lstrip(" ") if not line.startswith("    ") else line for line in lines)
-    return _GAPS.sub("\n\n", joined).strip("\n")
+    joined_text = "\n".join(
+        line.lstrip(" ") if not line.startswith("    ") else line for line in lines
+    )
+    return _GAPS.sub("\n\n", joined_text).strip("\n")
 
 
 class _Cells:
@@ -156,5 +158,5 @@ def cells(raw: BufferedReader, most: int) -> Iterator[str]:
 
 
 def _take_done(entries: _Cells) -> Iterator[str]:
-    done, entries.done = entries.done, []
-    yield from done
+    done_entries, entries.done = entries.done, []
+    yield from done_entries

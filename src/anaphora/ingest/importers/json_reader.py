@@ -174,14 +174,16 @@ def _detect_shape(file: ImportFile) -> Shape:
     if not lines:
         return "elements"
     if len(lines) > 1:
-        first = lines[0].strip()
-        if not isinstance(_decode(first, 0, whole=True), _Damage) or first[0] not in "[{":
+        first_line = lines[0].strip()
+        if not isinstance(_decode(first_line, 0, whole=True), _Damage) or first_line[0] not in "[{":
             return "lines"
         # Damage in the first line: an object on another one tells.
         objects = (_decode(line.rstrip(), 0, whole=True) for line in lines[1:] if line[0] == "{")
-        if first[0] == "{" and any(
-            isinstance(decoded, tuple) and isinstance(decoded[0], dict) and decoded[0]
-            for decoded in objects
+        if first_line[0] == "{" and any(
+            isinstance(decoded_object, tuple)
+            and isinstance(decoded_object[0], dict)
+            and decoded_object[0]
+            for decoded_object in objects
         ):
             return "lines"
     return "lines" if file.name.lower().endswith((".jsonl", ".ndjson")) else "elements"
@@ -193,32 +195,34 @@ def _lines(file: ImportFile) -> Iterator[JsonRecord | ImportProblem]:
         for number in itertools.count(1):
             try:
                 line = text.readline(file.bounds.characters)
-                beyond, end = False, line
+                is_beyond, end = False, line
                 if len(line) >= file.bounds.characters:
                     # Read to the end of the line without holding it.
                     while end and not end.endswith("\n"):
                         end = text.readline(CHUNK)
-                        beyond = beyond or bool(end)
+                        is_beyond = is_beyond or bool(end)
             except UnicodeError as error:
                 yield file.problem(f"line {number}", f"not valid {text.encoding}: {error}")
                 return
             if not line:
                 break
-            stripped = line.strip("\ufeff \t\r\n")
-            if beyond:
+            stripped_line = line.strip("\ufeff \t\r\n")
+            if is_beyond:
                 yield file.problem(f"line {number}", too_long(file.bounds))
-            elif stripped:
-                yield _line(file, stripped, number)
+            elif stripped_line:
+                yield _line(file, stripped_line, number)
         yield from text.misread_problem(file)
 
 
 def _line(file: ImportFile, text: str, number: int) -> JsonRecord | ImportProblem:
     if _is_crowded(text, 0, file.bounds):
         return file.problem(f"line {number}", _refuse_many(file.bounds))
-    decoded = _decode(text, 0, whole=True)
-    if isinstance(decoded, _Damage):
-        return file.problem(f"line {number}, column {decoded.position + 1}", decoded.in_words())
-    return JsonRecord(decoded[0], f"line {number}")
+    decoded_line = _decode(text, 0, whole=True)
+    if isinstance(decoded_line, _Damage):
+        return file.problem(
+            f"line {number}, column {decoded_line.position + 1}", decoded_line.in_words()
+        )
+    return JsonRecord(decoded_line[0], f"line {number}")
 
 
 def _read_elements(file: ImportFile, accept: Accept) -> Iterator[JsonRecord | ImportProblem]:
@@ -270,18 +274,18 @@ def _read_array(
             yield file.problem(buffer.where(buffer.position), "the file ends inside the array")
             return False
         position = f"element {number}, {buffer.where(buffer.position)}"
-        decoded: _Damage | tuple[object] | None = buffer.decode()
-        if isinstance(decoded, _Damage):
-            where = f"element {number}, {buffer.where(decoded.position)}"
-            yield file.problem(where, decoded.in_words())
-            if decoded.beyond:
+        decoded_element: _Damage | tuple[object] | None = buffer.decode()
+        if isinstance(decoded_element, _Damage):
+            element_place = f"element {number}, {buffer.where(decoded_element.position)}"
+            yield file.problem(element_place, decoded_element.in_words())
+            if decoded_element.beyond:
                 buffer.skip()
                 continue
-            decoded = _find_next(buffer, decoded, accept)
-            position = f"{where}, behind the damage"
-        if decoded is None:
+            decoded_element = _find_next(buffer, decoded_element, accept)
+            position = f"{element_place}, behind the damage"
+        if decoded_element is None:
             return False
-        yield JsonRecord(decoded[0], position)
+        yield JsonRecord(decoded_element[0], position)
     return False
 
 
@@ -294,15 +298,15 @@ def _find_next(buffer: _Buffer, damage: _Damage, accept: Accept) -> tuple[object
         dear = too_deep > _RECOVERY_TOO_DEEP or looked_at > _RECOVERY_CHARACTERS
         if dear or not buffer.to_object():
             return None
-        decoded = buffer.decode()
-        if not isinstance(decoded, _Damage):
-            if accept(decoded[0]):
-                return decoded
+        decoded_element = buffer.decode()
+        if not isinstance(decoded_element, _Damage):
+            if accept(decoded_element[0]):
+                return decoded_element
             continue
-        too_deep += decoded.too_deep or decoded.beyond
+        too_deep += decoded_element.too_deep or decoded_element.beyond
         # The decoder reads a string that has no end to the end of the text.
-        unterminated = decoded.reason.startswith(_UNTERMINATED)
-        read_to = len(buffer.text) if unterminated else decoded.position
+        is_unterminated = decoded_element.reason.startswith(_UNTERMINATED)
+        read_to = len(buffer.text) if is_unterminated else decoded_element.position
         looked_at += read_to - buffer.position
         buffer.position += 1
     return None
@@ -333,8 +337,8 @@ def _decode(text: str, position: int, *, whole: bool = False) -> tuple[object, i
     the interpreter's limit on the digits of a number end here.
     """
     try:
-        decoded, end = _DECODER.raw_decode(text, position)
-        if is_too_deep(decoded, text, position, end):
+        decoded_value, end = _DECODER.raw_decode(text, position)
+        if is_too_deep(decoded_value, text, position, end):
             return _Damage(_DEEP, position, too_deep=True)
     except json.JSONDecodeError as error:
         return _Damage(error.msg, error.pos)
@@ -344,7 +348,7 @@ def _decode(text: str, position: int, *, whole: bool = False) -> tuple[object, i
         return _Damage(_DIGITS, position)
     if whole and end != len(text):
         return _Damage("Extra data", end)
-    return decoded, end
+    return decoded_value, end
 
 
 def _is_crowded(text: str, start: int, bounds: Bounds) -> bool:
@@ -439,23 +443,23 @@ class _Buffer:
         One beyond the bounds is not decoded; the position stays, for `skip`.
         """
         while True:
-            decoded = _decode(self.text, self.position)
-            if isinstance(decoded, _Damage):
+            decoded_value = _decode(self.text, self.position)
+            if isinstance(decoded_value, _Damage):
                 # Whether text that follows could complete the value.
-                unfinished = decoded.reason.startswith(
+                is_unfinished = decoded_value.reason.startswith(
                     (_UNTERMINATED, _DIGITS)
-                ) or decoded.position + _LITERAL >= len(self.text)
-                if self._ended or decoded.too_deep or not unfinished:
-                    return decoded
+                ) or decoded_value.position + _LITERAL >= len(self.text)
+                if self._ended or decoded_value.too_deep or not is_unfinished:
+                    return decoded_value
                 # All of the text from the position on belongs to the value.
                 if len(self.text) - self.position > self._bounds.characters:
                     return _Damage(too_long(self._bounds), self.position, beyond=True)
                 if _is_crowded(self.text, self.position, self._bounds):
                     return _Damage(_refuse_many(self._bounds), self.position, beyond=True)
                 if not self._read_more():
-                    return decoded
+                    return decoded_value
                 continue
-            element, end = decoded
+            element, end = decoded_value
             if (
                 end == len(self.text)
                 and not isinstance(element, dict | list | str)
@@ -505,20 +509,22 @@ class _Buffer:
 
     def where(self, position: int) -> str:
         """Line and column of a position, both from 1."""
-        before = self.text.count("\n", 0, position)
+        lines_before = self.text.count("\n", 0, position)
         start = self.text.rfind("\n", 0, position)
-        column = position - start if before else self._column + position
-        return f"line {self._line + before}, column {column}"
+        column = position - start if lines_before else self._column + position
+        return f"line {self._line + lines_before}, column {column}"
 
     def _read_more(self) -> bool:
         """Read on; False at the end. Each time as much again, so that retrying stays linear."""
         if self._ended:
             return False
         # What lies behind the position is forgotten.
-        before = self.text.count("\n", 0, self.position)
-        last = self.text.rfind("\n", 0, self.position)
-        self._column = self.position - last if before else self._column + self.position
-        self._line += before
+        lines_before = self.text.count("\n", 0, self.position)
+        last_newline = self.text.rfind("\n", 0, self.position)
+        self._column = (
+            self.position - last_newline if lines_before else self._column + self.position
+        )
+        self._line += lines_before
         self.text = self.text[self.position :]
         self.position = 0
         # No more than what may be decoded without having been counted.
@@ -531,14 +537,14 @@ class _Buffer:
         """Move behind the end of the string within which the position lies."""
         while True:
             quote = self.text.find('"', self.position)
-            before = self.text[self.position : quote if quote >= 0 else len(self.text)]
-            escaped = (len(before) - len(before.rstrip("\\"))) % 2
+            text_before = self.text[self.position : quote if quote >= 0 else len(self.text)]
+            is_escaped = (len(text_before) - len(text_before.rstrip("\\"))) % 2
             if quote >= 0:
                 self.position = quote + 1
-                if not escaped:
+                if not is_escaped:
                     return True
                 continue
             # A backslash at the end waits for what it stands before.
-            self.position = len(self.text) - escaped
+            self.position = len(self.text) - is_escaped
             if not self._read_more():
                 return False

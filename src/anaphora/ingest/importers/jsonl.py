@@ -62,8 +62,12 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
             conversation.add_all(messages, record.place, _add_message)
             return conversation.results()
         message = record.value
-        where = _read_first(message, _WHERE) if isinstance(message, dict) else None
-        key = file.stem if where is None or isinstance(where, dict | list | bool) else str(where)
+        conversation_id = _read_first(message, _WHERE) if isinstance(message, dict) else None
+        key = (
+            file.stem
+            if conversation_id is None or isinstance(conversation_id, dict | list | bool)
+            else str(conversation_id)
+        )
         draft = drafts.get(key)
         if draft is None:
             check_room(file, len(drafts))
@@ -74,7 +78,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
 
     # Conversations of single lines go on with what follows.
     def results() -> Iterator[ImportItem]:
-        return (imported for draft in drafts.values() for imported in draft.results())
+        return (imported_record for draft in drafts.values() for imported_record in draft.results())
 
     return read_log(file, take, results, _is_known)
 
@@ -94,8 +98,8 @@ def _find_messages(value: object) -> Sequence[object] | None:
 def _is_message(value: object) -> bool:
     if not isinstance(value, dict) or not any(name in value for name in _WHAT):
         return False
-    inner = value.get("message")
-    return any(isinstance(value.get(name), str) for name in _WHO) or _is_message(inner)
+    inner_message = value.get("message")
+    return any(isinstance(value.get(name), str) for name in _WHO) or _is_message(inner_message)
 
 
 def _read_first(value: Mapping[str, object], names: Sequence[str]) -> object:
@@ -105,9 +109,9 @@ def _read_first(value: Mapping[str, object], names: Sequence[str]) -> object:
 
 def _add_message(draft: Draft, message: object, place: str) -> None:
     fields = as_object(message, "a message")
-    inner = fields.get("message")
-    if isinstance(inner, dict):
-        fields = {**fields, **inner}
+    inner_message = fields.get("message")
+    if isinstance(inner_message, dict):
+        fields = {**fields, **inner_message}
         fields.pop("message")
     key = _read_id(_read_first(fields, _ID))
     parent = _read_id(_read_first(fields, _PARENT)) or AFTER_LAST

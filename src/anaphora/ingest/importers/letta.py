@@ -78,14 +78,14 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
             elif _is_agents(agents):
                 blocks = {str(b.get("id")): b for b in agents["blocks"] if isinstance(b, dict)}
                 for number, agent in enumerate(agents["agents"], start=1):
-                    where = f"{record.place}, agent {number}"
+                    agent_place = f"{record.place}, agent {number}"
                     if not isinstance(agent, dict):
-                        yield file.problem(where, "it is no object")
+                        yield file.problem(agent_place, "it is no object")
                         continue
-                    listed = agent.get("block_ids")
-                    ids = map(str, listed if isinstance(listed, list) else ())
+                    block_ids = agent.get("block_ids")
+                    ids = map(str, block_ids if isinstance(block_ids, list) else ())
                     own_blocks = [blocks[block_id] for block_id in ids if block_id in blocks]
-                    yield from _read_agent(file, agent, own_blocks, where, agents)
+                    yield from _read_agent(file, agent, own_blocks, agent_place, agents)
             passages = agents.get("passages")
             for number, passage in enumerate(passages if isinstance(passages, list) else (), 1):
                 yield from _read_passage(file, passage, f"{record.place}, passage {number}")
@@ -110,19 +110,19 @@ def _read_agent(
     """The blocks and messages of an agent; `whole` says when the file was written."""
     name = text_or(agent, "name") or file.stem
     for number, block in enumerate(blocks if isinstance(blocks, list) else (), start=1):
-        where = f"{place}, block {number}"
+        block_place = f"{place}, block {number}"
         try:
             fields = as_object(block, "a block")
             at = moment(fields, *_TIMES) or when(file, whole, "created_at")
             label, text = words_at(fields, "label"), text_or(fields, "value")
             if text:
                 path, tags = path_of(_NAME, name, label), tags_of(label)
-                new = NewMemory(text, created_at=at, path=path, tags=tags)
-                yield ImportedMemory(_NAME, key_of("block", name, label), new, where)
+                new_memory = NewMemory(text, created_at=at, path=path, tags=tags)
+                yield ImportedMemory(_NAME, key_of("block", name, label), new_memory, block_place)
             else:
                 yield ImportedElse("empty block")
         except Malformed as error:
-            yield file.problem(where, str(error))
+            yield file.problem(block_place, str(error))
     messages = agent.get("messages")
     if not isinstance(messages, list):
         return

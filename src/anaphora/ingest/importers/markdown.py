@@ -65,8 +65,12 @@ class Note:
     @property
     def title(self) -> str:
         """The title in its properties, else the name of its file."""
-        named = self.properties.get("title")
-        return named if isinstance(named, str) and named else self.key.rsplit("/", 1)[-1]
+        title_property = self.properties.get("title")
+        return (
+            title_property
+            if isinstance(title_property, str) and title_property
+            else self.key.rsplit("/", 1)[-1]
+        )
 
 
 def _detect(sample: Sample) -> bool:
@@ -111,7 +115,7 @@ def account_of(
 
 def read_note(file: ImportFile) -> Note:
     """The note in a file. Raises Malformed for what is no text, and OSError."""
-    properties, body, skipped, stray = split_front_matter(_read_text(file))
+    properties, body, skipped_lines, stray = split_front_matter(_read_text(file))
     # Programs put their front matter before that of the user, which stays in the text.
     second = split_front_matter(body.lstrip("\n"))
     if properties and not second.stray:
@@ -131,7 +135,7 @@ def read_note(file: ImportFile) -> Note:
         begun or dates.changed or file.modified,
         dates.changed or file.modified,
         tags_of(_split_tags(properties.get("tags")), _split_tags(properties.get("tag"))),
-        skipped,
+        skipped_lines,
         dates.names,
         unread,
     )
@@ -232,8 +236,8 @@ def _split_parts(note: Note) -> Iterator[tuple[str, str, int]]:
         return
     for section in parse("note.md", note.text + "\n").sections:
         titles = (*section.heading, section.title) if section.kind == "heading" else ()
-        named = " > ".join(titles) if titles else ("" if section.start_line == 1 else "text")
-        yield named, section.text.strip("\n"), section.start_line
+        part_name = " > ".join(titles) if titles else ("" if section.start_line == 1 else "text")
+        yield part_name, section.text.strip("\n"), section.start_line
 
 
 FORMAT = Format(NAME, _detect, _read)

@@ -52,8 +52,8 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
         elif _is_graph(record.value):
             graph = cast("dict[str, list[object]]", record.value)
             for noun, name in (("entity", "entities"), ("relation", "relations")):
-                listed = graph.get(name)
-                elements = listed if isinstance(listed, list) else ()
+                listed_elements = graph.get(name)
+                elements = listed_elements if isinstance(listed_elements, list) else ()
                 for number, element in enumerate(elements, start=1):
                     yield from _read_element(file, element, f"{record.place}, {noun} {number}")
         else:

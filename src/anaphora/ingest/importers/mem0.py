@@ -76,7 +76,7 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
             for number, element in enumerate(
                 relations if isinstance(relations, list) else (), start=1
             ):
-                where = f"{record.place}, relation {number}"
+                relation_place = f"{record.place}, relation {number}"
                 try:
                     relation = as_object(element, "a relation")
                     text = " ".join(
@@ -89,10 +89,10 @@ def _read(file: ImportFile) -> Iterator[ImportItem]:
                     )
                     key = key_of("relation", digest(text)[:12])
                     yield ImportedMemory(
-                        _NAME, key, NewMemory(text, created_at=file.modified), where
+                        _NAME, key, NewMemory(text, created_at=file.modified), relation_place
                     )
                 except Malformed as error:
-                    yield file.problem(where, str(error))
+                    yield file.problem(relation_place, str(error))
         else:
             yield from _read_memory(file, record.value, record.place)
 
@@ -125,16 +125,16 @@ def _read_memory(file: ImportFile, element: object, place: str) -> Iterator[Impo
 
 def _read_history(file: ImportFile) -> Iterator[ImportItem]:
     versions: list[tuple[Row, str]] = []
-    for fetched in rows(file, "history", _HISTORY, order=("memory_id",)):
-        if isinstance(fetched, ImportProblem):
-            yield fetched
-        elif not isinstance(fetched[0]["memory_id"], str) or not fetched[0]["memory_id"]:
-            yield file.problem(fetched[1], "the memory has no id")
+    for fetched_row in rows(file, "history", _HISTORY, order=("memory_id",)):
+        if isinstance(fetched_row, ImportProblem):
+            yield fetched_row
+        elif not isinstance(fetched_row[0]["memory_id"], str) or not fetched_row[0]["memory_id"]:
+            yield file.problem(fetched_row[1], "the memory has no id")
         else:
-            if versions and versions[-1][0]["memory_id"] != fetched[0]["memory_id"]:
+            if versions and versions[-1][0]["memory_id"] != fetched_row[0]["memory_id"]:
                 yield from _read_versions(file, versions)
                 versions = []
-            versions.append(fetched)
+            versions.append(fetched_row)
     yield from _read_versions(file, versions)
 
 
@@ -149,14 +149,14 @@ def _read_versions(file: ImportFile, versions: list[tuple[Row, str]]) -> Iterato
             at = moment(row, "updated_at", "created_at") or _LONG_AGO
             texts.append((at, row["memory_id"], words_at(row, "new_memory"), position))
             if row["event"] == "UPDATE" and len(versions) == 1 and text_or(row, "old_memory"):
-                first = moment(row, "created_at") or at
-                texts.append((first, row["memory_id"], row["old_memory"], position))
+                first_time = moment(row, "created_at") or at
+                texts.append((first_time, row["memory_id"], row["old_memory"], position))
         except Malformed as error:
             yield file.problem(position, str(error))
     texts.sort(key=lambda version: version[0])
     # What was written again without a change is one value.
-    for _, same in groupby(texts, key=lambda version: version[2]):
-        at, memory_id, text, position = next(same)
+    for _, same_texts in groupby(texts, key=lambda version: version[2]):
+        at, memory_id, text, position = next(same_texts)
         yield ImportedMemory(
             _NAME,
             key_of(memory_id),
@@ -172,11 +172,11 @@ def _read_versions(file: ImportFile, versions: list[tuple[Row, str]]) -> Iterato
 def _read_messages(file: ImportFile) -> Iterator[ImportItem]:
     """The last messages of each session, which mem0 keeps beside its history."""
     draft: Draft | None = None
-    for fetched in rows(file, "messages", _MESSAGES, order=("session_scope", "created_at")):
-        if isinstance(fetched, ImportProblem):
-            yield fetched
+    for fetched_row in rows(file, "messages", _MESSAGES, order=("session_scope", "created_at")):
+        if isinstance(fetched_row, ImportProblem):
+            yield fetched_row
             continue
-        row, position = fetched
+        row, position = fetched_row
         scope = str(row["session_scope"] or file.stem)
         if draft is None or draft.key != scope:
             if draft is not None:

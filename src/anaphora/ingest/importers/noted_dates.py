@@ -76,8 +76,14 @@ def dates_of(properties: Properties) -> NotedDates:
     unread: list[str] = []
     for plain in (*BEGUN, *CHANGED):
         name = by_name.get(plain, "")
-        written = properties.get(name)
-        for text in written if isinstance(written, list) else [written] if written else []:
+        written_dates = properties.get(name)
+        for text in (
+            written_dates
+            if isinstance(written_dates, list)
+            else [written_dates]
+            if written_dates
+            else []
+        ):
             try:
                 at = date_of(text)
             except ReadsTwoWays as error:
@@ -86,12 +92,14 @@ def dates_of(properties: Properties) -> NotedDates:
             if at is not None:
                 read[plain] = at
                 break
-    begun, changed = (
+    begun_at, changed_at = (
         next((read[plain_name] for plain_name in names if plain_name in read), None)
         for names in (BEGUN, CHANGED)
     )
-    names_read = frozenset(by_name[plain] for plain, at in read.items() if at in (begun, changed))
-    return NotedDates(begun, changed, names_read, tuple(unread))
+    names_read = frozenset(
+        by_name[plain] for plain, at in read.items() if at in (begun_at, changed_at)
+    )
+    return NotedDates(begun_at, changed_at, names_read, tuple(unread))
 
 
 def date_of_name(stem: str) -> datetime | None:
@@ -112,15 +120,18 @@ def date_of(text: str) -> datetime | None:
     text = unicodedata.normalize("NFKC", text.strip())
     if (link := _LINKED.fullmatch(text)) is not None:
         # A link shows its own text, else the name of the note that it leads to.
-        named = (link[1] or link[3] or "").rpartition("/")[2].strip()
-        text = named if _ISO.search(named) or not link[2] else link[2].strip()
+        link_name = (link[1] or link[3] or "").rpartition("/")[2].strip()
+        text = link_name if _ISO.search(link_name) or not link[2] else link[2].strip()
     if not text or len(text) > _MOST or not any(letter.isdigit() for letter in text):
         return None
-    joined = _JOINED.fullmatch(text)
+    joined_date = _JOINED.fullmatch(text)
     with suppress(Malformed, ValueError):
-        if joined is None:
+        if joined_date is None:
             return read_time(text)
-        day, clock = "-".join(joined.groups("")[:3]), ":".join(filter(None, joined.groups()[3:]))
+        day, clock = (
+            "-".join(joined_date.groups("")[:3]),
+            ":".join(filter(None, joined_date.groups()[3:])),
+        )
         return datetime.fromisoformat(f"{day}T{clock}" if clock else day).replace(tzinfo=UTC)
     return _parse_written(text)
 
@@ -184,5 +195,5 @@ def _is_beside_a_date(around: str) -> bool:
 def _list_weekdays() -> Sequence[str]:
     """The names of the days of the week in every language that is known."""
     patterns = (language.times.get("weekdays", ()) for language in languages().values())
-    named = (part for group in patterns for pattern in group for part in pattern.split("|"))
-    return (*WEEKDAYS, *(part.replace("?", "").lower() for part in named))
+    name_patterns = (part for group in patterns for pattern in group for part in pattern.split("|"))
+    return (*WEEKDAYS, *(part.replace("?", "").lower() for part in name_patterns))

@@ -77,6 +77,6 @@ class PassedOver:
             elif ending in _DOCUMENTS:
                 description = f"{kind} (`anaphora document add` keeps it)"
             else:
-                more = ", …" if count > _NAMED else ""
-                description = f"{kind} ({', '.join(self._names[kind])}{more})"
+                ellipsis_mark = ", …" if count > _NAMED else ""
+                description = f"{kind} ({', '.join(self._names[kind])}{ellipsis_mark})"
             yield ImportedElse(description, count, unread=kind not in self._read)

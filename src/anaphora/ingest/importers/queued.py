@@ -52,10 +52,10 @@ class PromptQueue:
         match record.get("operation"):
             case "enqueue":
                 at = str(record.get("timestamp"))
-                typed = bool(words.strip()) and not _NOT_TYPED.match(words)
+                is_typed = bool(words.strip()) and not _NOT_TYPED.match(words)
                 key = f"queued:{digest(at, words)}"
                 self._prompts.append(
-                    QueuedPrompt(words, _strip_lines(words), key, ts, held=not typed)
+                    QueuedPrompt(words, _strip_lines(words), key, ts, held=not is_typed)
                 )
             case "dequeue":
                 return self._release(words, "sent")
@@ -74,12 +74,12 @@ class PromptQueue:
         """Note that a record holds this text: each prompt in it needs no other."""
         if not self._prompts:
             return
-        unclaimed = f"\n{_strip_lines(text)}\n"
+        unclaimed_text = f"\n{_strip_lines(text)}\n"
         for prompt in sorted(self._prompts, key=lambda prompt: prompt.state == "taken back"):
             mark = f"\n{prompt.lines}\n"
-            if not prompt.held and mark in unclaimed:
+            if not prompt.held and mark in unclaimed_text:
                 prompt.held = True
-                unclaimed = unclaimed.replace(mark, "\n", 1)
+                unclaimed_text = unclaimed_text.replace(mark, "\n", 1)
         self._drop_done()
 
     @property

@@ -64,9 +64,11 @@ def _open_database(file: ImportFile) -> Iterator[Any]:
 def _put_on_disk(file: ImportFile) -> Iterator[Path]:
     """The database as a file with a name. What has none (a member of a zip file, an upload), or has
     a log that nothing reads any more, is copied for as long as it is read."""
-    named = file.member is None and file.path.resolve().exists()
-    left_behind = named and _has_log(file.path) and not _name_beside(file.path, "-shm").exists()
-    if named and not left_behind:
+    is_on_disk = file.member is None and file.path.resolve().exists()
+    left_behind = (
+        is_on_disk and _has_log(file.path) and not _name_beside(file.path, "-shm").exists()
+    )
+    if is_on_disk and not left_behind:
         yield file.path
         return
     with TemporaryDirectory(prefix="anaphora-") as folder:
@@ -104,12 +106,12 @@ def tables_of(file: ImportFile) -> dict[str, tuple[str, ...]]:
 
 
 def _read_tables(connection: Any) -> dict[str, tuple[str, ...]]:
-    named = connection.execute(
+    name_rows = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' "
         "LIMIT 1000"
     ).fetchall()
     tables: dict[str, tuple[str, ...]] = {}
-    for (name,) in named:
+    for (name,) in name_rows:
         columns = connection.execute(f"PRAGMA table_xinfo({_quote(name)})").fetchall()
         # The last says of a column that it is computed.
         tables[name] = tuple(row[1] for row in columns if not row[6])
@@ -135,9 +137,9 @@ def rows(
         if existing is None:
             return
         present = [name for name in columns if name in existing]
-        listed = ", ".join(map(_quote, present)) or "NULL"
+        column_list = ", ".join(map(_quote, present)) or "NULL"
         sorting = ", ".join(_quote(name) for name in order if name in existing)
-        statement = f"SELECT {listed} FROM {_quote(table)}"  # noqa: S608 - names of ours, and quoted
+        statement = f"SELECT {column_list} FROM {_quote(table)}"  # noqa: S608 - names of ours, and quoted
         values: tuple[str, ...] = ()
         if beginning is not None:
             name, start = beginning

@@ -73,11 +73,11 @@ def _read_export(file: ImportFile, value: dict[str, object], place: str) -> Iter
         return
     for name in ("chats", "left_chats"):
         for number, chat in enumerate(_read_list(value.get(name)), start=1):
-            where = f"{place}, {name} {number}"
+            chat_place = f"{place}, {name} {number}"
             if isinstance(chat, dict) and isinstance(chat.get("messages"), list):
-                yield from _read_chat(file, chat, where)
+                yield from _read_chat(file, chat, chat_place)
             else:
-                yield file.problem(where, "not a chat: it has no list of messages")
+                yield file.problem(chat_place, "not a chat: it has no list of messages")
     for name, kind in _LISTS.items():
         count = len(_read_list(value.get(name)))
         if count:
@@ -94,10 +94,10 @@ def _read_chat(file: ImportFile, chat: dict[str, Any], place: str) -> Iterator[I
     key = chat_key(file, chat_id, messages[0] if messages else None)
     draft = Draft(file, "telegram", key, title=title)
     bot = f"user{chat_id}" if kind == _BOTS else ""
-    quoted: dict[str, str] = {}
+    quotes_by_id: dict[str, str] = {}
 
     def take(draft: Draft, value: object, place: str) -> None:
-        _add_message(draft, as_object(value, "a message"), place, bot, quoted)
+        _add_message(draft, as_object(value, "a message"), place, bot, quotes_by_id)
 
     draft.add_all(messages, place, take)
     yield from draft.results()
@@ -175,13 +175,13 @@ def _read_words(draft: Draft, message: Mapping[str, Any]) -> str:
 
 def _describe_origin(message: Mapping[str, Any], quoted: Mapping[str, str]) -> Iterator[str]:
     """The message that this one answers, and the author that it was forwarded from."""
-    answered = str(message.get("reply_to_message_id"))
+    answered_id = str(message.get("reply_to_message_id"))
     # Numbers of messages are those of one chat.
-    if answered in quoted and "reply_to_peer_id" not in message:
-        yield f"[reply to {quoted[answered]}]"
+    if answered_id in quoted and "reply_to_peer_id" not in message:
+        yield f"[reply to {quoted[answered_id]}]"
     if "forwarded_from" in message or "saved_from" in message:
-        first = text_or(message, "forwarded_from", "saved_from") or _DELETED.lower()
-        yield f"[forwarded from {first}]"
+        first_sender = text_or(message, "forwarded_from", "saved_from") or _DELETED.lower()
+        yield f"[forwarded from {first_sender}]"
 
 
 def _describe_attached(draft: Draft, message: Mapping[str, Any]) -> list[str]:

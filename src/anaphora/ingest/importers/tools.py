@@ -70,8 +70,8 @@ def decoded(value: object) -> object:
 
 def _find_telling(given: object) -> str:
     if isinstance(given, str):
-        patched = _PATCHED.findall(given[: 16 * _LOOKED_AT])
-        return ", ".join(dict.fromkeys(patched)) or given
+        patched_paths = _PATCHED.findall(given[: 16 * _LOOKED_AT])
+        return ", ".join(dict.fromkeys(patched_paths)) or given
     if isinstance(given, Mapping):
         for name in _TELLING:
             if name in given and (words := _join_words(given[name])):

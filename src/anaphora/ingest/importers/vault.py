@@ -42,7 +42,7 @@ ReadSettings = Callable[[str], bytes | None]
 
 def templates_of(read: ReadSettings, folders: Iterable[str] = (SETTINGS,)) -> tuple[str, ...]:
     """The folders and notes that a vault's settings, in these folders, name as templates."""
-    named: dict[str, None] = {}
+    template_paths: dict[str, None] = {}
     for folder in folders:
         for file, keys in _NAMING.items():
             content = read(f"{folder}/{file}")
@@ -54,8 +54,8 @@ def templates_of(read: ReadSettings, folders: Iterable[str] = (SETTINGS,)) -> tu
                 # Settings that say nothing name no template.
                 continue
             for path in _find_named(settings, keys):
-                named[folded_path(path)] = None
-    return tuple(named)
+                template_paths[folded_path(path)] = None
+    return tuple(template_paths)
 
 
 def _find_named(settings: object, keys: frozenset[str]) -> Iterator[str]:
@@ -96,8 +96,8 @@ class VaultRules:
         if is_note:
             note = folded_path(path)
             parts = note.split("/")
-            above = {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
-            return TEMPLATE if self.templates & {*above, note.rpartition(".")[0]} else None
+            parent_folders = {"/".join(parts[:count]) for count in range(1, len(parts) + 1)}
+            return TEMPLATE if self.templates & {*parent_folders, note.rpartition(".")[0]} else None
         if name.startswith("."):
             return ""
         ending = name.rpartition(".")[2].lower() if "." in name else ""

@@ -88,26 +88,33 @@ def stored_keys(sample: Sample) -> set[str]:
     if not sample.has_table(ITEMS, "key", "value"):
         return set()
     keys = rows(sample.file, ITEMS, ("key",))
-    return {str(fetched[0]["key"]) for fetched in keys if not isinstance(fetched, ImportProblem)}
+    return {
+        str(fetched_row[0]["key"])
+        for fetched_row in keys
+        if not isinstance(fetched_row, ImportProblem)
+    }
 
 
 def stored_sessions(file: ImportFile) -> Iterator[ImportItem]:
     """The sessions in a state.vscdb of VS Code, or of an editor made out of it."""
-    for fetched in rows(file, ITEMS, ("key", "value"), beginning=("key", SESSIONS)):
-        if isinstance(fetched, ImportProblem):
-            yield fetched
-        elif fetched[0]["key"] == SESSIONS:
+    for fetched_row in rows(file, ITEMS, ("key", "value"), beginning=("key", SESSIONS)):
+        if isinstance(fetched_row, ImportProblem):
+            yield fetched_row
+        elif fetched_row[0]["key"] == SESSIONS:
             try:
-                stored = decoded(fetched[0]["value"])
+                stored_sessions_value = decoded(fetched_row[0]["value"])
             except Malformed as error:
                 yield file.problem(SESSIONS, str(error))
                 continue
-            for number, listed in enumerate(
-                stored if isinstance(stored, list) else [stored], start=1
+            for number, listed_session in enumerate(
+                stored_sessions_value
+                if isinstance(stored_sessions_value, list)
+                else [stored_sessions_value],
+                start=1,
             ):
                 position = f"{SESSIONS}, session {number}"
-                if is_session(listed):
-                    yield from session(file, cast("dict[str, Any]", listed), position)
+                if is_session(listed_session):
+                    yield from session(file, cast("dict[str, Any]", listed_session), position)
                 else:
                     yield file.problem(position, "not a session: it has no requests")
 
@@ -148,15 +155,15 @@ class _Log:
             _set(self._find_parent(path), path[-1], None)
         elif kind == _PUSH:
             parent = self._find_parent(path)
-            listed = _get(parent, path[-1])
-            if not isinstance(listed, list):
-                listed = []
-                _set(parent, path[-1], listed)
-            start, more = change.get("i"), change.get("v")
+            target_list = _get(parent, path[-1])
+            if not isinstance(target_list, list):
+                target_list = []
+                _set(parent, path[-1], target_list)
+            start, added_elements = change.get("i"), change.get("v")
             if isinstance(start, int) and not isinstance(start, bool):
-                del listed[max(0, start) :]
-            if isinstance(more, list):
-                listed.extend(more)
+                del target_list[max(0, start) :]
+            if isinstance(added_elements, list):
+                target_list.extend(added_elements)
         else:
             raise Malformed(f"unknown kind of change {str(kind)[:20]!r}")
 
@@ -188,8 +195,8 @@ def _set(holder: Any, step: object, value: object) -> None:
 def session(file: ImportFile, value: dict[str, Any], place: str) -> Iterator[ImportItem]:
     """The conversation of a session."""
     requests = value["requests"]
-    first = next((_read_text(r) for r in requests if isinstance(r, dict)), "")
-    key = chat_key(file, value.get("sessionId"), first)
+    first_prompt = next((_read_text(r) for r in requests if isinstance(r, dict)), "")
+    key = chat_key(file, value.get("sessionId"), first_prompt)
     draft = Draft(file, NAME, key, title=value.get("customTitle"))
     draft.start(value.get("creationDate"), place)
     draft.locate("vscode", directory=folder_of(file))
@@ -203,8 +210,8 @@ def _add_request(draft: Draft, value: object, place: str) -> None:
     ts = draft.time(request.get("timestamp"), place)
     prompt = _read_text(request)
     variables = request.get("variableData")
-    attached = variables.get("variables") if isinstance(variables, dict) else None
-    draft.left_out[LeftOut.ATTACHMENT] += len(attached) if isinstance(attached, list) else 0
+    attachments = variables.get("variables") if isinstance(variables, dict) else None
+    draft.left_out[LeftOut.ATTACHMENT] += len(attachments) if isinstance(attachments, list) else 0
     if prompt.strip():
         draft.add("user", prompt, key=key, ts=ts)
     elif key:
@@ -246,8 +253,8 @@ def _read_part(draft: Draft, part: object, key: str, ts: Any) -> str:
         target = part.get("inlineReference")
         name = part.get("name") or (target.get("name") if isinstance(target, dict) else None)
         if not isinstance(name, str) and isinstance(target, dict):
-            where = target.get("uri") if isinstance(target.get("uri"), dict) else target
-            path = where.get("path") if isinstance(where, dict) else None
+            target_uri = target.get("uri") if isinstance(target.get("uri"), dict) else target
+            path = target_uri.get("path") if isinstance(target_uri, dict) else None
             name = path.rsplit("/", 1)[-1] if isinstance(path, str) else None
         return f"`{name}`" if isinstance(name, str) and name else ""
     if kind in ("toolInvocationSerialized", "toolInvocation"):
@@ -270,10 +277,10 @@ def folder_of(file: ImportFile) -> str:
             continue
         try:
             workspace = decoded(beside.read_bytes())
-            where = urlsplit(words_at(as_object(workspace, "a workspace"), "folder"))
+            folder_url = urlsplit(words_at(as_object(workspace, "a workspace"), "folder"))
         except (Malformed, OSError, ValueError):
             continue
-        return unquote(where.path) if where.scheme == "file" else ""
+        return unquote(folder_url.path) if folder_url.scheme == "file" else ""
     return ""
 
 

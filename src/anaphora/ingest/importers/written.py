@@ -18,8 +18,8 @@ def labelled(name: object, text: str) -> str:
     """A text under the name that it has, if it has one; "" for a blank text."""
     if not text.strip():
         return ""
-    named = name.strip() if isinstance(name, str) else ""
-    return f"{named}:\n{text}" if named else text
+    label = name.strip() if isinstance(name, str) else ""
+    return f"{label}:\n{text}" if label else text
 
 
 class ConversationTexts:
@@ -32,9 +32,9 @@ class ConversationTexts:
     def write(self, key: object, title: object, text: str) -> str:
         """A text that is new or takes the place of one; returns its words."""
         key = self._remember_key(key)
-        before = self._texts.get(key, (None, ""))[0]
-        self._texts[key] = (title or before, text)
-        return labelled(title or before, text)
+        previous_title = self._texts.get(key, (None, ""))[0]
+        self._texts[key] = (title or previous_title, text)
+        return labelled(title or previous_title, text)
 
     def change(self, key: object, old: str, new: str) -> str:
         """`old` becomes `new` in a text; returns the passage that has it. Where the text or the
@@ -44,11 +44,13 @@ class ConversationTexts:
         at = text.find(old) if old else -1
         if at < 0:
             return labelled(title, new)
-        changed = text[:at] + new + text[at + len(old) :]
-        self._texts[key] = (title, changed)
-        start = changed.rfind("\n\n", 0, at)
-        end = changed.find("\n\n", at + len(new))
-        passage = changed[start + 2 if start >= 0 else 0 : end if end >= 0 else len(changed)]
+        changed_text = text[:at] + new + text[at + len(old) :]
+        self._texts[key] = (title, changed_text)
+        start = changed_text.rfind("\n\n", 0, at)
+        end = changed_text.find("\n\n", at + len(new))
+        passage = changed_text[
+            start + 2 if start >= 0 else 0 : end if end >= 0 else len(changed_text)
+        ]
         return labelled(title, passage.strip("\n"))
 
     def change_pattern(self, pattern: str, new: str) -> str:

@@ -89,13 +89,13 @@ def _read_value(
     if levels <= 0 or not isinstance(value, dict | list):
         yield file.problem(place, _NONE)
     elif isinstance(value, list):
-        listed = [element for element in value if _is_message(element)]
-        if listed:
-            yield from _read_conversation(file, listed, place, session)
+        messages = [element for element in value if _is_message(element)]
+        if messages:
+            yield from _read_conversation(file, messages, place, session)
         remainder = [(n, part) for n, part in enumerate(value, start=1) if not _is_message(part)]
         for number, element in remainder:
-            where = f"{place}, item {number}"
-            yield from _read_value(file, element, where, session, names, levels - 1)
+            element_place = f"{place}, item {number}"
+            yield from _read_value(file, element, element_place, session, names, levels - 1)
     elif _is_message(value):
         yield from _read_conversation(file, [value], place, session)
     elif _is_fact(value) or _is_node(value):
@@ -107,12 +107,14 @@ def _read_value(
         # A session, a graph or an answer, with items within it.
         session = text_or(value, *_SESSION) or session
         nodes = value.get("nodes")
-        named = [node for node in (nodes if isinstance(nodes, list) else ()) if _is_node(node)]
-        names = {**names, **{str(node["uuid"]): str(node["name"]) for node in named}}
+        named_nodes = [
+            node for node in (nodes if isinstance(nodes, list) else ()) if _is_node(node)
+        ]
+        names = {**names, **{str(node["uuid"]): str(node["name"]) for node in named_nodes}}
         for name in (*_HOLDERS, *_FACTS, *_LISTS):
-            if isinstance(inner := value.get(name), dict | list) and inner:
-                where = f"{place}, {name}"
-                yield from _read_value(file, inner, where, session, names, levels - 1)
+            if isinstance(inner_value := value.get(name), dict | list) and inner_value:
+                element_place = f"{place}, {name}"
+                yield from _read_value(file, inner_value, element_place, session, names, levels - 1)
 
 
 def _read_fact(file: ImportFile, value: dict[str, Any], place: str, names: Names) -> ImportedMemory:

@@ -114,7 +114,7 @@ def _settle_time(mtime_ns: int, now_ns: int) -> int:
 def cut_file(row: FileRow, text: str) -> FileSections:
     """A file of this text in sections, without its secrets: every line keeps its number."""
     clean = redact(text, keep_lines=True)
-    parsed = parse(row.path, clean.text)
+    parsed_file = parse(row.path, clean.text)
     role = role_of(row.path, clean.text[:_HEAD])
     language = language_of(row.path, clean.text[:_HEAD])
     row = replace(
@@ -122,7 +122,7 @@ def cut_file(row: FileRow, text: str) -> FileSections:
         role=role,
         language=language,
         parser=_find_version(row.path) + (BY_LINES if lacks_parser(language) else 0),
-        facts=facts_of(row.path, role, parsed, clean.text),
+        facts=facts_of(row.path, role, parsed_file, clean.text),
     )
     sections = tuple(
         SectionRow(
@@ -141,7 +141,7 @@ def cut_file(row: FileRow, text: str) -> FileSections:
             changed_at=row.changed_at,
             text_hash=hash_text(whole_text(section.title, section.heading, section.text)),
         )
-        for section in parsed.sections
+        for section in parsed_file.sections
     )
     return FileSections(row, sections, redacted=bool(clean.kinds))
 
@@ -161,8 +161,8 @@ def whole_text(title: str, heading: tuple[str, ...], text: str) -> str:
 
     The path is not in it, so that a file that is moved keeps its vectors.
     """
-    named = " > ".join((*heading, title)) if title else " > ".join(heading)
-    return f"{named}\n{text}" if named else text
+    section_name = " > ".join((*heading, title)) if title else " > ".join(heading)
+    return f"{section_name}\n{text}" if section_name else text
 
 
 def embedded_text(section: SectionRow | Section) -> str:
@@ -275,49 +275,52 @@ class FileSync:
         todo: list[FoundFile] = []
         present: set[str] = set()
         unreadable: list[str] = []
-        for visited in walk(self.root):
-            if isinstance(visited, FoundFolder):
-                self.folders.append(visited.path)
+        for visited_file in walk(self.root):
+            if isinstance(visited_file, FoundFolder):
+                self.folders.append(visited_file.path)
                 continue
-            if isinstance(visited, Skipped):
-                self.skipped.append(visited)
-                if visited.reason == "unreadable":
+            if isinstance(visited_file, Skipped):
+                self.skipped.append(visited_file)
+                if visited_file.reason == "unreadable":
                     # What cannot be read now is not gone.
-                    unreadable.append(visited.path)
+                    unreadable.append(visited_file.path)
                 continue
-            present.add(visited.path)
-            stored, stat = self.known.get(visited.path), _read_stat(visited.absolute)
+            present.add(visited_file.path)
+            stored_file, stat = self.known.get(visited_file.path), _read_stat(visited_file.absolute)
             # A file that was read too soon after its change is never surely the same.
             if (
-                stored is not None
+                stored_file is not None
                 and stat is not None
-                and (stored.size, stored.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-                and stored.inode == stat.st_ino & _SIGNED
-                and is_current(stored)
+                and (stored_file.size, stored_file.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+                and stored_file.inode == stat.st_ino & _SIGNED
+                and is_current(stored_file)
             ):
                 self.counts["unchanged"] += 1
-                if stored.skipped is not None:
-                    self.skipped.append(Skipped(visited.path, stored.skipped))
+                if stored_file.skipped is not None:
+                    self.skipped.append(Skipped(visited_file.path, stored_file.skipped))
             else:
-                todo.append(visited)
+                todo.append(visited_file)
         if not self.root.is_dir() or "." in unreadable:
             raise InvalidInput("root", str(self.root), "the folder cannot be read")
         self.missing = {
             path: row
             for path, row in self.known.items()
             if path not in present
-            and not any(path == above or path.startswith(above + "/") for above in unreadable)
+            and not any(
+                path == unreadable_path or path.startswith(unreadable_path + "/")
+                for unreadable_path in unreadable
+            )
         }
         return todo
 
     def write_changes(self, todo: list[FoundFile], tell: Progress) -> None:
         """Read files and write them in batches; then remove what is missing."""
         batch: list[FileSections] = []
-        chars = done = 0
+        chars = done_count = 0
         looks = (self._read(file) for file in todo)
         worth = len(todo) >= _HELPED
         for read_file in with_helper(cut_look, looks, worth=worth, shares=_SHARES):
-            done += 1
+            done_count += 1
             if isinstance(read_file, Skipped):
                 self.skipped.append(read_file)
                 if read_file.reason == "gone" and read_file.path in self.known:
@@ -332,7 +335,7 @@ class FileSync:
             if len(batch) >= _FILES or chars >= _BATCH_CHARS:
                 self._write_batch(batch)
                 batch, chars = [], 0
-                tell("files", done, len(todo))
+                tell("files", done_count, len(todo))
         self._write_batch(batch)
         tell("files", len(todo), len(todo))
         missing = list(self.missing.values())
@@ -340,9 +343,9 @@ class FileSync:
             rows = missing[start : start + _FILES]
             with self.services.projects.change() as work:
                 work.mark_stale(self.project.id)
-                stored = work.known(self.project.id, [row.path for row in rows])
+                stored_files = work.known(self.project.id, [row.path for row in rows])
                 # A path that has another id now was written by another run.
-                ids = {row.id for row in stored.values()} & {row.id for row in rows}
+                ids = {row.id for row in stored_files.values()} & {row.id for row in rows}
                 self.counts["removed"] += work.remove_files(ids)
 
     def _read(self, found: FoundFile) -> FileLook:
@@ -358,7 +361,7 @@ class FileSync:
         text = read(found)
         if isinstance(text, Skipped) and text.reason not in _LASTING:
             return text
-        before = self.known.get(found.path)
+        known_file = self.known.get(found.path)
         changed_at = self.committed.get(found.path)
         if changed_at is None:
             try:
@@ -367,7 +370,7 @@ class FileSync:
                 # A disk may hold any number.
                 changed_at = datetime.fromtimestamp(0, UTC)
         row = FileRow(
-            id=before.id if before else "",
+            id=known_file.id if known_file else "",
             project=self.project.id,
             path=found.path,
             role="unknown",
@@ -382,8 +385,12 @@ class FileSync:
         )
         if isinstance(text, Skipped):
             return FileSections(row)
-        if before is not None and is_current(before) and before.content_hash == text.sha:
-            return FileSections(_copy_state(before, row))
+        if (
+            known_file is not None
+            and is_current(known_file)
+            and known_file.content_hash == text.sha
+        ):
+            return FileSections(_copy_state(known_file, row))
         return row, text.text
 
     def _write_batch(self, batch: list[FileSections]) -> None:
@@ -400,11 +407,11 @@ class FileSync:
         with self.services.projects.change() as work:
             # Whether it is still there.
             work.project(self.project.id)
-            before = len(self.touched)
-            stored = work.known(self.project.id, [look.file.path for look in differing])
+            touched_before = len(self.touched)
+            stored_files = work.known(self.project.id, [look.file.path for look in differing])
             for look in differing:
-                self._write_file(work, look, stored.get(look.file.path))
-            if len(self.touched) > before:
+                self._write_file(work, look, stored_files.get(look.file.path))
+            if len(self.touched) > touched_before:
                 # A file that was only looked at again says nothing new.
                 work.mark_stale(self.project.id)
             self.gone_texts |= work.gone_texts
@@ -412,40 +419,44 @@ class FileSync:
     def _write_file(
         self, work: ProjectTransaction, look: FileSections, known: FileRow | None
     ) -> None:
-        new = look.file
-        same = known is not None and (known.content_hash, known.parser, known.skipped) == (
-            new.content_hash, new.parser, new.skipped,
+        new_file = look.file
+        is_same = known is not None and (known.content_hash, known.parser, known.skipped) == (
+            new_file.content_hash, new_file.parser, new_file.skipped,
         )  # fmt: skip
-        if known is not None and same:
-            work.put_file(_copy_state(known, new), known=True)
+        if known is not None and is_same:
+            work.put_file(_copy_state(known, new_file), known=True)
             self.counts["unchanged"] += 1
             return
-        before: FileRow | None = None
-        if known is None and new.content_hash:
+        renamed_file: FileRow | None = None
+        if known is None and new_file.content_hash:
             # A missing file of the same bytes, the one of the same name first.
-            same_bytes = [r for r in self.missing.values() if r.content_hash == new.content_hash]
-            name = PurePosixPath(new.path).name
+            same_bytes = [
+                r for r in self.missing.values() if r.content_hash == new_file.content_hash
+            ]
+            name = PurePosixPath(new_file.path).name
             same_bytes.sort(key=lambda r: (PurePosixPath(r.path).name != name, r.path))
-            stored = ((r.path, work.file(r.id)) for r in same_bytes)
-            before = next((file for path, file in stored if file and file.path == path), None)
-        if before is not None:
-            del self.missing[before.path]
-            self.renames.append(Rename(before.path, new.path, self.services.clock()))
+            stored_files = ((r.path, work.file(r.id)) for r in same_bytes)
+            renamed_file = next(
+                (file for path, file in stored_files if file and file.path == path), None
+            )
+        if renamed_file is not None:
+            del self.missing[renamed_file.path]
+            self.renames.append(Rename(renamed_file.path, new_file.path, self.services.clock()))
             self.counts["renamed"] += 1
-        old = known or before
-        row = replace(new, id=old.id if old else self.services.ids())
-        if before is not None:
+        old_file = known or renamed_file
+        row = replace(new_file, id=old_file.id if old_file else self.services.ids())
+        if renamed_file is not None:
             # The words are as old as they were.
-            row = replace(row, changed_at=before.changed_at)
-        work.put_file(row, known=old is not None)
-        work.put_sections(row, look.sections, self.services.ids, known=old is not None)
-        if before is not None:
+            row = replace(row, changed_at=renamed_file.changed_at)
+        work.put_file(row, known=old_file is not None)
+        work.put_sections(row, look.sections, self.services.ids, known=old_file is not None)
+        if renamed_file is not None:
             work.flush()
             work.moved(row.id)
         elif known is not None:
             self.counts["changed"] += 1
             # Its folders come or go with it.
-            self.reshaped |= (known.skipped is None) != (new.skipped is None)
+            self.reshaped |= (known.skipped is None) != (new_file.skipped is None)
         else:
             self.counts["added"] += 1
         self.touched.add(row.id)

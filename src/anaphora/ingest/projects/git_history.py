@@ -196,12 +196,12 @@ def _parse_commit(header: str, tokens: Sequence[str]) -> tuple[Commit, list[Rena
         if not kind:
             continue
         # A rename or a copy has the old path before the new one.
-        old = next(waiting, "") if kind in {"R", "C"} else ""
-        new = next(waiting, "")
-        if new:
-            files.append(new)
+        old_path = next(waiting, "") if kind in {"R", "C"} else ""
+        new_path = next(waiting, "")
+        if new_path:
+            files.append(new_path)
             if kind == "R":
-                renames.append(Rename(old, new, at, match[1]))
+                renames.append(Rename(old_path, new_path, at, match[1]))
     paths = tuple(path for path in files[:MAX_FILES] if _is_shown(path))
     # Secrets are taken out before the subject is cut.
     commit = Commit(
@@ -246,11 +246,11 @@ class _Git:
             )
         except OSError:
             return _GitOutput("", "failed")
-        out = bytearray()
-        limited = threading.Event()
+        output = bytearray()
+        time_limit_hit = threading.Event()
 
         def stop() -> None:
-            limited.set()
+            time_limit_hit.set()
             running.kill()
 
         timer = threading.Timer(self.seconds, stop)
@@ -258,14 +258,14 @@ class _Git:
         assert isinstance(running.stdout, io.BufferedReader)
         with running.stdout as pipe:
             while chunk := pipe.read1(1 << 16):
-                if len(out) < _MOST_BYTES:
-                    out.extend(chunk)
-                elif not limited.is_set():
+                if len(output) < _MOST_BYTES:
+                    output.extend(chunk)
+                elif not time_limit_hit.is_set():
                     stop()
         code = running.wait()
         timer.cancel()
         timer.join()
-        words = out.decode("utf-8", "replace")
-        if limited.is_set():
+        words = output.decode("utf-8", "replace")
+        if time_limit_hit.is_set():
             return _GitOutput(words, "cut off")
         return _GitOutput(words, "failed" if code else "well")

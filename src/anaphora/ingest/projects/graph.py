@@ -122,14 +122,14 @@ def rename_drafts(
     for rename in renames:
         if rename.old == rename.new:
             continue
-        old, new = (entity_key(project, "file", path) for path in (rename.old, rename.new))
-        for key, path in ((old, rename.old), (new, rename.new)):
+        old_key, new_key = (entity_key(project, "file", path) for path in (rename.old, rename.new))
+        for key, path in ((old_key, rename.old), (new_key, rename.new)):
             if path not in present:
                 entities[key] = EntityDraft(
                     key, "file", path, tuple(_list_path_names(path)), gone_at=rename.at
                 )
         relations.append(
-            RelationDraft(new, "supersedes", old, HISTORY_SOURCE, valid_from=rename.at)
+            RelationDraft(new_key, "supersedes", old_key, HISTORY_SOURCE, valid_from=rename.at)
         )
         if rename.old not in present | known:
             folder = entity_key(project, "module", posixpath.dirname(rename.old))
@@ -137,7 +137,7 @@ def rename_drafts(
                 RelationDraft(
                     folder,
                     "contains",
-                    old,
+                    old_key,
                     HISTORY_SOURCE,
                     valid_from=rename.at,
                     valid_to=rename.at,
@@ -169,8 +169,8 @@ class _GraphDraft:
             if row.facts.get("go_module")
         }
         # The innermost module of a Go project comes first.
-        ordered = sorted(modules.items(), key=lambda pair: -len(pair[1]))
-        self.layout = _make_layout(frozenset(self.by_path), tuple(ordered))
+        ordered_modules = sorted(modules.items(), key=lambda pair: -len(pair[1]))
+        self.layout = _make_layout(frozenset(self.by_path), tuple(ordered_modules))
         self.code_by_stem = _index_code(tuple(row.path for row in files if row.role == "code"))
 
     def file(self, file: FileRow) -> None:
@@ -186,12 +186,12 @@ class _GraphDraft:
         if file.language == "python":
             # The names by which Python knows a file: "package.module".
             stem = file.path.rsplit(".", 1)[0].removesuffix("/__init__")
-            inner = [
+            inner_stems = [
                 stem[len(root) + 1 :]
                 for root in self.layout.python_roots
                 if root and stem.startswith(root + "/")
             ]
-            names += [(name.replace("/", "."), "dotted") for name in (stem, *inner) if name]
+            names += [(name.replace("/", "."), "dotted") for name in (stem, *inner_stems) if name]
         self.entities[file_key] = EntityDraft(
             file_key, kind, file.path, tuple(names), title, file.id
         )
@@ -199,14 +199,16 @@ class _GraphDraft:
             self._make_key("module", posixpath.dirname(file.path)), "contains", file_key, file
         )
         for symbol, symbol_kind, start, end in file.facts.get("symbols", ()):
-            qualified = str(symbol)
-            key = self._make_key("symbol", f"{file.path}::{qualified}")
-            last = qualified.rsplit(".", 1)[-1]
-            symbol_names = [(qualified, "name")]
-            if last != qualified and not (last.startswith("__") and last.endswith("__")):
-                symbol_names.append((last, "last"))
+            qualified_name = str(symbol)
+            key = self._make_key("symbol", f"{file.path}::{qualified_name}")
+            last_name = qualified_name.rsplit(".", 1)[-1]
+            symbol_names = [(qualified_name, "name")]
+            if last_name != qualified_name and not (
+                last_name.startswith("__") and last_name.endswith("__")
+            ):
+                symbol_names.append((last_name, "last"))
             draft = EntityDraft(
-                key, "symbol", qualified, tuple(symbol_names), str(symbol_kind), file.id,
+                key, "symbol", qualified_name, tuple(symbol_names), str(symbol_kind), file.id,
                 int(start), int(end),
             )  # fmt: skip
             self.entities.setdefault(key, draft)
@@ -235,18 +237,18 @@ class _GraphDraft:
                 )
             self.entities[key] = EntityDraft(key, "module", folder or ".", names, summary)
             if folder:
-                above = self._make_key("module", posixpath.dirname(folder))
-                self._relate(above, "contains", key, None)
+                parent_key = self._make_key("module", posixpath.dirname(folder))
+                self._relate(parent_key, "contains", key, None)
             if document is not None:
                 document_key = self._make_key("file", document.path)
                 self._relate(document_key, "covers", key, document)
 
     def _add_imports(self, file: FileRow, file_key: str) -> None:
-        written = [
+        written_imports = [
             ImportedModule(str(module), tuple(names), int(level))
             for module, names, level in file.facts.get("imports", ())
         ]
-        targets = resolve(file.path, file.language, written, self.layout)
+        targets = resolve(file.path, file.language, written_imports, self.layout)
         for target in targets:
             if target.kind == "package":
                 self._relate(
@@ -255,20 +257,20 @@ class _GraphDraft:
             else:
                 self._relate(file_key, "imports", self._make_key(target.kind, target.name), file)
         if file.role == "test":
-            imported = {
+            imported_paths = {
                 target.name
                 for target in targets
                 if target.kind == "file" and self.by_path[target.name].role == "code"
             }
             stem = posixpath.basename(file.path).split(".", 1)[0].lower()
-            for before in ("test_", "test-", "tests_"):
-                stem = stem.removeprefix(before)
-            for after in ("_test", "-test", "_tests", "_spec", "test", "tests"):
-                stem = stem.removesuffix(after) if stem != after else stem
-            named = set(self.code_by_stem.get(stem, ()))
-            for path in imported | named:
-                strength = _COVERS_IMPORT if path in imported else _COVERS_NAME
-                strength = _COVERS_BOTH if path in imported & named else strength
+            for prefix in ("test_", "test-", "tests_"):
+                stem = stem.removeprefix(prefix)
+            for suffix in ("_test", "-test", "_tests", "_spec", "test", "tests"):
+                stem = stem.removesuffix(suffix) if stem != suffix else stem
+            named_paths = set(self.code_by_stem.get(stem, ()))
+            for path in imported_paths | named_paths:
+                strength = _COVERS_IMPORT if path in imported_paths else _COVERS_NAME
+                strength = _COVERS_BOTH if path in imported_paths & named_paths else strength
                 self._relate(file_key, "covers", self._make_key("file", path), file, strength)
 
     def _add_named(self, kind: EntityType, name: str) -> str:
@@ -332,8 +334,8 @@ def sync_graph(
         files = list(services.projects.files(project.id, facts=True).values())
         entities, relations = graph_drafts(project.id, project.name, files)
         present = frozenset(row.path for row in files if row.skipped is None)
-        old, past = rename_drafts(project.id, renames, present, known)
-        return [*old, *entities], [*past, *relations]
+        old_entities, past_relations = rename_drafts(project.id, renames, present, known)
+        return [*old_entities, *entities], [*past_relations, *relations]
 
     # Built before the lock is taken, and again if a file was written meanwhile.
     stamp = services.projects.last_file(project.id)

@@ -140,18 +140,18 @@ class ProjectIndexer:
             for path in commit.files:
                 times.setdefault(path, commit.at)
         sync = FileSync(self._services, project, folder, files, times)
-        started = self._services.wall()
+        started_at = self._services.wall()
         sync.write_changes(sync.find_changes(), tell)
         commits = self._write_history(sync, history)
         self._sync_graph(sync, tell)
-        self._finish(sync, history, started)
-        degraded: tuple[Degraded, ...] = ()
+        self._finish(sync, history, started_at)
+        degradations: tuple[Degraded, ...] = ()
         try:
             if embed:
                 self.fill_vectors(project.id, progress=tell)
         except EmbeddingError as error:
-            degraded = (Degraded("vectors", str(error)),)
-        return self._make_report(sync, commits, degraded, time.perf_counter() - began)
+            degradations = (Degraded("vectors", str(error)),)
+        return self._make_report(sync, commits, degradations, time.perf_counter() - began)
 
     def refresh(self, project: str) -> RefreshReport:
         """Take in files that changed, came or went since they were read, by their state alone.
@@ -159,17 +159,19 @@ class ProjectIndexer:
         Quick where nothing did. Makes no vectors. NotFound when there is no such project.
         """
         with self._lock:
-            cached = self._load_known(project)
-            root, started = cached.root, self._services.wall()
-            walked = folders_changed(cached.row.folders, root)
-            todo, missing = ([], []) if walked else changed_files(root, cached.states.values())
-            if not (walked or todo or missing):
-                return RefreshReport(behind=cached.row.stale)
+            cached_files = self._load_known(project)
+            root, started_at = cached_files.root, self._services.wall()
+            needs_walk = folders_changed(cached_files.row.folders, root)
+            todo, missing = (
+                ([], []) if needs_walk else changed_files(root, cached_files.states.values())
+            )
+            if not (needs_walk or todo or missing):
+                return RefreshReport(behind=cached_files.row.stale)
             if not root.is_dir():
                 return RefreshReport(missing=True)
-            files = dict(cached.files)
-            sync = FileSync(self._services, cached.row, root, files)
-            if walked:
+            files = dict(cached_files.files)
+            sync = FileSync(self._services, cached_files.row, root, files)
+            if needs_walk:
                 todo = sync.find_changes()
             else:
                 sync.missing = {path: files[path] for path in missing}
@@ -177,28 +179,30 @@ class ProjectIndexer:
                 return RefreshReport(left=len(todo) + len(sync.missing))
             sync.write_changes(todo, no_progress)
             counts = sync.counts
-            moved = sync.reshaped or any(counts[kind] for kind in ("added", "removed", "renamed"))
-            behind = sync.project.stale
-            if moved or sync.touched:
+            is_moved = sync.reshaped or any(
+                counts[kind] for kind in ("added", "removed", "renamed")
+            )
+            is_behind = sync.project.stale
+            if is_moved or sync.touched:
                 # What the changed files say goes in at once. What others say of files that came or
                 # went takes a look at all of them: in a large project that is left for later.
                 known = self._load_known(sync.project.id)
                 # A run that did not end left more behind it than this one has touched.
-                behind = moved or sync.project.stale
-                if behind and (sync.renames or len(known.files) <= _WHOLE_AT_ONCE):
+                is_behind = is_moved or sync.project.stale
+                if is_behind and (sync.renames or len(known.files) <= _WHOLE_AT_ONCE):
                     self._sync_graph(sync, no_progress)
-                    behind = False
+                    is_behind = False
                 else:
                     rows, only = list(known.files.values()), frozenset(sync.touched)
                     gone = sync.gone_texts
-                    sync_files(self._services, known.row, rows, only, gone, complete=not behind)
-            if moved or walked:
-                self._finish(sync, None, started)
+                    sync_files(self._services, known.row, rows, only, gone, complete=not is_behind)
+            if is_moved or needs_walk:
+                self._finish(sync, None, started_at)
             return RefreshReport(
                 counts["added"] + counts["renamed"],
                 counts["changed"],
                 counts["removed"],
-                behind=behind,
+                behind=is_behind,
             )
 
     def complete_graphs(self) -> None:
@@ -269,9 +273,9 @@ class ProjectIndexer:
             if name is None:
                 # The folder's name, with the one above it or a number where that is taken.
                 base_name = root.name or "project"
-                numbered = (f"{base_name} {number}" for number in itertools.count(2))
+                numbered_names = (f"{base_name} {number}" for number in itertools.count(2))
                 candidates = itertools.chain(
-                    (base_name, f"{root.parent.name}/{base_name}"), numbered
+                    (base_name, f"{root.parent.name}/{base_name}"), numbered_names
                 )
                 name = next(candidate for candidate in candidates if candidate not in names)
             if row is None:
@@ -304,7 +308,7 @@ class ProjectIndexer:
             )
             for rename in history.renames
         ]
-        new = sum(
+        new_count = sum(
             self._add_history(project, commits[at : at + _COMMITS])
             for at in range(0, len(commits), _COMMITS)
         )
@@ -312,7 +316,7 @@ class ProjectIndexer:
             self._add_history(project, renames)
         # The oldest first: what a path became last is what holds.
         sync.renames[:0] = reversed(history.renames)
-        return new
+        return new_count
 
     def _add_history(self, project: str, rows: Sequence[HistoryRow]) -> int:
         with self._projects.change() as work:
@@ -330,28 +334,38 @@ class ProjectIndexer:
 
     def _finish(self, sync: FileSync, history: GitHistory | None, started: int) -> None:
         """Record how far the sync came, if that is new."""
-        stored = self._projects.row(sync.project.id)
+        stored_row = self._projects.row(sync.project.id)
         row = replace(
-            stored,
-            head=history.head if history is not None and history.head else stored.head,
-            folders=folder_times(sync.root, sync.folders or stored.folders, started),
+            stored_row,
+            head=history.head if history is not None and history.head else stored_row.head,
+            folders=folder_times(sync.root, sync.folders or stored_row.folders, started),
         )
-        if row == stored and stored.indexed_at is not None and not sync.touched:
+        if row == stored_row and stored_row.indexed_at is not None and not sync.touched:
             return
         with self._projects.change() as work:
-            now = work.project(row.id)
+            current_row = work.project(row.id)
             work.change_project(
-                replace(now, head=row.head, folders=row.folders, indexed_at=self._services.clock())
+                replace(
+                    current_row,
+                    head=row.head,
+                    folders=row.folders,
+                    indexed_at=self._services.clock(),
+                )
             )
 
     def _make_report(
         self, sync: FileSync, commits: int, degraded: tuple[Degraded, ...], seconds: float
     ) -> IndexReport:
         project = sync.project
-        counted = next(
-            (listed for listed in self._projects.list() if listed.id == project.id), None
+        counted_project = next(
+            (
+                project_info
+                for project_info in self._projects.list()
+                if project_info.id == project.id
+            ),
+            None,
         )
-        if counted is None:
+        if counted_project is None:
             raise NotFound("project", project.name)
         entities, relations = self._graph.counts(project.id)
         # Code is cut by lines if its parser is not installed.
@@ -365,10 +379,10 @@ class ProjectIndexer:
             degraded = (Degraded("code", reason), *degraded)
         return IndexReport(
             project=project.id,
-            name=counted.name,
-            root=counted.root,
-            files=counted.files,
-            sections=counted.sections,
+            name=counted_project.name,
+            root=counted_project.root,
+            files=counted_project.files,
+            sections=counted_project.sections,
             entities=entities,
             relations=relations,
             **sync.counts,
@@ -383,29 +397,31 @@ class ProjectIndexer:
     def _load_known(self, project: str) -> _KnownFiles:
         """The stored project and its files, read again if the database has changed."""
         version = self._projects.version()
-        cached = self._known_files.get(project)
-        if cached is not None and cached.version == version:
-            return cached
+        cached_files = self._known_files.get(project)
+        if cached_files is not None and cached_files.version == version:
+            return cached_files
         row, stamp = self._projects.row(project), self._projects.last_file(project)
         root = Path(row.root)
-        if cached is None or cached.root != root:
-            cached = self._load_all(row, stamp)
-        elif cached.stamp == stamp:
-            cached = replace(cached, version=version, row=row)
+        if cached_files is None or cached_files.root != root:
+            cached_files = self._load_all(row, stamp)
+        elif cached_files.stamp == stamp:
+            cached_files = replace(cached_files, version=version, row=row)
         else:
             # The changed files alone are read, unless some were removed.
-            newer = self._projects.files(row.id, since=cached.stamp[0])
+            newer = self._projects.files(row.id, since=cached_files.stamp[0])
             ids = {file.id for file in newer.values()}
-            files = {path: file for path, file in cached.files.items() if file.id not in ids}
+            files = {path: file for path, file in cached_files.files.items() if file.id not in ids}
             files.update(newer)
             if len(files) != stamp[1]:
-                cached = self._load_all(row, stamp)
+                cached_files = self._load_all(row, stamp)
             else:
-                states = {path: state for path, state in cached.states.items() if path in files}
-                states.update(known_states(cached.root, newer))
-                cached = _KnownFiles(-1, row, cached.root, stamp, files, states)
-        cached = self._known_files[project] = replace(cached, version=version)
-        return cached
+                states = {
+                    path: state for path, state in cached_files.states.items() if path in files
+                }
+                states.update(known_states(cached_files.root, newer))
+                cached_files = _KnownFiles(-1, row, cached_files.root, stamp, files, states)
+        cached_files = self._known_files[project] = replace(cached_files, version=version)
+        return cached_files
 
     def _load_all(self, row: ProjectRow, stamp: tuple[int, int]) -> _KnownFiles:
         root, files = Path(row.root), self._projects.files(row.id)

@@ -77,8 +77,8 @@ class ProjectUpkeep:
         try:
             self._fill_group(report.project)
         except EmbeddingError as error:
-            degraded = (*report.degraded, Degraded("vectors", str(error)))
-            return replace(report, degraded=degraded)
+            degradations = (*report.degraded, Degraded("vectors", str(error)))
+            return replace(report, degraded=degradations)
         pending = self.indexing.pending(report.project)
         if pending:
             self.begin_filling()
@@ -90,34 +90,34 @@ class ProjectUpkeep:
     def refresh(self, project: str) -> tuple[Degraded, ...]:
         """Take in what changed since the last question; what could not be, in words."""
         try:
-            done = self.indexing.refresh(project)
+            report = self.indexing.refresh(project)
         except NotFound:
             return (Degraded("project", "it was removed meanwhile"),)
         except StoreError as error:
             return (Degraded("project", f"changed files were not indexed: {error}"),)
-        if done.added or done.changed or done.behind:
+        if report.added or report.changed or report.behind:
             # Words answer at once; vectors of what changed come behind.
             self.begin_filling()
-        degraded: list[Degraded] = []
-        if done.behind:
+        degradations: list[Degraded] = []
+        if report.behind:
             reason = "what other files have to do with those that came or went is being looked up"
-            degraded.append(Degraded("graph", reason))
-        if done.missing:
-            degraded.append(
+            degradations.append(Degraded("graph", reason))
+        if report.missing:
+            degradations.append(
                 Degraded("project", "its folder does not exist; the last index is used")
             )
-        if done.left:
-            changed = f"{done.left} files changed since it was indexed: index it again"
-            degraded.append(Degraded("project", changed))
-        return tuple(degraded)
+        if report.left:
+            changed_message = f"{report.left} files changed since it was indexed: index it again"
+            degradations.append(Degraded("project", changed_message))
+        return tuple(degradations)
 
     def remove(self, project: str) -> int:
         """Forget a project; see `Memory.remove_project`."""
-        removed = self.projects.remove(self.projects.find(project).id)
+        removed_project = self.projects.remove(self.projects.find(project).id)
         # The words of deleted rows leave every file of the home, too.
         self.projects.truth.scrub()
         self.sections.purge()
-        return removed
+        return removed_project
 
     def forget_note(
         self,
@@ -136,12 +136,14 @@ class ProjectUpkeep:
         if dry_run:
             would = self.notes.would_forget(note_id)
             return named(would, survivors(would.texts) if survivors is not None else ())
-        forgotten = self.notes.forget(note_id, soft=soft)
-        if not forgotten.ids or soft:
-            return named(forgotten, ())
+        forgotten_records = self.notes.forget(note_id, soft=soft)
+        if not forgotten_records.ids or soft:
+            return named(forgotten_records, ())
         self.sections.sync()
         self.sections.settle()
-        return named(forgotten, survivors(forgotten.texts) if survivors is not None else ())
+        return named(
+            forgotten_records, survivors(forgotten_records.texts) if survivors is not None else ()
+        )
 
     def begin_filling(self, first: Sequence[str] = ()) -> None:
         """Begin to embed what has no vector yet, in the background; `first` (sections) before."""
@@ -154,14 +156,14 @@ class ProjectUpkeep:
         Between so many `at_once` it looks at what questions found, and whether the home is closed.
         """
         self.indexing.complete_graphs()
-        total, done = self.indexing.pending(), 0
+        total, done_count = self.indexing.pending(), 0
         while not self.worker.stopping.is_set():
             count = self._fill_group(limit=at_once)
             if not count:
                 break
-            done += count
+            done_count += count
             if progress is not None:
-                progress("sections", min(done, total), total)
+                progress("sections", min(done_count, total), total)
         self.notes.fill_vectors()
         self.sections.sync()
         self.sections.mend()

@@ -55,8 +55,8 @@ def is_named_after_its_use(text: str) -> bool:
     if _ONE_WORD.fullmatch(text) or _CONSTANT.fullmatch(text):
         return True
     letters = re.sub(r"\d", "", text)
-    few = len(text) - len(letters) <= 3
-    return few and (is_example(letters) or _WORDS_OF_A_NAME.fullmatch(text) is not None)
+    few_others = len(text) - len(letters) <= 3
+    return few_others and (is_example(letters) or _WORDS_OF_A_NAME.fullmatch(text) is not None)
 
 
 _WORDS_OF_A_NAME: Final = re.compile(

@@ -86,12 +86,12 @@ def cut_between_secrets(text: str, start: int, end: int) -> tuple[int, int]:
     before that comes in its place.
     """
     size = end - start
-    for first, last in _find_around(text, start) if start > 0 else ():
-        if first - _BEFORE < start < last:
-            start = last
-    for first, last in reversed(_find_around(text, end) if end < len(text) else []):
-        if first < end < last + _AFTER:
-            end = first
+    for secret_start, secret_end in _find_around(text, start) if start > 0 else ():
+        if secret_start - _BEFORE < start < secret_end:
+            start = secret_end
+    for secret_start, secret_end in reversed(_find_around(text, end) if end < len(text) else []):
+        if secret_start < end < secret_end + _AFTER:
+            end = secret_start
     if start < end:
         return start, end
     return (max(0, end - size), end) if end > 0 else (start, min(len(text), start + size))
@@ -142,20 +142,20 @@ def _mask_member(key: str, value: Any) -> Any:
 
 
 def _mask_fields(value: Any) -> Any:
-    changed = {}
+    changed_fields = {}
     for field in fields(value):
         if not field.init:
             continue
-        before = getattr(value, field.name)
+        field_value = getattr(value, field.name)
         if field.name in _HANDLES:
-            if (name := _mask_member(field.name, before)) != before:
-                changed[field.name] = name
+            if (name := _mask_member(field.name, field_value)) != field_value:
+                changed_fields[field.name] = name
             continue
-        if isinstance(before, str | tuple | list | Mapping) or is_dataclass(before):
-            after = _mask(before)
-            if after is not before and after != before:
-                changed[field.name] = after
-    return replace(value, **changed) if changed else value
+        if isinstance(field_value, str | tuple | list | Mapping) or is_dataclass(field_value):
+            masked_value = _mask(field_value)
+            if masked_value is not field_value and masked_value != field_value:
+                changed_fields[field.name] = masked_value
+    return replace(value, **changed_fields) if changed_fields else value
 
 
 def _mask_hit(hit: SearchHit) -> SearchHit:
@@ -164,8 +164,8 @@ def _mask_hit(hit: SearchHit) -> SearchHit:
         return hit
     names = ("id", "conversation_id", "older_than")
     originals = {name: getattr(hit, name) for name in names}
-    masked = {name: _mask_member(name, original) for name, original in originals.items()}
-    hit = hit if masked == originals else replace(hit, **masked)
+    masked_fields = {name: _mask_member(name, original) for name, original in originals.items()}
+    hit = hit if masked_fields == originals else replace(hit, **masked_fields)
     secrets = secrets_in(hit.text)
     if not secrets and not redact(hit.title).kinds and not redact(hit.snippet).kinds:
         versions = _mask(hit.versions)
@@ -196,6 +196,6 @@ def _mask_hit(hit: SearchHit) -> SearchHit:
 
 def _mask_label(text: str) -> str:
     """The beginning of a text; the word at which it was cut may be the beginning of a secret."""
-    masked = mask_text(text)
-    fragment = _FRAGMENT.search(masked.removesuffix("…")) if text.endswith("…") else None
-    return masked if fragment is None else f"{masked[: fragment.start()]}…"
+    masked_text = mask_text(text)
+    fragment = _FRAGMENT.search(masked_text.removesuffix("…")) if text.endswith("…") else None
+    return masked_text if fragment is None else f"{masked_text[: fragment.start()]}…"

@@ -182,10 +182,10 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     """
     # One letter, "İ", becomes two in lower case: then no place is where it is found, and every
     # line is looked through.
-    same = len(lowered) == len(text)
-    named = picked(text, first_of(lowered, _PARTS) if same else first_of(text, ("",)))
-    for start, end, kind in _find_assigned(named.text):
-        yield named.place(start), named.place(end), kind
+    same_length = len(lowered) == len(text)
+    named_lines = picked(text, first_of(lowered, _PARTS) if same_length else first_of(text, ("",)))
+    for start, end, kind in _find_assigned(named_lines.text):
+        yield named_lines.place(start), named_lines.place(end), kind
     # `password =` and the value alone on the line below, further in, as in ini files.
     for match in _BELOW.finditer(text):
         start = match.start()
@@ -193,15 +193,15 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             start -= 1
         head = text[max(0, start - 120) : start].rpartition("\n")[2]
         field = _FIELD.search(head)
-        written = match.group("value")
-        if field is None or not _names_a_secret(field) or written[-1] in "([{,;:\\":
+        written_value = match.group("value")
+        if field is None or not _names_a_secret(field) or written_value[-1] in "([{,;:\\":
             continue
-        quoted = written[0] in "\"'" and written[-1] == written[0]
-        inner = written[1:-1] if quoted else written
-        literal = len(inner) >= 8 and _is_literal(inner)
-        if literal and (quoted or _is_unquoted_literal(inner, digits=False)):
-            start = match.start("value") + quoted
-            yield start, start + len(inner), _classify(field.group("name"))
+        is_quoted = written_value[0] in "\"'" and written_value[-1] == written_value[0]
+        inner_text = written_value[1:-1] if is_quoted else written_value
+        literal = len(inner_text) >= 8 and _is_literal(inner_text)
+        if literal and (is_quoted or _is_unquoted_literal(inner_text, digits=False)):
+            start = match.start("value") + is_quoted
+            yield start, start + len(inner_text), _classify(field.group("name"))
 
 
 def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
@@ -260,8 +260,8 @@ def is_secret_value(name: str, value: str) -> str | None:
     if _OF_NO_WORDS.search(word) and _NAMED_IN_WORDS.fullmatch(value):
         return None
     literal = _is_literal(value) if len(value) >= 8 else False
-    short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
-    return _classify(word) if literal or short else None
+    is_short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
+    return _classify(word) if literal or is_short else None
 
 
 def _classify(name: str) -> str:
@@ -270,42 +270,46 @@ def _classify(name: str) -> str:
 
 def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     """The span of the value of the name in `match`, or None if it is no secret."""
-    before = text[max(0, match.start() - 40) : match.start()]
+    text_before = text[max(0, match.start() - 40) : match.start()]
     # The name may be in one of our own marks: `[redacted:aws-secret-key]`.
-    is_redaction = "[redacted:" in before and "]" not in before[before.rfind("[redacted:") :]
+    is_redaction = (
+        "[redacted:" in text_before and "]" not in text_before[text_before.rfind("[redacted:") :]
+    )
     if is_redaction or not _names_a_secret(match):
         return None
     # Of a table the name and its value are two cells, of XML an element.
     line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
     if match.group("link") == "|" and not line.lstrip().startswith("|"):
         return None
-    is_element = re.search(r"<[\w:.-]*\Z", before) and "</" in match.group("value")
+    is_element = re.search(r"<[\w:.-]*\Z", text_before) and "</" in match.group("value")
     if match.group("link") == ">" and not is_element:
         return None
-    start, end, quoted = _strip_quotes(text, match)
-    written = text[start:end]
+    start, end, is_quoted = _strip_quotes(text, match)
+    written_value = text[start:end]
     if not match.group("link"):
         # A call that is given the name of what it looks up, or a service and then its user.
         is_lookup = _GETTER.search(text, max(0, match.start() - 10), match.start()) is not None
         several = _NEXT_ARGUMENT.match(text, match.end() - 1) is not None
-        if is_lookup or (several and _NAMED_IN_WORDS.fullmatch(written) is not None):
+        if is_lookup or (several and _NAMED_IN_WORDS.fullmatch(written_value) is not None):
             return None
     is_sentence = match.group("is") is not None
     password = _IS_PASSWORD.search(match.group("name")) is not None
     if not password:
         # A token of a parser or of a list, or a comparison with a word or a number.
-        above = text[max(0, match.start() - 130) : match.start()]
-        plain = written.isdecimal() or is_named_after_its_use(written)
-        of_request = _ONE_REQUEST.search(above) and _NUMBER_OF_ONE.fullmatch(written)
-        compared = match.group("link") in {"==", "===", "!=", "!=="}
-        of_no_words = compared or _OF_NO_WORDS.search(match.group("name"))
-        in_words = of_no_words and _NAMED_IN_WORDS.fullmatch(written)
-        if is_sentence or plain or _NO_CREDENTIAL.search(above) or of_request or in_words:
+        text_above = text[max(0, match.start() - 130) : match.start()]
+        plain = written_value.isdecimal() or is_named_after_its_use(written_value)
+        of_request = _ONE_REQUEST.search(text_above) and _NUMBER_OF_ONE.fullmatch(written_value)
+        is_comparison = match.group("link") in {"==", "===", "!=", "!=="}
+        of_no_words = is_comparison or _OF_NO_WORDS.search(match.group("name"))
+        in_words = of_no_words and _NAMED_IN_WORDS.fullmatch(written_value)
+        if is_sentence or plain or _NO_CREDENTIAL.search(text_above) or of_request or in_words:
             return None
-    literal = len(written) >= 8 and _is_literal(written)
-    if not quoted:
-        literal = literal and _is_unquoted_literal(written, digits=password and not is_sentence)
-    return (start, end) if literal or (password and _is_short_password(written)) else None
+    literal = len(written_value) >= 8 and _is_literal(written_value)
+    if not is_quoted:
+        literal = literal and _is_unquoted_literal(
+            written_value, digits=password and not is_sentence
+        )
+    return (start, end) if literal or (password and _is_short_password(written_value)) else None
 
 
 _GETTER = re.compile(r"(?:get|has|read|load|fetch|find|check|delete|remove|lookup|ask)[_]?\Z", re.I)

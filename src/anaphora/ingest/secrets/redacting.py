@@ -77,9 +77,9 @@ def redact_path(path: str) -> RedactedText:
 
     Such a part has a dot or a slash where words have a space.
     """
-    redacted = redact(path)
-    parts = [redact(part) for part in _JOINTS.split(redacted.text)]
-    kinds = (kind for part in (redacted, *parts) for kind in part.kinds)
+    redacted_path = redact(path)
+    parts = [redact(part) for part in _JOINTS.split(redacted_path.text)]
+    kinds = (kind for part in (redacted_path, *parts) for kind in part.kinds)
     return RedactedText("".join(part.text for part in parts), tuple(kinds))
 
 
@@ -134,8 +134,8 @@ def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
         # The field shows that the number is not a card's, although it looks like one.
         if bool(name) and not redact(f"{name}: {text}").kinds and bool(redact(text).kinds):
             return value
-        redacted = _redact_field(name, text, kinds)
-        return value if redacted == text else redacted
+        redacted_text = _redact_field(name, text, kinds)
+        return value if redacted_text == text else redacted_text
     if not isinstance(value, dict | list | tuple):
         return value
     if depth >= MAX_DEPTH:
@@ -150,11 +150,11 @@ def _walk(value: Any, name: str, kinds: list[str], depth: int) -> Any:
 
 
 def _redact_field(name: str, text: str, kinds: list[str]) -> str:
-    redacted = redact(text)
-    if not redacted.kinds and (kind := is_secret_value(name, text)) is not None:
-        redacted = RedactedText(f"[redacted:{kind}]", (kind,))
-    kinds.extend(redacted.kinds)
-    return redacted.text
+    redacted_text = redact(text)
+    if not redacted_text.kinds and (kind := is_secret_value(name, text)) is not None:
+        redacted_text = RedactedText(f"[redacted:{kind}]", (kind,))
+    kinds.extend(redacted_text.kinds)
+    return redacted_text.text
 
 
 _DENSE_RUN = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{DENSE}}}")
@@ -187,11 +187,11 @@ _BLANK = 12
 
 
 def _scan(text: str) -> Iterator[_Span]:
-    dense, lowered = picked(text, matching(text, _DENSE_RUN)), text.lower()
+    dense, lower_text = picked(text, matching(text, _DENSE_RUN)), text.lower()
     # Most sentences have no line that could hold a key: then half of the table is not asked.
     for form in PATTERNS if dense.text else _LOOSE:
         within = dense.text if form.dense else text
-        if form.hint not in (lowered if form.caseless else within):
+        if form.hint not in (lower_text if form.caseless else within):
             continue
         for match in form.pattern.finditer(within):
             if form.check is None or form.check(match):
@@ -207,10 +207,10 @@ def _scan(text: str) -> Iterator[_Span]:
         if not _TEMPLATE.fullmatch(match.group(1)) and not is_example(match.group(1)):
             yield (*match.span(1), "basic-auth")
     yield from _find_numbers(text)
-    yield from assigned_secrets(text, lowered)
+    yield from assigned_secrets(text, lower_text)
     if dense.text:
         yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
-    yield from said_passwords(text, lowered, reads_as_password)
+    yield from said_passwords(text, lower_text, reads_as_password)
     yield from command_secrets(text, reads_as_literal)
 
 
@@ -220,16 +220,16 @@ def _merge(spans: Iterator[_Span]) -> list[_Span]:
     Nothing of any of them may remain, so the joined span covers all of them; the kinds found first
     are the most specific ones.
     """
-    ranked = [(start, end, rank, kind) for rank, (start, end, kind) in enumerate(spans)]
-    merged: list[tuple[int, int, int, str]] = []
-    for start, end, rank, kind in sorted(ranked):
-        if not merged or start >= merged[-1][1]:
-            merged.append((start, end, rank, kind))
+    ranked_spans = [(start, end, rank, kind) for rank, (start, end, kind) in enumerate(spans)]
+    merged_spans: list[tuple[int, int, int, str]] = []
+    for start, end, rank, kind in sorted(ranked_spans):
+        if not merged_spans or start >= merged_spans[-1][1]:
+            merged_spans.append((start, end, rank, kind))
             continue
-        first, last, old_rank, old_kind = merged[-1]
-        best = min((old_rank, old_kind), (rank, kind))
-        merged[-1] = (first, max(last, end), *best)
-    return [(start, end, kind) for start, end, _, kind in merged]
+        merged_start, merged_end, old_rank, old_kind = merged_spans[-1]
+        best_kind = min((old_rank, old_kind), (rank, kind))
+        merged_spans[-1] = (merged_start, max(merged_end, end), *best_kind)
+    return [(start, end, kind) for start, end, _, kind in merged_spans]
 
 
 _KEY_BEGINS = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)? ?-{4,5}")

@@ -64,12 +64,12 @@ _CHANGES: Final = 6
 
 def said_keys(text: str) -> Iterator[tuple[int, int, str]]:
     """Give (start, end, kind) of every value that `text` calls a key and that a machine made."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
+    lower_text = text.lower()
+    if len(lower_text) != len(text):
         return
-    lines = picked(text, first_of(lowered, _PARTS))
+    lines = picked(text, first_of(lower_text, _PARTS))
     for match in _SAID.finditer(lines.text):
-        name, written = match.group("name"), match.group("value").rstrip(".=-_~")
+        name, written_key = match.group("name"), match.group("value").rstrip(".=-_~")
         start = match.start("value")
         link = match.group("link")
         # "key = …" is a mapping's in most programs; "the key is …" is said of a secret.
@@ -84,9 +84,9 @@ def said_keys(text: str) -> Iterator[tuple[int, int, str]]:
             and not _LINK.search(link)
         ):
             continue
-        if _is_made_by_machine(written):
+        if _is_made_by_machine(written_key):
             position = lines.place(start)
-            yield position, position + len(written), "secret"
+            yield position, position + len(written_key), "secret"
 
 
 def _is_made_by_machine(value: str) -> bool:
@@ -97,7 +97,7 @@ def _is_made_by_machine(value: str) -> bool:
         for character in value
         if character.isalnum()
     ]
-    changes = sum(first != second for first, second in pairwise(classes))
+    changes = sum(first_class != second_class for first_class, second_class in pairwise(classes))
     digits = classes.count(0)
     words = max(map(len, re.findall(r"[A-Za-z]?[a-z]+", value)), default=0)
     if words >= 12 or len(classes) - digits < 3 or changes < _CHANGES:

@@ -85,21 +85,21 @@ def _put_literal_first(pattern: str) -> str:
 
     `re` looks for letters many times as fast as for a place between two characters.
     """
-    for start, before in ((START_OF_WORD, _NO_WORD), (START, _NO_NAME)):
+    for start, lookbehind in ((START_OF_WORD, _NO_WORD), (START, _NO_NAME)):
         if not pattern.startswith(start):
             continue
         body = pattern[len(start) :]
-        first = _LITERALS.match(body)
-        if first is None:
+        literals = _LITERALS.match(body)
+        if literals is None:
             return pattern
-        several = first.group().removeprefix("(?:").removesuffix(")").split("|")
+        several = literals.group().removeprefix("(?:").removesuffix(")").split("|")
         alternatives = "|".join(
-            literal + _make_start(*before, behind=len(literal)) for literal in several
+            literal + _make_start(*lookbehind, behind=len(literal)) for literal in several
         )
         return (
-            f"(?:{alternatives}){body[first.end() :]}"
+            f"(?:{alternatives}){body[literals.end() :]}"
             if len(several) > 1
-            else alternatives + body[first.end() :]
+            else alternatives + body[literals.end() :]
         )
     return pattern
 
@@ -114,9 +114,9 @@ def known(
     dense: bool = False,
 ) -> SecretPattern:
     """A row of the table, its pattern compiled."""
-    compiled = re.compile(_put_literal_first(pattern), re.ASCII)
-    caseless = bool(compiled.flags & re.IGNORECASE)
-    return SecretPattern(kind, compiled, hint, group, check, dense, caseless)
+    compiled_pattern = re.compile(_put_literal_first(pattern), re.ASCII)
+    caseless = bool(compiled_pattern.flags & re.IGNORECASE)
+    return SecretPattern(kind, compiled_pattern, hint, group, check, dense, caseless)
 
 
 def _decode_base64(text: str) -> bytes:
@@ -169,14 +169,14 @@ def has_prefix(match: re.Match[str]) -> bool:
     key. "cache-key-" and a hash is none.
     """
     part, at = match.group(1), match.start()
-    named = _PREFIX.search(match.string, max(0, at - _LONGEST_PREFIX), at)
-    if named is None:
+    prefix_match = _PREFIX.search(match.string, max(0, at - _LONGEST_PREFIX), at)
+    if prefix_match is None:
         return False
-    last = named.group("last")
-    if _ROLES.fullmatch(last) and "_" in match.string[named.start() : at]:
-        hashed = _OF_HASHES.fullmatch(last) and re.fullmatch(r"[0-9a-f]+", part)
+    last_word = prefix_match.group("last")
+    if _ROLES.fullmatch(last_word) and "_" in match.string[prefix_match.start() : at]:
+        is_hash = _OF_HASHES.fullmatch(last_word) and re.fullmatch(r"[0-9a-f]+", part)
         digits = sum(map(str.isdigit, part))
-        return not hashed and (4 <= digits < len(part) or is_random(match))
+        return not is_hash and (4 <= digits < len(part) or is_random(match))
     return len(part) >= 32 and is_random(match)
 
 
@@ -189,18 +189,18 @@ def is_random(match: re.Match[str]) -> bool:
     """Small letters, capitals and digits in no order; it follows no "sha256="."""
     part = match.group(match.lastindex or 0)
     classes = [0 if character.isdigit() else 1 if character.islower() else 2 for character in part]
-    changes = sum(first != second for first, second in pairwise(classes))
-    mixed = classes.count(0) >= 2 and min(classes.count(1), classes.count(2)) >= 3
-    before = match.string[max(0, match.start() - _LONGEST_PREFIX) : match.start()]
-    return mixed and changes >= _CHANGES * len(part) and "sha" not in before
+    changes = sum(first_class != second_class for first_class, second_class in pairwise(classes))
+    is_mixed = classes.count(0) >= 2 and min(classes.count(1), classes.count(2)) >= 3
+    text_before = match.string[max(0, match.start() - _LONGEST_PREFIX) : match.start()]
+    return is_mixed and changes >= _CHANGES * len(part) and "sha" not in text_before
 
 
 def is_openai(match: re.Match[str]) -> bool:
     """The mark in the middle, a prefix of newer keys, or the length of older ones."""
     key = match.group()
-    marked = "T3BlbkFJ" in key  # "OpenAI" in base64, in the middle of every newer key
+    is_marked = "T3BlbkFJ" in key  # "OpenAI" in base64, in the middle of every newer key
     newer = key.startswith(("sk-proj-", "sk-svcacct-", "sk-admin-")) and len(key) >= 48
-    return marked or newer or re.fullmatch(r"sk-[A-Za-z0-9]{48}", key) is not None
+    return is_marked or newer or re.fullmatch(r"sk-[A-Za-z0-9]{48}", key) is not None
 
 
 def is_mixed(match: re.Match[str]) -> bool:

@@ -89,12 +89,16 @@ def said_passwords(
     lines = picked(text, first_of(lowered, _PARTS))
     for pattern in (_SAID, _SAID_CLOSE):
         for match in pattern.finditer(lines.text):
-            written = match.group("value").rstrip(_CLOSING)
-            if _ALGORITHM.fullmatch(written) or _SEVERAL.search(written) or written[:1] == "<":
+            written_password = match.group("value").rstrip(_CLOSING)
+            if (
+                _ALGORITHM.fullmatch(written_password)
+                or _SEVERAL.search(written_password)
+                or written_password[:1] == "<"
+            ):
                 continue
-            if is_password(written):
+            if is_password(written_password):
                 start = lines.place(match.start("value"))
-                yield start, start + len(written), "password"
+                yield start, start + len(written_password), "password"
 
 
 _VALUE: Final = (
@@ -170,12 +174,16 @@ def command_secrets(text: str, is_literal: Callable[[str], bool]) -> Iterator[tu
 def _check_match(
     match: re.Match[str], is_literal: Callable[[str], bool], *, strict: bool
 ) -> Iterator[tuple[int, int, str]]:
-    groups = {name: written for name, written in match.groupdict().items() if written is not None}
-    name, written = next(iter(groups.items()))
-    if written.lower() in _EXAMPLE or written.startswith(("-", "$", "@", "<", "%")):
+    groups = {
+        name: written_text
+        for name, written_text in match.groupdict().items()
+        if written_text is not None
+    }
+    name, written_text = next(iter(groups.items()))
+    if written_text.lower() in _EXAMPLE or written_text.startswith(("-", "$", "@", "<", "%")):
         return
     # A long option is followed by all kinds of words; a literal has a digit, or is in quotes.
-    if strict and not (any(map(str.isdigit, written)) and any(map(str.isalpha, written))):
+    if strict and not (any(map(str.isdigit, written_text)) and any(map(str.isalpha, written_text))):
         return
-    if is_literal(written):
+    if is_literal(written_text):
         yield (*match.span(name), "password")

@@ -108,8 +108,8 @@ class Unpacker:
                 raise ValueError("a manifest that is packed")
             manifest = json.loads(file.read(MANIFEST))
             sane = all(
-                isinstance(listed["sha256"], str) and isinstance(listed["bytes"], int)
-                for listed in manifest["members"].values()
+                isinstance(listed_member["sha256"], str) and isinstance(listed_member["bytes"], int)
+                for listed_member in manifest["members"].values()
             )
         except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise DamagedBackup("read", path, "it has no valid manifest") from error
@@ -135,14 +135,14 @@ class Unpacker:
         The hash is checked only at the end: the written bytes must not be used before.
         """
         digest, size = hashlib.sha256(), 0
-        listed = self.members[name]
+        listed_member = self.members[name]
         with self._zip.open(name) as source:
             # A member longer than its listed size is wrong: reading stops there.
-            while size <= listed["bytes"] and (chunk := source.read(_CHUNK)):
+            while size <= listed_member["bytes"] and (chunk := source.read(_CHUNK)):
                 digest.update(chunk)
                 size += len(chunk)
                 write(chunk)
-        if (digest.hexdigest(), size) != (listed["sha256"], listed["bytes"]):
+        if (digest.hexdigest(), size) != (listed_member["sha256"], listed_member["bytes"]):
             raise DamagedBackup("read", self._path, f"{name} does not match its hash")
 
 

@@ -130,7 +130,7 @@ def verify(path: str | os.PathLike[str]) -> Backup:
 def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
     """The contents of a manifest. `DamagedBackup` for an invalid one."""
     try:
-        sealed = manifest.get("sealed")
+        sealing = manifest.get("sealed")
         summary = Backup(
             path=str(path),
             created=datetime.fromisoformat(manifest["created"]),
@@ -140,7 +140,7 @@ def backup_of(path: Path, manifest: dict[str, Any]) -> Backup:
             memories=manifest["memories"],
             bytes=path.stat().st_size,
             rows=dict(manifest["rows"]),
-            needs_key=sealed["key"] if sealed else None,
+            needs_key=sealing["key"] if sealing else None,
             left_out=tuple(manifest["left_out"]),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -167,16 +167,16 @@ def _manifest(
 ) -> dict[str, Any]:
     from importlib.metadata import version
 
-    sealed = None
+    sealing = None
     if marker is not None:
         note = "Everything here is encrypted. To read it, import the key that `key export` wrote."
-        sealed = {"key": marker.key_name, "note": note}
+        sealing = {"key": marker.key_name, "note": note}
     return {
         "anaphora": "backup",
         "version": 1,
         "program": version("anaphora"),
         "created": when.isoformat(),
-        "sealed": sealed,
+        "sealed": sealing,
         "threads": threads,
         "left_out": left_out,
         **facts,
@@ -200,7 +200,7 @@ def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) 
                 continue
             except OSError as error:
                 raise translate(error, "read", directory) from error
-            for done, name in enumerate(names):
+            for done_count, name in enumerate(names):
                 content = _bytes_of(directory / name)
                 if content is None:
                     continue  # Deleted, or set aside, since the folder was listed.
@@ -212,7 +212,7 @@ def _add_threads(home: Home, packer: archive.Packer, progress: Progress | None) 
                     continue
                 packer.add(member.as_posix(), content)
                 if progress is not None:
-                    progress("conversations", done + 1, len(names))
+                    progress("conversations", done_count + 1, len(names))
     return left_out
 
 
@@ -221,10 +221,10 @@ def _bytes_of(path: Path) -> Any:
     try:
         for _ in range(_ATTEMPTS):
             with path.open("rb") as file:
-                before = identity_of(os.fstat(file.fileno()))
+                identity_before = identity_of(os.fstat(file.fileno()))
                 content = file.read()
                 # A replaced file does not change this one; a write in place changes its state.
-                if identity_of(os.fstat(file.fileno()))[1:3] == before[1:3]:
+                if identity_of(os.fstat(file.fileno()))[1:3] == identity_before[1:3]:
                     return content
     except FileNotFoundError:
         return None
@@ -244,12 +244,12 @@ def _add_truth(
 
         facts = dump.dump(truth, packer.member)
     else:
-        copied = stage / DATABASE
-        details = copy_database(truth.path, copied)
+        copied_database = stage / DATABASE
+        details = copy_database(truth.path, copied_database)
         facts = empty | details if details else empty
         if details:
-            packer.add_file(DATABASE, copied)
-            copied.unlink()
+            packer.add_file(DATABASE, copied_database)
+            copied_database.unlink()
     if progress is not None:
         progress("database", 1, 1)
     facts["memories"] = facts["rows"].get("record", 0)

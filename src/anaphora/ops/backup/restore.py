@@ -56,7 +56,7 @@ def restore(
         with staging.staged(target) as stage:
             staged_home = stage / "home"
             staged_home.mkdir(mode=0o700)
-            for done, name in enumerate(unpacker.members):
+            for done_count, name in enumerate(unpacker.members):
                 if not name.startswith(_TABLES):
                     file_path = staged_home.joinpath(*PurePosixPath(name).parts)
                     file_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,7 +65,7 @@ def restore(
                         file.flush()
                         sync(file.fileno())
                 if progress is not None:
-                    progress("files", done + 1, len(unpacker.members))
+                    progress("files", done_count + 1, len(unpacker.members))
             if summary.database == "postgresql":
                 from anaphora.store.db import dump
 

@@ -74,8 +74,8 @@ def make_room(target: Path) -> int:
     """Remove the stages of interrupted calls for `target`; returns how many there were."""
     pattern = re.compile(re.escape(_prefix(target)) + r"[0-9a-f]{12}\Z")
     with suppress(FileNotFoundError):
-        stale = [folder for folder in target.parent.iterdir() if pattern.match(folder.name)]
-        return sum(_remove_abandoned(folder) for folder in stale)
+        stale_folders = [folder for folder in target.parent.iterdir() if pattern.match(folder.name)]
+        return sum(_remove_abandoned(folder) for folder in stale_folders)
     return 0
 
 
@@ -136,8 +136,8 @@ def _remove_abandoned(stage: Path) -> bool:
         return False
     # In a shared folder others can create a stage, with links; only its owner can write in it.
     # Windows has no such numbers.
-    ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
-    if not ours or not stat.S_ISDIR(status.st_mode):
+    is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if not is_own or not stat.S_ISDIR(status.st_mode):
         return False
     if not (stage / LOCK).exists():
         # It may be about to be locked: only an empty folder can be removed.

@@ -47,26 +47,28 @@ def advisories() -> tuple[Advisory, ...]:
 
 def affecting(package: str, installed: str) -> tuple[Advisory, ...]:
     """The vulnerabilities of this version of a package."""
-    listed = (advisory for advisory in advisories() if advisory.package == package)
-    return tuple(advisory for advisory in listed if advisory.affects(installed))
+    package_advisories = (advisory for advisory in advisories() if advisory.package == package)
+    return tuple(advisory for advisory in package_advisories if advisory.affects(installed))
 
 
 def library_check(packages: Iterable[str] | None = None) -> Check:
     """Whether an installed library has a published vulnerability."""
     packages_listed = {advisory.package for advisory in advisories()}
-    count, affected = 0, []
+    count, affected_lines = 0, []
     for package in sorted(packages_listed if packages is None else packages_listed & set(packages)):
         try:
-            installed = version(package)
+            installed_version = version(package)
         except PackageNotFoundError:
             continue
         count += 1
-        if holes := affecting(package, installed):
-            fixed = max((advisory.fixed for advisory in holes), key=_order)
+        if holes := affecting(package, installed_version):
+            fixed_version = max((advisory.fixed for advisory in holes), key=_order)
             ids = ", ".join(advisory.id for advisory in holes)
-            affected.append(f"{package} {installed} has {ids}: install {fixed} or later")
-    if affected:
-        return Check("libraries", ok=False, detail="; ".join(affected))
+            affected_lines.append(
+                f"{package} {installed_version} has {ids}: install {fixed_version} or later"
+            )
+    if affected_lines:
+        return Check("libraries", ok=False, detail="; ".join(affected_lines))
     detail = f"{count} looked up in {len(advisories())} known vulnerabilities; none applies"
     return Check("libraries", ok=True, detail=detail)
 

@@ -111,10 +111,9 @@ def _check_rows(services: NamespaceServices) -> Check:
         return Check("rows", ok=False, detail=str(error))
     if not problems:
         return Check("rows", ok=True, detail="every row can be read")
-    more = f", and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
-    detail = (
-        f"{'; '.join(problems[:_NAMED])}{more}; `doctor --repair` repairs them and keeps the words"
-    )
+    more_note = f", and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
+    problem_list = "; ".join(problems[:_NAMED]) + more_note
+    detail = f"{problem_list}; `doctor --repair` repairs them and keeps the words"
     return Check("rows", ok=False, detail=detail)
 
 
@@ -157,19 +156,19 @@ def kind_of(path: Path, mounts: Path = MOUNTS) -> str | None:
 
     Raises OSError if the path cannot be resolved.
     """
-    resolved = path.absolute().resolve()
+    resolved_path = path.absolute().resolve()
     if sys.platform == "win32":
         import ctypes
 
         remote = 4  # DRIVE_REMOTE of fileapi.h
-        drive = resolved.drive
+        drive = resolved_path.drive
         drive_type = ctypes.windll.kernel32.GetDriveTypeW(f"{drive}\\")
         return "network-drive" if drive.startswith("\\\\") or drive_type == remote else None
     deepest: tuple[int, str] | None = None
     for mount_point, kind in _list_mounts(mounts):
         length = len(mount_point.parts)
         # A later mount at the same point covers the earlier one.
-        if resolved.is_relative_to(mount_point) and (deepest is None or length >= deepest[0]):
+        if resolved_path.is_relative_to(mount_point) and (deepest is None or length >= deepest[0]):
             deepest = (length, kind)
     return deepest[1] if deepest is not None else None
 
@@ -280,8 +279,8 @@ def doctor(
     if mend:
         tell("repair", 0, len(looks))
     checks = list(repair(services) if mend else ())
-    for done, (name, look) in enumerate(looks.items()):
-        tell(name, done, len(looks))
+    for done_count, (name, look) in enumerate(looks.items()):
+        tell(name, done_count, len(looks))
         try:
             checks += list(look())
         except (AnaphoraError, OSError) as error:
@@ -334,25 +333,27 @@ def _check_sealing(settings: Settings) -> Iterator[Check]:
                 detail = f"not encrypted; {error}"
             yield Check("sealing", ok=True, detail=detail)
             return
-        where = "the keychain" if marker.kept == "keychain" else "a file in the home, unencrypted"
-        detail = f"encrypted; key {marker.key_name} is in {where}"
+        key_location = (
+            "the keychain" if marker.kept == "keychain" else "a file in the home, unencrypted"
+        )
+        detail = f"encrypted; key {marker.key_name} is in {key_location}"
         yield Check("sealing", ok=marker.state == "sealed", detail=detail)
     try:
-        unsealed = left_in_clear(home)
+        unsealed_files = left_in_clear(home)
     except AnaphoraError as error:
         yield Check("sealing", ok=False, detail=str(error))
         return
-    for path in unsealed:
+    for path in unsealed_files:
         yield Check(
             "sealing", ok=False, detail=f"{path} is not one of our files and is not encrypted"
         )
 
 
 def _check_threads(conversations: Conversations) -> Iterator[Check]:
-    listed = conversations.list()
-    turns = sum(summary.turn_count for summary in listed)
-    where = conversations.directory or "the database"
-    detail = f"{len(listed):,} conversations, {turns:,} turns in {where}"
+    conversation_list = conversations.list()
+    turns = sum(summary.turn_count for summary in conversation_list)
+    threads_location = conversations.directory or "the database"
+    detail = f"{len(conversation_list):,} conversations, {turns:,} turns in {threads_location}"
     yield Check("threads", ok=True, detail=detail)
     for problem in conversations.problems():
         yield Check("threads", ok=False, detail=str(problem))
@@ -370,27 +371,27 @@ def _check_truth(truth: Database) -> Check:
 
 
 def _check_index(index: TurnIndex) -> Iterator[Check]:
-    followed = index.sync(embed="none")
+    sync_report = index.sync(embed="none")
     state = index.check()
     detail = (
         f"{state.turns:,} turns, {state.vectors:,} vectors, {state.pending:,} pending, "
         f"{state.size / 1e6:.1f} MB" + (f"; {FINISH_VECTORS}" if state.pending else "")
     )
     yield Check("index", ok=not state.problems and not state.failed, detail=detail)
-    for problem in [*state.problems, *map(str, followed.degraded)]:
+    for problem in [*state.problems, *map(str, sync_report.degraded)]:
         yield Check("index", ok=problem.startswith("vectors:") and not state.failed, detail=problem)
 
 
 def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
     total = vectors.records()
-    embedded, _ = vectors.counts().get(embedder.name, (0, 0))
+    embedded_count, _ = vectors.counts().get(embedder.name, (0, 0))
     by_embedder = {
         name: count for name, (count, _) in vectors.counts().items() if name != embedder.name
     }
-    detail = f"{total:,} memories, {embedded:,} with vectors of {embedder.name}"
+    detail = f"{total:,} memories, {embedded_count:,} with vectors of {embedder.name}"
     if by_embedder:
         detail += f"; other embedders: {', '.join(f'{n} ({c:,})' for n, c in by_embedder.items())}"
-    if embedded < total:
+    if embedded_count < total:
         detail += "; the rest are found by words only until `ready` or `reindex`"
     return Check("memories", ok=True, detail=detail)
 
@@ -398,8 +399,8 @@ def _check_memories(vectors: RecordVectors, embedder: EmbedderService) -> Check:
 def _check_embedder(embedder: EmbedderService) -> Check:
     if embedder.ready(timeout=60):
         embedder.look()
-        if (away := embedder.away) is not None:
-            detail = f"{embedder.name}: {away}; the bundled model answers until it is back"
+        if (away_reason := embedder.away) is not None:
+            detail = f"{embedder.name}: {away_reason}; the bundled model answers until it is back"
             return Check("embedder", ok=False, detail=detail)
         line = embedder.calibration.asked
         detail = f"{embedder.name}, {embedder.dimensions} dimensions"

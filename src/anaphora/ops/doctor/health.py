@@ -67,8 +67,8 @@ def health(services: NamespaceServices) -> Health:
         detail = f"{service.name} is loading; recall uses words only until then"
     embedder = Check("embedder", ok=ok, detail=detail)
     try:
-        free = shutil.disk_usage(_existing(container.settings.home)).free
-        disk = Check("disk", ok=free >= LEAST_FREE, detail=f"{free / 1e9:,.1f} GB free")
+        free_bytes = shutil.disk_usage(_existing(container.settings.home)).free
+        disk = Check("disk", ok=free_bytes >= LEAST_FREE, detail=f"{free_bytes / 1e9:,.1f} GB free")
     except OSError as error:
         disk = Check("disk", ok=False, detail=f"cannot be read: {error.strerror}")
     checks = (write, threads, index, embedder, disk)

@@ -35,8 +35,8 @@ def language_check(services: NamespaceServices, embedder: str) -> Iterator[Check
     details = []
     counts = Counter(code for code in map(language_of, turns) if code)
     if counts.total() >= _LEAST:
-        most = max(counts, key=lambda code: (counts[code], code))
-        details.append(f"most turns are in {languages()[most].name}")
+        main_language = max(counts, key=lambda code: (counts[code], code))
+        details.append(f"most turns are in {languages()[main_language].name}")
     lanes = (hardly_read(texts, embedder) for texts in (turns, memories))
     if names := tuple(dict.fromkeys(name for lane in lanes for name in lane)):
         label = embedder.partition(":")[0]

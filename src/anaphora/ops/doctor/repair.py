@@ -53,15 +53,15 @@ def _sweep_files(services: NamespaceServices) -> Check:
     """Remove the temporary files of writes that were interrupted."""
     home = services.container.home.root
     folder = ThreadFolder(services.folder, services.sealing.threads(services.namespace))
-    before = len(folder.temporaries())
-    if before:
+    count_before = len(folder.temporaries())
+    if count_before:
         folder.sweep()
-    after = len(folder.temporaries())
+    count_after = len(folder.temporaries())
     # A killed restore leaves its stage beside the home.
     stages = staging.make_room(home) + staging.sweep(home)
-    removed = before - after + stages
-    in_use = f"; {after} belong to writes under way" if after else ""
-    return Check("temporary files", ok=True, detail=f"{removed} removed{in_use}")
+    removed_count = count_before - count_after + stages
+    in_use = f"; {count_after} belong to writes under way" if count_after else ""
+    return Check("temporary files", ok=True, detail=f"{removed_count} removed{in_use}")
 
 
 def _reseat_notes(services: NamespaceServices) -> Check:
@@ -69,7 +69,7 @@ def _reseat_notes(services: NamespaceServices) -> Check:
 
     A note that matches no turn, or more than one, is left as it is: it is void, and harmless.
     """
-    seated, void = 0, 0
+    seated_count, void = 0, 0
     for conversation_id in sorted(services.sidecar.changed_since(0)):
         notes = {
             index: note
@@ -84,22 +84,22 @@ def _reseat_notes(services: NamespaceServices) -> Check:
                 for index, turn in enumerate(thread.turns):
                     key = stored_turn_hash(turn.role, turn.text)
                     indexes_by_hash.setdefault(key, []).append(index)
-        displaced = {
+        displaced_notes = {
             index: note
             for index, note in notes.items()
             if index not in indexes_by_hash.get(note.turn_hash, ())
         }
-        occupied = notes.keys() - displaced.keys()
-        moved: list[TurnNote] = []
-        for note in displaced.values():
+        occupied_keys = notes.keys() - displaced_notes.keys()
+        moved_notes: list[TurnNote] = []
+        for note in displaced_notes.values():
             indexes = indexes_by_hash.get(note.turn_hash, [])
-            if len(indexes) == 1 and indexes[0] not in occupied:
-                occupied.add(indexes[0])
-                moved.append(replace(note, index=indexes[0]))
-        services.sidecar.note_turns(moved)
-        seated += len(moved)
-        void += len(displaced) - len(moved)
-    detail = f"{seated} notes reattached to their turns, {void} refer to missing turns"
+            if len(indexes) == 1 and indexes[0] not in occupied_keys:
+                occupied_keys.add(indexes[0])
+                moved_notes.append(replace(note, index=indexes[0]))
+        services.sidecar.note_turns(moved_notes)
+        seated_count += len(moved_notes)
+        void += len(displaced_notes) - len(moved_notes)
+    detail = f"{seated_count} notes reattached to their turns, {void} refer to missing turns"
     return Check("notes", ok=True, detail=detail)
 
 
@@ -123,13 +123,12 @@ def _mend_index(services: NamespaceServices) -> Check:
     rebuilt = bool(index.check().problems)
     if rebuilt:
         index.rebuild()
-    followed = index.sync(embed="all")
+    sync_report = index.sync(embed="all")
     state = index.check()
     action = "made again" if rebuilt else "well"
-    detail = (
-        f"{action}: {state.turns:,} turns, {followed.embedded:,} embedded, {state.pending:,} left"
-    )
-    wrong = [*state.problems, *map(str, followed.degraded)]
+    counts = f"{state.turns:,} turns, {sync_report.embedded:,} embedded, {state.pending:,} left"
+    detail = f"{action}: {counts}"
+    wrong = [*state.problems, *map(str, sync_report.degraded)]
     if wrong:
         detail += f" ({'; '.join(wrong)})"
     return Check("index", ok=not state.problems and not state.pending, detail=detail)
@@ -137,11 +136,11 @@ def _mend_index(services: NamespaceServices) -> Check:
 
 def _fill_vectors(services: NamespaceServices) -> Check:
     """Embed the memories without a vector."""
-    filled = services.remember.fill_vectors()
-    detail = f"{filled.embedded:,} memories embedded"
-    if filled.failed:
-        detail += f", {filled.failed:,} cannot be"
-    return Check("vectors", ok=not filled.failed, detail=detail)
+    vector_counts = services.remember.fill_vectors()
+    detail = f"{vector_counts.embedded:,} memories embedded"
+    if vector_counts.failed:
+        detail += f", {vector_counts.failed:,} cannot be"
+    return Check("vectors", ok=not vector_counts.failed, detail=detail)
 
 
 def _mend_rows(services: NamespaceServices) -> Check:
@@ -161,11 +160,11 @@ def _mend_rows(services: NamespaceServices) -> Check:
 def _mend_sections(services: NamespaceServices) -> Check:
     """Rebuild the index of sections if it is broken, and embed the sections without a vector."""
     sections = services.sections
-    broken = sections.check().problem
-    rebuilt = sections.rebuild() if broken else sections.settle()
+    problem = sections.check().problem
+    rebuilt = sections.rebuild() if problem else sections.settle()
     services.upkeep.fill_vectors()
     state = sections.check()
-    action = "made again" if broken and rebuilt else "well"
+    action = "made again" if problem and rebuilt else "well"
     if not rebuilt:
         action = "another process is writing it"
     detail = f"{action}: {state.known:,} sections and notes, {state.pending:,} without a vector"

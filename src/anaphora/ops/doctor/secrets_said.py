@@ -55,15 +55,17 @@ def secrets_check(conversations: Conversations, namespace: str = "default") -> C
         suspects += [
             (thread.conversation_id, index) for index in seems_to_hold_secrets(thread.turns)
         ]
-    looked = f"{turns:,} turns were read" if complete else f"the newest {turns:,} turns were read"
+    read_note = (
+        f"{turns:,} turns were read" if complete else f"the newest {turns:,} turns were read"
+    )
     if not suspects:
-        return Check("secrets", ok=True, detail=f"no turn seems to hold a secret; {looked}")
+        return Check("secrets", ok=True, detail=f"no turn seems to hold a secret; {read_note}")
     option = "" if namespace == "default" else f"--namespace {shlex.quote(namespace)} "
     commands = "; ".join(
         f"anaphora {option}conversation redact {shlex.quote(one_line(mask_handle(name)))} {index}"
         for name, index in suspects[:_NAMED]
     )
     count = "1 turn seems" if len(suspects) == 1 else f"{len(suspects):,} turns seem"
-    more = ", and so on" if len(suspects) > _NAMED else ""
-    detail = f"{count} to hold a secret ({looked}); to take it out: {commands}{more}"
+    more_note = ", and so on" if len(suspects) > _NAMED else ""
+    detail = f"{count} to hold a secret ({read_note}); to take it out: {commands}{more_note}"
     return Check("secrets", ok=True, detail=detail)

@@ -90,7 +90,7 @@ class GapReader(BatchReader[GapRecord]):
 
     def write(self, batch: Sequence[tuple[int, GapRecord]]) -> None:
         """As `BatchReader.write`."""
-        moved = []
+        mapped_records = []
         for _, record in batch:
             # The ids that the conversation and the sources have here.
             conversation_id = record.conversation_id
@@ -98,22 +98,24 @@ class GapReader(BatchReader[GapRecord]):
                 conversation_id = self.target.thread_ids.get(conversation_id, conversation_id)
             closed_by = tuple(map(self._source, record.gap.closed_by))
             gap = replace(record.gap, closed_by=closed_by)
-            moved.append(replace(record, conversation_id=conversation_id, gap=gap))
+            mapped_records.append(replace(record, conversation_id=conversation_id, gap=gap))
         # Looked up before the transaction begins: it must stay short.
-        lost = [not self.target.again and self._is_forgotten(record) for record in moved]
+        forgotten_flags = [
+            not self.target.again and self._is_forgotten(record) for record in mapped_records
+        ]
         outcomes: list[Outcome] = []
         with self.target.services.deep_rows.change() as work:
             by_id = {record.gap.id: record for record in gaps_in(work)}
             open_by_key = {question_key(k.gap.question): k for k in by_id.values() if _is_open(k)}
-            for record, forgotten in zip(moved, lost, strict=True):
-                if forgotten:
+            for record, is_forgotten in zip(mapped_records, forgotten_flags, strict=True):
+                if is_forgotten:
                     outcomes.append("forgotten")
                     continue
                 key = question_key(record.gap.question)
                 current = by_id.get(record.gap.id) or (
                     open_by_key.get(key) if _is_open(record) else None
                 )
-                merged = record
+                merged_record = record
                 if current is not None:
                     ours, imported = current.gap, record.gap
                     gap = replace(
@@ -127,14 +129,18 @@ class GapReader(BatchReader[GapRecord]):
                         gap = replace(gap, status="closed", closed_at=at, closed_by=by)
                     elif ours.status == "expired" and imported.status == "open":
                         gap = replace(gap, status="open")
-                    merged = replace(current, gap=gap)
-                if merged != current:
-                    put_gap(work, merged)
-                    by_id[merged.gap.id] = merged
-                    if _is_open(merged):
-                        open_by_key[key] = merged
+                    merged_record = replace(current, gap=gap)
+                if merged_record != current:
+                    put_gap(work, merged_record)
+                    by_id[merged_record.gap.id] = merged_record
+                    if _is_open(merged_record):
+                        open_by_key[key] = merged_record
                 outcomes.append(
-                    "added" if current is None else "known" if merged == current else "changed"
+                    "added"
+                    if current is None
+                    else "known"
+                    if merged_record == current
+                    else "changed"
                 )
         self.target.count(outcomes, "gaps ")
 
@@ -212,14 +218,14 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
                 texts[source] = {index: turn.text for index, turn in enumerate(turns)}
         with services.deep_rows.change() as work:
             for fact, source, position in origins:
-                where: dict[str, str | int] = {
+                origin_key: dict[str, str | int] = {
                     "record_id": fact,
                     "conversation_id": source,
                     "position": position,
                 }
                 text = texts[source].get(position)
-                if fact in facts and text is not None and not work.find("fact_turn", where):
-                    work.put("fact_turn", [{**where, "turn_hash": hash_text(text)}])
+                if fact in facts and text is not None and not work.find("fact_turn", origin_key):
+                    work.put("fact_turn", [{**origin_key, "turn_hash": hash_text(text)}])
 
 
 def _is_open(record: GapRecord) -> bool:

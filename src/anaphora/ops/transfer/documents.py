@@ -45,8 +45,8 @@ _FIELDS: Final = LineFields(
 def document_lines(services: NamespaceServices) -> Iterator[Line]:
     """All documents in the order in which they changed, each with its sections and its file."""
     store = services.documents.store
-    after = 0
-    while records := store.versions.changed_since(after):
+    last_seq = 0
+    while records := store.versions.changed_since(last_seq):
         for record in records:
             document = store.get(record.id)
             line = _FIELDS.write(document)
@@ -64,7 +64,7 @@ def document_lines(services: NamespaceServices) -> Iterator[Line]:
                         "position": position,
                         "data": base64.b64encode(content[start : start + PIECE]).decode("ascii"),
                     }
-        after = records[-1].seq
+        last_seq = records[-1].seq
 
 
 class DocumentReader(LineReader):
@@ -152,12 +152,12 @@ def _write(
     else:
         # Of several current documents with one name only the last added one stays current.
         versions = work.versions.versions(document.name)
-        ranked = sorted(
+        ranked_records = sorted(
             (version for version in versions if version.valid_to is None),
             key=lambda version: (version.valid_from, version.id),
         )
-        for version in ranked[:-1]:
-            work.end(version.id, ranked[-1].id, ranked[-1].valid_from)
+        for version in ranked_records[:-1]:
+            work.end(version.id, ranked_records[-1].id, ranked_records[-1].valid_from)
     return "added", document.id
 
 

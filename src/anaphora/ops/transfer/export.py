@@ -73,15 +73,17 @@ def export(
     `EncryptionError`.
     """
     if not isinstance(path, (str, os.PathLike)):
-        chosen = _choose(container, namespaces)
-        return _write(container, chosen, path, "", clock, progress, masked=masked)
+        chosen_namespaces = _choose(container, namespaces)
+        return _write(container, chosen_namespaces, path, "", clock, progress, masked=masked)
     target = staging.free_path(path)
-    chosen = _choose(container, namespaces)
+    chosen_namespaces = _choose(container, namespaces)
     with staging.staged(target) as stage:
         with staging.open_new(stage / "export.jsonl") as file:
-            exported = _write(container, chosen, file, str(target), clock, progress, masked=masked)
+            report = _write(
+                container, chosen_namespaces, file, str(target), clock, progress, masked=masked
+            )
         staging.put_file(stage / "export.jsonl", target)
-    return exported
+    return report
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
@@ -101,13 +103,13 @@ def _choose(container: Container, namespaces: Iterable[str] | None) -> tuple[str
         return existing
     if isinstance(namespaces, str):
         raise InvalidInput("namespaces", namespaces, "expected a list of names, or None for all")
-    chosen = tuple(
+    chosen_namespaces = tuple(
         dict.fromkeys(container.standing_namespace(check_id(name)) for name in namespaces)
     )
-    for name in chosen:
+    for name in chosen_namespaces:
         if name not in existing:
             raise NotFound("namespace", name)
-    return chosen
+    return chosen_namespaces
 
 
 def _leave_out(hidden: set[str], lines: Iterable[Line]) -> Iterator[Line]:
@@ -141,8 +143,8 @@ def _write(
 
     def write_all(namespace: str, lines: Iterable[Line]) -> None:
         for line in lines:
-            written = mask(line) if masked and line["kind"] in _SAID else line
-            write({"kind": line["kind"], "namespace": namespace, **written})
+            masked_line = mask(line) if masked and line["kind"] in _SAID else line
+            write({"kind": line["kind"], "namespace": namespace, **masked_line})
 
     def tell(label: str, done: int, total: int | None = None) -> None:
         if progress is not None:
@@ -162,17 +164,17 @@ def _write(
         live = container.namespace(namespace)
         write_all(namespace, thread_lines(live, problems, hashes, partial(tell, "threads")))
         with container.truth.snapshot() as truth:
-            then = NamespaceServices(container, namespace, truth)
+            services = NamespaceServices(container, namespace, truth)
             # Soft-forgotten records are erased within a day: an export would outlive them.
-            hidden = {row["conversation_id"] for row in then.jobs.list_pending("erase")}
+            hidden = {row["conversation_id"] for row in services.jobs.list_pending("erase")}
             for lines in (
-                note_lines(then, hashes),
-                session_lines(then, hashes),
-                memory_lines(then, problems, partial(tell, "memories")),
-                origin_lines(then),
-                project_note_lines(then, partial(tell, "notes")),
-                document_lines(then),
-                gap_lines(then, clock()),
+                note_lines(services, hashes),
+                session_lines(services, hashes),
+                memory_lines(services, problems, partial(tell, "memories")),
+                origin_lines(services),
+                project_note_lines(services, partial(tell, "notes")),
+                document_lines(services),
+                gap_lines(services, clock()),
             ):
                 write_all(namespace, _leave_out(hidden, lines))
     write({"kind": "end", "lines": counts.total()})

@@ -37,12 +37,12 @@ _MOST = 2**31
 
 def to_line(members: Line) -> bytes:
     """One line for `value`, without members that are None or empty; its end included."""
-    written = json.dumps(
+    json_text = json.dumps(
         plain(present(members), _scalar), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     )
-    if _SPLIT_CHARACTER.search(written):
-        return to_line({"kind": "escaped", "line": escape(written)})
-    return _TO_ESCAPE.sub(lambda m: f"\\u{ord(m[0]):04x}", written).encode() + b"\n"
+    if _SPLIT_CHARACTER.search(json_text):
+        return to_line({"kind": "escaped", "line": escape(json_text)})
+    return _TO_ESCAPE.sub(lambda m: f"\\u{ord(m[0]):04x}", json_text).encode() + b"\n"
 
 
 def present(members: Line) -> dict[str, Any]:
@@ -150,10 +150,10 @@ def id_in(line: Line, name: str = "id") -> str:
 
 def time_in(line: Line, name: str) -> datetime | None:
     """A time with an offset, or None. ValueError."""
-    written = text_in(line, name)
-    if written is None:
+    written_time = text_in(line, name)
+    if written_time is None:
         return None
-    moment = datetime.fromisoformat(written)
+    moment = datetime.fromisoformat(written_time)
     if moment.utcoffset() is None:
         raise ValueError(f'"{name}" has no offset')
     if not has_utc(moment):

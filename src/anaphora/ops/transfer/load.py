@@ -221,18 +221,18 @@ class _LoadRun:
         if (namespace, reader_class) not in self._readers:
             if namespace not in self._targets:
                 services = self._container.namespace(namespace)
-                deleted = frozenset(
+                deleted_ids = frozenset(
                     record_id for _, record_id in services.records.tombstones_since(0)
                 )
                 self._targets[namespace] = LoadTarget(
-                    services, self._again, deleted, self._problem, self._counts
+                    services, self._again, deleted_ids, self._problem, self._counts
                 )
             self._readers[namespace, reader_class] = reader_class(self._targets[namespace])
         reader = self._readers[namespace, reader_class]
         if reader is not self._reader:
-            before, self._reader = self._reader, reader
-            if before is not None and not before.last:
-                before.flush()
+            previous_reader, self._reader = self._reader, reader
+            if previous_reader is not None and not previous_reader.last:
+                previous_reader.flush()
         reader.read(self.number, line)
 
     def end(self) -> ImportReport:

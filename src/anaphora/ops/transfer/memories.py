@@ -109,8 +109,8 @@ class RecordFields(LineFields):
 
     def line(self, record: MemoryRecord, events: Iterable[RecordEvent]) -> dict[str, Any]:
         """The members for a record and its events."""
-        listed = [present(_EVENT.write(event)) for event in events]
-        return self.write(record) | {"events": listed}
+        event_lines = [present(_EVENT.write(event)) for event in events]
+        return self.write(record) | {"events": event_lines}
 
     def incoming(self, line: Line, *, stands_alone: bool = False, **extra: Any) -> IncomingRecord:
         """The record of a line, with `extra` fields, and its events, without secrets. ValueError.
@@ -119,10 +119,10 @@ class RecordFields(LineFields):
         not redacted.
         """
         members = self.read(line)
-        created = members.get("created_at")
-        if created is None:
+        created_text = members.get("created_at")
+        if created_text is None:
             raise ValueError('"created_at" is missing')
-        times = {"last_reinforced": created, "valid_from": created}
+        times = {"last_reinforced": created_text, "valid_from": created_text}
         record = MemoryRecord(**{"seq": 0} | times | members | extra)
         events: list[RecordEvent] = []
         for event in list_in(line, "events"):
@@ -137,8 +137,8 @@ class RecordFields(LineFields):
         # InvalidInput for a payload that is nested too deeply.
         present_fields = members_of(record)
         names = [spec.name for spec in fields(NewMemory) if spec.name in present_fields]
-        new, _ = without_secrets(NewMemory(**{name: present_fields[name] for name in names}))
-        clean_fields: dict[str, Any] = {name: getattr(new, name) for name in names}
+        new_memory, _ = without_secrets(NewMemory(**{name: present_fields[name] for name in names}))
+        clean_fields: dict[str, Any] = {name: getattr(new_memory, name) for name in names}
         sources = tuple(redact(source).text for source in record.sources)
         clean = replace(record, sources=sources, **clean_fields)
         return IncomingRecord(clean, tuple(map(_clean_event, events)))
@@ -156,19 +156,19 @@ def memory_lines(
     namespace, records = services.namespace, services.records
     sealer = services.notes.sealer
     key = sealer.lookup("same_key", namespace, STANDS_ALONE)
-    alone = records_with_key(records.truth, namespace, key)
-    after, ids = 0, []
-    while batch := records.changed_since(after):
+    standalone_ids = records_with_key(records.truth, namespace, key)
+    last_seq, ids = 0, []
+    while batch := records.changed_since(last_seq):
         for record in batch:
             line = _MEMORY.line(record, records.events(record.id))
-            line["stands_alone"] = record.id in alone or None
+            line["stands_alone"] = record.id in standalone_ids or None
             yield {"kind": "memory", **line}
         ids += [record.id for record in batch]
-        after = batch[-1].seq
+        last_seq = batch[-1].seq
         tell(len(ids))
-    for kind, damaged in unreadable_records(records.truth, namespace, sealer).items():
+    for kind, damaged_ids in unreadable_records(records.truth, namespace, sealer).items():
         reason = "it cannot be read; `doctor --repair` repairs it"
-        problems += [ImportProblem(kind, record_id, reason) for record_id in damaged]
+        problems += [ImportProblem(kind, record_id, reason) for record_id in damaged_ids]
     for start in range(0, len(ids), STEP):
         chunk = ids[start : start + STEP]
         chunk_ids = set(chunk)
@@ -207,10 +207,12 @@ class MemoryReader(BatchReader[IncomingRecord]):
     def write(self, batch: Sequence[tuple[int, IncomingRecord]]) -> None:
         """As `BatchReader.write`."""
         target = self.target
-        good = without_other_kinds(target, batch, "memory", "its id is that of a note here: {}")
+        accepted_records = without_other_kinds(
+            target, batch, "memory", "its id is that of a note here: {}"
+        )
         merger = RecordMerger(target.gone, target.again, target.memory_ids)
         with target.services.records.change() as work:
-            outcomes = merger.merge(work, good)
+            outcomes = merger.merge(work, accepted_records)
         target.count(outcomes)
 
 
@@ -223,14 +225,14 @@ def without_other_kinds(
     """
     services = target.services
     kinds = kinds_of(services.truth, services.namespace, [item.record.id for _, item in batch])
-    good: list[IncomingRecord] = []
+    accepted_records: list[IncomingRecord] = []
     for number, item in batch:
         actual = kinds.get(item.record.id, kind)
         if actual == kind:
-            good.append(item)
+            accepted_records.append(item)
         else:
             target.problem(number, reason.format(actual))
-    return good
+    return accepted_records
 
 
 class LinkReader(BatchReader[RecordLink]):
@@ -245,8 +247,8 @@ class LinkReader(BatchReader[RecordLink]):
         kind = string(line, "relation")
         if kind not in LINK_KINDS:
             raise ValueError('"relation" is unknown')
-        first, second = sorted(self.target.memory_ids.get(end, end) for end in ends)
-        return RecordLink(first, second, kind, strength)
+        first_id, second = sorted(self.target.memory_ids.get(end, end) for end in ends)
+        return RecordLink(first_id, second, kind, strength)
 
     def write(self, batch: Sequence[tuple[int, RecordLink]]) -> None:
         """Write the unknown links between memories that exist here."""
@@ -256,18 +258,21 @@ class LinkReader(BatchReader[RecordLink]):
             known_links = {_link_key(link): link for link in work.linked(ids, LINK_KINDS)}
             new_links: dict[tuple[str, str, bool], RecordLink] = {}
             for number, link in batch:
-                first, second, _ = key = _link_key(link)
-                if first == second or self.target.gone & {first, second}:
+                first_id, second, _ = key = _link_key(link)
+                if first_id == second or self.target.gone & {first_id, second}:
                     continue
-                memory, linked = work.find(first), work.find(second)
-                if memory is None or linked is None:
+                memory, linked_memory = work.find(first_id), work.find(second)
+                if memory is None or linked_memory is None:
                     self.target.problem(number, "a link to a memory that is missing")
                 elif key not in known_links:
                     new_links[key] = link
                 elif known_links[key].kind == OPEN and link.kind != OPEN:
                     # An imported verdict counts if it agrees with the memories here.
-                    ended = memory.superseded_by == linked.id or linked.superseded_by == memory.id
-                    if ended or link.kind == "both_hold":
+                    is_ended = (
+                        memory.superseded_by == linked_memory.id
+                        or linked_memory.superseded_by == memory.id
+                    )
+                    if is_ended or link.kind == "both_hold":
                         work.turn(known_links[key], link.kind)
             work.join(new_links.values())
 
@@ -331,14 +336,14 @@ class RecordMerger:
             if current:
                 self.ids[record.id] = current[-1].id
                 return _unite(work, current[-1], incoming)
-        added = replace(
+        added_record = replace(
             record,
             parent=self.id_of(record.parent),
             supersedes=self.id_of(record.supersedes),
             superseded_by=self.id_of(record.superseded_by),
             forgotten=False,
         )
-        work.add(added, incoming.same_key)
+        work.add(added_record, incoming.same_key)
         for event in incoming.events:
             work.tell(event)
         if record.forgotten:
@@ -350,16 +355,18 @@ class RecordMerger:
         content = f"{incoming.record.id}\n{_value(incoming.record)}".encode(
             "utf-8", "surrogatepass"
         )
-        derived = f"{incoming.record.id[:36]}-{hashlib.sha256(content).hexdigest()[:8]}"
-        self.ids[incoming.record.id] = derived
-        if derived in self.gone:
+        derived_id = f"{incoming.record.id[:36]}-{hashlib.sha256(content).hexdigest()[:8]}"
+        self.ids[incoming.record.id] = derived_id
+        if derived_id in self.gone:
             return "forgotten"
-        events = tuple(replace(event, record_id=derived) for event in incoming.events)
-        moved = replace(incoming, record=replace(incoming.record, id=derived), events=events)
-        current = work.find(derived)
+        events = tuple(replace(event, record_id=derived_id) for event in incoming.events)
+        moved_record = replace(
+            incoming, record=replace(incoming.record, id=derived_id), events=events
+        )
+        current = work.find(derived_id)
         if current is not None:
-            return _unite(work, current, moved)
-        return self._add_new(work, moved)
+            return _unite(work, current, moved_record)
+        return self._add_new(work, moved_record)
 
 
 def _value(record: MemoryRecord) -> str:
@@ -369,46 +376,59 @@ def _value(record: MemoryRecord) -> str:
 
 def _unite(work: RecordTransaction, current: MemoryRecord, item: IncomingRecord) -> Outcome:
     """Unite one memory at two moments, or from two homes."""
-    imported = item.record
+    imported_record = item.record
     events = work.events(current.id)
     known_keys = {_event_key(event) for event in events}
     new_events = [event for event in item.events if _event_key(event) not in known_keys]
     # The changes from new events: occurrences are united; a later change in place wins.
     last = max((event.at for event in events), default=current.last_reinforced)
-    if current.id == imported.id and any(e.kind == "updated" and e.at > last for e in new_events):
-        gained = {name: getattr(imported, name) for name in _IN_PLACE}
+    if current.id == imported_record.id and any(
+        e.kind == "updated" and e.at > last for e in new_events
+    ):
+        gained = {name: getattr(imported_record, name) for name in _IN_PLACE}
     else:
         mentions = [event for event in new_events if event.kind in _SAID]
         missing = [name for name in _IN_PLACE if mentions and getattr(current, name) is None]
-        gained = {name: getattr(imported, name) for name in missing}
+        gained = {name: getattr(imported_record, name) for name in missing}
         gained["tags"] = _join(current.tags, *(event.tags for event in mentions))
         if mentions:
             # None is not a missing time: such a memory never expires.
-            ends = current.expires_at, imported.expires_at
+            ends = current.expires_at, imported_record.expires_at
             gained["expires_at"] = ends[0] and ends[1] and max(ends[0], ends[1])
-        gained["pin"] = imported.pin if current.pin is None else current.pin
+        gained["pin"] = imported_record.pin if current.pin is None else current.pin
     sources = [event.source for event in new_events if event.source is not None]
-    merged = {
-        "created_at": min(current.created_at, imported.created_at),
-        "last_reinforced": max(current.last_reinforced, imported.last_reinforced),
-        "valid_from": min(current.valid_from, imported.valid_from),
+    merged_fields = {
+        "created_at": min(current.created_at, imported_record.created_at),
+        "last_reinforced": max(current.last_reinforced, imported_record.last_reinforced),
+        "valid_from": min(current.valid_from, imported_record.valid_from),
     } | gained
-    merged |= {
+    merged_fields |= {
         "sources": _join(current.sources, sources),
         "reinforce_count": current.reinforce_count
         + sum(event.kind in _SAID for event in new_events),
     }
-    if current.valid_to is None and imported.valid_to is not None and current.id == imported.id:
-        merged |= {"valid_to": imported.valid_to, "superseded_by": imported.superseded_by}
-    changes = {name: new for name, new in merged.items() if getattr(current, name) != new}
+    if (
+        current.valid_to is None
+        and imported_record.valid_to is not None
+        and current.id == imported_record.id
+    ):
+        merged_fields |= {
+            "valid_to": imported_record.valid_to,
+            "superseded_by": imported_record.superseded_by,
+        }
+    changes = {
+        name: field_content
+        for name, field_content in merged_fields.items()
+        if getattr(current, name) != field_content
+    }
     if "type" in changes and work.same_key(current.id) != STANDS_ALONE:
-        changes["same_key"] = same_key_of(replace(current, type=imported.type))
+        changes["same_key"] = same_key_of(replace(current, type=imported_record.type))
     if changes:
         work.change(current.id, **changes)
     for event in new_events:
         kind = "restated" if event.kind == "added" else event.kind
         work.tell(replace(event, record_id=current.id, kind=kind))
-    if imported.forgotten and not current.forgotten:
+    if imported_record.forgotten and not current.forgotten:
         work.hide(current.id, item.last)
         return "changed"
     return "changed" if changes or new_events else "known"

@@ -44,17 +44,17 @@ def project_note_lines(services: NamespaceServices, tell: Callable[[int], None])
     """All notes, with all their data except vectors and links."""
     notes = services.notes
     names = {row.id: row.name for row in services.projects.rows()}
-    after = done = 0
-    while rows := notes.changed_since(after):
+    last_seq = done_count = 0
+    while rows := notes.changed_since(last_seq):
         for row in rows:
             members = _FIELDS[row.kind].line(row.record, notes.events(row.record.id))
             payload = row.record.payload or {}
             members |= {name: payload.get(name) for name in _PAYLOAD}
             members["project_name"] = names.get(row.project or "")
             yield {"kind": row.kind, **members}
-        after = rows[-1].record.seq
-        done += len(rows)
-        tell(done)
+        last_seq = rows[-1].record.seq
+        done_count += len(rows)
+        tell(done_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
             project=text_in(line, "project"),
             subject=text_in(line, "subject"),
         )
-        more: dict[str, Any] = {"type": "note"} if kind == "diary" else {}
-        incoming = _FIELDS[kind].incoming(line, payload=payload, **more)
+        type_field: dict[str, Any] = {"type": "note"} if kind == "diary" else {}
+        incoming = _FIELDS[kind].incoming(line, payload=payload, **type_field)
         return _IncomingNote(kind, incoming, text_in(line, "project_name"))
 
     def write(self, batch: Sequence[tuple[int, _IncomingNote]]) -> None:
@@ -99,13 +99,13 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
             )
             with self.target.services.notes.change(kind) as work:
                 work.load(ids=[incoming.record.id for incoming in items])
-                moved = [
+                moved_notes = [
                     self._assign_project(work, incoming, names[incoming.record.id])
                     for incoming in items
                 ]
-                outcomes = self._merger.merge(work, [incoming for incoming, _ in moved])
-            for at, (incoming, changed) in enumerate(moved):
-                if changed and outcomes[at] == "known":
+                outcomes = self._merger.merge(work, [incoming for incoming, _ in moved_notes])
+            for at, (incoming, is_changed) in enumerate(moved_notes):
+                if is_changed and outcomes[at] == "known":
                     outcomes[at] = "changed"
                 if outcomes[at] in {"added", "changed"}:
                     self.target.touched_notes.append(str(self._merger.id_of(incoming.record.id)))
@@ -123,15 +123,19 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
         present = work.find(record.id)
         if present is None or _apart(present) != _apart(record):
             return _under(incoming, project), False
-        assigned = (present.payload or {}).get("project")
-        if assigned == project or project not in projects or assigned in (None, *projects):
-            return _under(incoming, assigned), False
-        moved = _under(incoming, project)
-        payload = moved.record.payload
+        assigned_project = (present.payload or {}).get("project")
+        if (
+            assigned_project == project
+            or project not in projects
+            or assigned_project in (None, *projects)
+        ):
+            return _under(incoming, assigned_project), False
+        moved_record = _under(incoming, project)
+        payload = moved_record.record.payload
         work.change(
             present.id, payload=payload, same_key=same_key_of(replace(present, payload=payload))
         )
-        return moved, True
+        return moved_record, True
 
     @cached_property
     def _projects(self) -> Mapping[str, str]:
@@ -139,10 +143,10 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
 
     @cached_property
     def _merger(self) -> RecordMerger:
-        deleted = frozenset(
+        deleted_ids = frozenset(
             note_id for _, note_id in self.target.services.notes.tombstones_since(0)
         )
-        return RecordMerger(deleted, self.target.again)
+        return RecordMerger(deleted_ids, self.target.again)
 
 
 def _under(incoming: IncomingRecord, project: str | None) -> IncomingRecord:

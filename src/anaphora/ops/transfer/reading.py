@@ -78,9 +78,9 @@ class BatchReader(LineReader, Generic[ItemT]):
 
     def read(self, number: int, line: Line) -> None:
         """As `LineReader.read`."""
-        parsed = self.parse(line)
-        if parsed is not None:
-            self._batch.append((number, parsed))
+        parsed_content = self.parse(line)
+        if parsed_content is not None:
+            self._batch.append((number, parsed_content))
         if len(self._batch) >= BATCH and not self.last:
             self.flush()
 

@@ -62,7 +62,7 @@ def thread_lines(
     """Every thread with its turns. Fills `hashes` by thread, and `problems` for unreadable ones."""
     store = services.conversations
     files = sorted(store.files())
-    for done, (conversation_id, path) in enumerate(files):
+    for done_count, (conversation_id, path) in enumerate(files):
         try:
             thread = decode(store.read_file(conversation_id)[0])
         except FileNotFoundError:
@@ -89,7 +89,7 @@ def thread_lines(
                 "intent_id": turn.intent_id or None,
                 "ts": turn.ts_text,
             }
-        tell(done + 1, len(files))
+        tell(done_count + 1, len(files))
 
 
 def _hashes(thread: Thread) -> list[str]:
@@ -155,9 +155,9 @@ class ThreadReader(LineReader):
             self._turns.append(Turn(role, text, read_time(ts_text), ts_text, intent))
             return
         self.flush()
-        conversation_id, updated = check_id(string(line, "id")), string(line, "updated")
+        conversation_id, updated_text = check_id(string(line, "id")), string(line, "updated")
         title = string(line, "title") if "title" in line else ""
-        self._head = Thread(conversation_id, (), read_time(updated), updated, title)
+        self._head = Thread(conversation_id, (), read_time(updated_text), updated_text, title)
         self._stated, self._number = line.get("turns"), number
 
     def flush(self) -> None:
@@ -176,25 +176,25 @@ class ThreadReader(LineReader):
             return
         thread_id = target.services.conversations.standing_id(thread.conversation_id)
         try:
-            added = self._write(thread_id, thread)
-            if added is None:
+            added_count = self._write(thread_id, thread)
+            if added_count is None:
                 # Another thread has the id: this one gets an id derived from its turns.
                 digest = hashlib.sha256()
                 for turn in turns:
                     digest.update(encode_turn(turn).encode() + b"\n")
                 mark = f"~{digest.hexdigest()[:12]}"
                 thread_id = thread.conversation_id[: MAX_ID_CHARACTERS - len(mark)] + mark
-                added = self._write(thread_id, thread)
+                added_count = self._write(thread_id, thread)
         except CorruptThread as error:
             target.problem(self._number, str(error))
             return
         # Threads with the same digest of their turns are the same thread.
-        assert added is not None
+        assert added_count is not None
         target.thread_ids[thread.conversation_id] = thread_id
         target.turn_hashes[thread_id] = _hashes(thread)
         target.counts["threads"] += 1
-        target.counts["turns added"] += added
-        target.counts["turns known"] += len(turns) - added
+        target.counts["turns added"] += added_count
+        target.counts["turns known"] += len(turns) - added_count
 
     def _was_deleted(self, conversation_id: str) -> bool:
         """Whether this thread was deleted here, by its mark or by its notes."""

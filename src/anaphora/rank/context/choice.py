@@ -37,20 +37,20 @@ def prune(order: Iterable[int], sketches: Mapping[int, frozenset[int]]) -> list[
     *On the resemblance and containment of documents*, 1997: containment), unless the longer one is
     more than twice as long: a summary does not stand for the whole.
     """
-    chosen: list[int] = []
+    chosen_indexes: list[int] = []
     for index in order:
         sketch = sketches.get(index, frozenset())
-        if not any(alike(sketch, sketches.get(earlier, frozenset())) for earlier in chosen):
-            chosen.append(index)
-    return chosen
+        if not any(alike(sketch, sketches.get(earlier, frozenset())) for earlier in chosen_indexes):
+            chosen_indexes.append(index)
+    return chosen_indexes
 
 
 def alike(first: frozenset[int], second: frozenset[int]) -> bool:
     """Whether two texts are near-duplicates by their shingles; see `prune`."""
-    short, long = len(first), len(second)
-    if short > long:
-        short, long = long, short
-    return 0 < long <= 2 * short and len(first & second) >= SAME * short
+    short_length, long_length = len(first), len(second)
+    if short_length > long_length:
+        short_length, long_length = long_length, short_length
+    return 0 < long_length <= 2 * short_length and len(first & second) >= SAME * short_length
 
 
 def spread(
@@ -64,19 +64,19 @@ def spread(
     No more than `PER_OWNER` are of one owner (a file); a place that `owners` does not have, or has
     as None, is its own. Only where a kind has nothing more do others take its room.
     """
-    ranked = list(order)
-    chosen: set[int] = set()
+    ranked_indexes = list(order)
+    chosen_indexes: set[int] = set()
     of_kind: Counter[Hashable] = Counter()
     of_owner: Counter[Hashable] = Counter()
-    for most in (PER_KIND, len(ranked)):
-        for index in ranked:
-            if len(chosen) >= limit:
+    for max_per_kind in (PER_KIND, len(ranked_indexes)):
+        for index in ranked_indexes:
+            if len(chosen_indexes) >= limit:
                 break
             owner = owners.get(index)
-            full = owner is not None and of_owner[owner] >= PER_OWNER
-            if index in chosen or full or of_kind[kinds.get(index)] >= most:
+            is_full = owner is not None and of_owner[owner] >= PER_OWNER
+            if index in chosen_indexes or is_full or of_kind[kinds.get(index)] >= max_per_kind:
                 continue
-            chosen.add(index)
+            chosen_indexes.add(index)
             of_kind[kinds.get(index)] += 1
             of_owner[owner] += 1
-    return [index for index in ranked if index in chosen]
+    return [index for index in ranked_indexes if index in chosen_indexes]

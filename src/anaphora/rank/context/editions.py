@@ -41,8 +41,8 @@ def edition_of(path: str) -> str:
             continue
         if folder in _TRANSLATED:
             continue
-        versioned = _VERSIONED.fullmatch(folder)
+        version_match = _VERSIONED.fullmatch(folder)
         # Docusaurus keeps translations of `docs` in a folder of this name.
         plain = folder.removeprefix("docusaurus-plugin-content-")
-        common.append(versioned[1] if versioned else plain)
+        common.append(version_match[1] if version_match else plain)
     return "/".join((*common, f"{_LANGUAGE_ENDING.sub('', stem) or stem}.{ending}"))

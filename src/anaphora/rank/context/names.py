@@ -66,29 +66,31 @@ class PathNames:
 
     def _find_path(self, text: str) -> list[int]:
         """The files that agree with a written path in most components from the end."""
-        written = tuple(part for part in text.lower().replace("\\", "/").split("/") if part)
-        best, codes = 0, list[int]()
-        for code in self._by_name.get(written[-1], ()) if written else ():
+        written_parts = tuple(part for part in text.lower().replace("\\", "/").split("/") if part)
+        longest_match, codes = 0, list[int]()
+        for code in self._by_name.get(written_parts[-1], ()) if written_parts else ():
             parts = self._parts[code]
-            shorter = min(len(written), len(parts))
-            pairs = enumerate(zip(reversed(written), reversed(parts), strict=False))
+            shorter = min(len(written_parts), len(parts))
+            pairs = enumerate(zip(reversed(written_parts), reversed(parts), strict=False))
             common = next((count for count, (a, b) in pairs if a != b), shorter)
             # A foreign `core/frame.py` is not our `app/frame.py`: one of them has to fit whole,
             # or the two have to share a folder.
             if common < 2 and common < shorter:
                 continue
-            if common >= best:
-                codes = [*codes, code] if common == best else [code]
-                best = common
+            if common >= longest_match:
+                codes = [*codes, code] if common == longest_match else [code]
+                longest_match = common
         return codes
 
     def _find_dotted(self, text: str) -> tuple[list[int], float]:
         """The modules that a dotted name begins with, the longest beginning first."""
-        written = tuple(part for part in _SPLIT.split(text.lower()) if part)
-        for length in range(len(written), 0, -1):
-            candidates = self._by_module.get(written[length - 1], ())
+        written_parts = tuple(part for part in _SPLIT.split(text.lower()) if part)
+        for length in range(len(written_parts), 0, -1):
+            candidates = self._by_module.get(written_parts[length - 1], ())
             fits = [
-                code for code in candidates if self._modules[code][-length:] == written[:length]
+                code
+                for code in candidates
+                if self._modules[code][-length:] == written_parts[:length]
             ]
             if fits and (length > 1 or len(fits) == 1):
                 return fits, 1.0 if length > 1 else SINGLE
@@ -112,15 +114,15 @@ AMBIGUOUS_FOLDERS: Final = 3
 
 def documents(paths: Iterable[str]) -> dict[str, str]:
     """The document of each folder that has one, by the folder; "" is the root."""
-    ranked: dict[str, tuple[int, str]] = {}
+    rank_by_path: dict[str, tuple[int, str]] = {}
     for path in paths:
         folder, _, name = path.rpartition("/")
         stem = name.split(".", 1)[0].lower()
         if stem in DOCUMENTS:
             rank = DOCUMENTS.index(stem)
-            if folder not in ranked or (rank, path) < ranked[folder]:
-                ranked[folder] = (rank, path)
-    return {folder: path for folder, (_, path) in ranked.items()}
+            if folder not in rank_by_path or (rank, path) < rank_by_path[folder]:
+                rank_by_path[folder] = (rank, path)
+    return {folder: path for folder, (_, path) in rank_by_path.items()}
 
 
 class Modules:
@@ -167,8 +169,8 @@ class Modules:
                 name = text.strip("/").lower()
                 path = name.replace(".", "/") if kind == "module" else name
                 candidates = self._by_name.get(path.rpartition("/")[2], [])
-                same = [folder for folder in candidates if folder[1].lower() == path]
-                fits = same or [
+                same_folders = [folder for folder in candidates if folder[1].lower() == path]
+                fits = same_folders or [
                     folder for folder in candidates if folder[1].lower().endswith("/" + path)
                 ]
                 for folder in fits if len(fits) <= AMBIGUOUS_FOLDERS else []:

@@ -148,12 +148,12 @@ def rank_rows(
     logs = np.zeros(len(file), np.bool_)
     if len(table.files):
         logs = np.where(file >= 0, table.files.log[file], False)
-    named = np.array([needs.named.get(code, 0.0) for code in file.tolist()], np.float64)
-    grounded = (s.held > 0.0) & np.isfinite(mass)
+    named_weights = np.array([needs.named.get(code, 0.0) for code in file.tolist()], np.float64)
+    is_grounded = (s.held > 0.0) & np.isfinite(mass)
     cosine = signals.cosine
     meaning = np.zeros(len(at)) if cosine is None else np.nan_to_num(cosine).clip(0.0, 1.0)
     values = {
-        "words": match + w.row_path * s.path / mass + w.row_named * named,
+        "words": match + w.row_path * s.path / mass + w.row_named * named_weights,
         "meaning": meaning,
         "confidence": confidence(table, signals, w),
         "recency": recency((needs.now - table.changed_at[at]) / 86_400.0, w),
@@ -164,9 +164,9 @@ def rank_rows(
     factors = values["confidence"] * values["role_fit"]
     factors = factors * (1.0 + w.recent * values["recency"]) * (1.0 - w.size * values["size"])
     # Six digits: what differs behind them is the order of additions, and would decide ties.
-    score = np.where(grounded, np.round(relevance * factors, 6), 0.0)
-    order = np.lexsort((at, -score, ~grounded))
-    return RowScores(at, score, order, grounded, match, values)
+    score = np.where(is_grounded, np.round(relevance * factors, 6), 0.0)
+    order = np.lexsort((at, -score, ~is_grounded))
+    return RowScores(at, score, order, is_grounded, match, values)
 
 
 def holdable(weights: Iterable[float]) -> float:
@@ -179,17 +179,19 @@ def confidence(
 ) -> Floats:
     """Trust in the source's role × importance, each 0 … 1; shape (R,)."""
     at = signals.rows
-    judged = np.where(table.importance[at] > 0, table.importance[at], UNJUDGED).clip(1, 5)
+    judged_importance = np.where(table.importance[at] > 0, table.importance[at], UNJUDGED).clip(
+        1, 5
+    )
     trust = np.array([weights.trust.get(role, 1.0) for role in ROLES], np.float64)
-    trusted = np.where(table.file[at] >= 0, trust[table.role[at]], 1.0)
-    sure: Floats = trusted * (1.0 - weights.importance * (5 - judged))
+    trust_shares = np.where(table.file[at] >= 0, trust[table.role[at]], 1.0)
+    sure: Floats = trust_shares * (1.0 - weights.importance * (5 - judged_importance))
     return sure
 
 
 def recency(days: Floats, weights: SignalWeights = DEFAULT_WEIGHTS) -> Floats:
     """1 for today and for what lies ahead, 0 at `recent_days` and where it is not known."""
-    fresh: Floats = np.nan_to_num(1.0 - days / weights.recent_days, nan=0.0).clip(0.0, 1.0)
-    return fresh
+    freshness: Floats = np.nan_to_num(1.0 - days / weights.recent_days, nan=0.0).clip(0.0, 1.0)
+    return freshness
 
 
 def size(tokens: NDArray[np.int32]) -> Floats:
@@ -252,31 +254,33 @@ def rank_targets(
     indexes = np.flatnonzero(rows.grounded)
     # Each note is a target of its own.
     owner = np.where(file >= 0, file, len(table.files) + rows.rows)[indexes]
-    owners, where = np.unique(owner, return_inverse=True)
+    owners, owner_indexes = np.unique(owner, return_inverse=True)
     mass, words = signals.whole, signals.words
-    of = _Owned(len(owners), where, indexes)
+    of = _Owned(len(owners), owner_indexes, indexes)
     score: Floats = of.best(rows.match) + w.others * of.others(rows.match, w.decay)
     score += w.path * of.best(words.path / mass) + w.file_title * of.best(words.title / mass)
-    named = np.array([needs.named.get(int(code), 0.0) for code in owners.tolist()], np.float64)
+    named_weights = np.array(
+        [needs.named.get(int(code), 0.0) for code in owners.tolist()], np.float64
+    )
     of_notes = of.best(rows.signals["words"])
     # How far to trust a package is about all that was asked, not about what one section can hold.
-    grounded = np.where(owners < len(table.files), score, of_notes) * signals.share
-    grounded = (grounded + w.named * named).round(6)
-    score += w.named * named
+    grounded_scores = np.where(owners < len(table.files), score, of_notes) * signals.share
+    grounded_scores = (grounded_scores + w.named * named_weights).round(6)
+    score += w.named * named_weights
     score += w.file_meaning * of.best(rows.signals["meaning"])
     score *= of.best(rows.signals["role_fit"]) * of.best(rows.signals["confidence"])
     score *= 1.0 + w.recent * of.best(rows.signals["recency"])
     is_file = owners < len(table.files)
     score = np.where(is_file, score, of.best(rows.score)).round(6)
-    first = of.first(rows)
-    order = np.lexsort((rows.rows[first], -score))
+    best_indexes = of.first(rows)
+    order = np.lexsort((rows.rows[best_indexes], -score))
     return TargetScores(
         files=np.where(is_file, owners, -1)[order],
-        best=first[order],
+        best=best_indexes[order],
         score=score[order],
         held=of.best(words.held)[order],
-        named=named[order],
-        grounded=grounded[order],
+        named=named_weights[order],
+        grounded=grounded_scores[order],
     )
 
 
@@ -304,11 +308,11 @@ class _Owned:
 
     def others(self, values: Floats, decay: float) -> Floats:
         """The sum of each target's n-th best values times decay ** n, n from 1 (not the best)."""
-        owned = values[self.places]
-        order = np.lexsort((-owned, self.where))
-        owner, ranked = self.where[order], owned[order]
+        owned_values = values[self.places]
+        order = np.lexsort((-owned_values, self.where))
+        owner, ranked_values = self.where[order], owned_values[order]
         nth = np.arange(len(owner)) - np.searchsorted(owner, np.arange(self.count))[owner]
-        parts = np.where(nth > 0, decay ** nth.astype(np.float64) * ranked, 0.0)
+        parts = np.where(nth > 0, decay ** nth.astype(np.float64) * ranked_values, 0.0)
         sums: Floats = np.bincount(owner, parts, self.count).astype(np.float64)
         return sums
 
@@ -335,11 +339,11 @@ def support_of(targets: TargetScores, terms: int) -> float:
     if not len(targets):
         return 0.0
     # Targets are in the order of their whole scores; this is about words and names alone.
-    grounded = sorted(targets.grounded.tolist(), reverse=True)
-    first = sum(grounded[:_FIRST]) / _FIRST
-    after = sum(grounded[_FIRST : _FIRST + _AFTER]) / _AFTER
-    distinct = min(DISTINCT, first / (after + _NOTHING))
-    return float(grounded[0] * distinct * min(TERMS, terms) ** 0.5)
+    grounded_scores = sorted(targets.grounded.tolist(), reverse=True)
+    first_mean = sum(grounded_scores[:_FIRST]) / _FIRST
+    following_mean = sum(grounded_scores[_FIRST : _FIRST + _AFTER]) / _AFTER
+    distinctness = min(DISTINCT, first_mean / (following_mean + _NOTHING))
+    return float(grounded_scores[0] * distinctness * min(TERMS, terms) ** 0.5)
 
 
 def quality_of(targets: TargetScores, terms: int) -> Quality:

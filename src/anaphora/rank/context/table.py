@@ -80,9 +80,11 @@ def file_table(
     """
     code = {key: number for number, key in enumerate(files)}
     edges = {
-        (code[project, importer], code[project, imported])
-        for project, importer, imported in imports
-        if (project, importer) in code and (project, imported) in code and importer != imported
+        (code[project, importer], code[project, imported_path])
+        for project, importer, imported_path in imports
+        if (project, importer) in code
+        and (project, imported_path) in code
+        and importer != imported_path
     }
     return FileTable(
         paths=tuple(path for _, path in files),

@@ -46,8 +46,8 @@ class Belonging:
             labels.add(match[1].casefold())
         if record.path:
             labels.add(re.split(r"[./]", record.path)[0].casefold())
-        if record.payload and (named := record.payload.get("project")):
-            labels.add(_project_name(str(named)))
+        if record.payload and (project_name := record.payload.get("project")):
+            labels.add(_project_name(str(project_name)))
         if labels & (self.names | self.others):
             return not labels & self.names
         if self._is_from_here(record) or _OF_USER.search(record.text):
@@ -105,5 +105,5 @@ def _project_name(location: str) -> str:
 
 
 def _lies_in(path: str, outer: str) -> bool:
-    inner, folder = PurePath(path), PurePath(outer)
-    return inner == folder or folder in inner.parents
+    inner_path, folder = PurePath(path), PurePath(outer)
+    return inner_path == folder or folder in inner_path.parents

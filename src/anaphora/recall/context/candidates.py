@@ -136,26 +136,26 @@ def search(reader: ProjectReader, query: SectionQuery) -> tuple[SectionCandidate
         notes = reader.notes(row_of).items()
         texts = [(row_of[record_id], note.record.text) for record_id, note in notes]
         worth_by_row = _find_rows(texts, parts)
-    best = sorted(worth_by_row, key=lambda row: (-worth_by_row[row], row))[: query.limit]
-    scanned = index.described(query, np.array(best, np.int64))
-    if not len(scanned.rows):
+    best_rows = sorted(worth_by_row, key=lambda row: (-worth_by_row[row], row))[: query.limit]
+    scanned_rows = index.described(query, np.array(best_rows, np.int64))
+    if not len(scanned_rows.rows):
         return candidates, "none"
-    worth: NDArray[np.float64] = np.array([worth_by_row[row] for row in scanned.rows.tolist()])
+    worth: NDArray[np.float64] = np.array([worth_by_row[row] for row in scanned_rows.rows.tolist()])
     none = np.zeros(len(worth))
     share = worth / (candidates.mass or 1.0)
     words = FieldScores(path=none, title=none, body=worth, held=share)
-    scanned = replace(
-        scanned, words=words, weights=candidates.weights, degraded=candidates.degraded
+    scanned_rows = replace(
+        scanned_rows, words=words, weights=candidates.weights, degraded=candidates.degraded
     )
-    return scanned, rung
+    return scanned_rows, rung
 
 
 def _find_rows(texts: Iterable[tuple[int, str]], parts: Mapping[str, float]) -> dict[int, float]:
     """Rows that hold a part of a word, with the sum of what the parts are worth."""
     worth_by_row: dict[int, float] = {}
     for row, text in texts:
-        folded = text.lower()
-        worth = sum(weight for part, weight in parts.items() if part in folded)
+        folded_text = text.lower()
+        worth = sum(weight for part, weight in parts.items() if part in folded_text)
         if worth and row >= 0:
             worth_by_row[row] = worth
     return worth_by_row
@@ -230,8 +230,10 @@ def rank_candidates(
 
     `entities` are what the focus calls by its name, by name.
     """
-    most = holdable(candidates.weights.values())
-    signals = Signals(candidates.rows, candidates.words, candidates.mass, candidates.cosine, most)
+    holdable_weight = holdable(candidates.weights.values())
+    signals = Signals(
+        candidates.rows, candidates.words, candidates.mass, candidates.cosine, holdable_weight
+    )
     table, files = candidates.table, candidates.table.files
     path_names, modules = names.of(
         files,
@@ -243,15 +245,15 @@ def rank_candidates(
         for code, sure in path_names.named(question.mentions).items()
         if table.projects[files.project[code]] in question.projects
     }
-    named = dict(by_name)
+    sureness_by_file = dict(by_name)
     defining = _find_defining_files(question, entities)
     paths = {path for _, path in defining}
     for code, path in enumerate(files.paths if defining else ()):
         if path in paths:
             sure = defining.get((table.projects[int(files.project[code])], path), 0.0)
-            named[code] = max(named.get(code, 0.0), DEFINES * sure)
+            sureness_by_file[code] = max(sureness_by_file.get(code, 0.0), DEFINES * sure)
     focus = question.focus
-    needs = FocusNeeds(focus.intents, now / 1e6, named, question.reading.log)
+    needs = FocusNeeds(focus.intents, now / 1e6, sureness_by_file, question.reading.log)
     rows = rank_rows(table, signals, needs)
     targets = rank_targets(table, signals, needs, rows)
     return RankedCandidates(

@@ -83,9 +83,9 @@ def rendered_entry(entry: CoreEntry) -> str:
 
 def as_context(entry: CoreEntry) -> ContextMemory:
     """The entry as the parts of a warm-up have it, with what it replaced lately."""
-    old, was = entry.previous, ""
-    if old is not None:
-        was = f"\n(until {shown_day(entry.since)}: {cut(old.text, TEXT)})"
+    previous_version, was = entry.previous, ""
+    if previous_version is not None:
+        was = f"\n(until {shown_day(entry.since)}: {cut(previous_version.text, TEXT)})"
     was += render_opposing(entry.contradicts, entry.since)
     return ContextMemory(
         id=entry.id,
@@ -112,36 +112,36 @@ def core_entries(
 
     What `is_foreign` comes only where it is pinned.
     """
-    placed = standing_pins(records.marked(IN_CORE), records.find, records.current)
-    pinned = sorted(
+    pin_by_id = standing_pins(records.marked(IN_CORE), records.find, records.current)
+    pins = sorted(
         (pin, record.id)
-        for record, pin in placed.values()
+        for record, pin in pin_by_id.values()
         if pin > 0 and not _has_expired(record, now)
     )
     rules = [memory for memory in records.marked(RULE, LOOKED_AT) if not _has_expired(memory, now)]
     candidates = {
         memory.id: memory
         for memory in (*current, *rules)
-        if memory.id not in placed and not is_foreign(memory)
+        if memory.id not in pin_by_id and not is_foreign(memory)
     }
     by_kind: dict[str, list[MemoryRecord]] = {kind: [] for kind in _BY_KIND}
     for record in weightiest(candidates.values()):
         by_kind.get(kind_of(record), []).append(record)
-    chosen = [placed[record_id][0] for _, record_id in pinned]
-    chosen += [record for kind in _BY_KIND for record in by_kind[kind]]
+    core_records = [pin_by_id[record_id][0] for _, record_id in pins]
+    core_records += [record for kind in _BY_KIND for record in by_kind[kind]]
     against = find_opposing(
-        records, chosen, lambda memory: _has_expired(memory, now) or is_foreign(memory)
+        records, core_records, lambda memory: _has_expired(memory, now) or is_foreign(memory)
     )
-    before = records.many(replaced_lately(chosen, now))
+    previous_by_id = records.many(replaced_lately(core_records, now))
     entries = []
-    for at, record in enumerate(chosen, 1):
-        old = before.get(record.supersedes or "")
+    for at, record in enumerate(core_records, 1):
+        old = previous_by_id.get(record.supersedes or "")
         entries.append(
             CoreEntry(
                 id=record.id,
                 text=cut(record.text, TEXT),
                 kind=kind_of(record),
-                position=at if at <= len(pinned) else None,
+                position=at if at <= len(pins) else None,
                 since=record.valid_from,
                 path=record.path,
                 sources=record.sources,

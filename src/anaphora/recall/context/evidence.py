@@ -82,11 +82,11 @@ class GraphContext:
 def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -> GraphContext:
     """Go from the best files and the entities that the focus names, two steps at most."""
     graph = ranked.question.reader.graph
-    best = ranked.best_files(FILES)
-    files = {project: graph.entities_at(project, paths) for project, paths in best.items()}
-    called = [row.id for rows in named.values() for row in rows][:NAMED]
+    best_files = ranked.best_files(FILES)
+    files = {project: graph.entities_at(project, paths) for project, paths in best_files.items()}
+    named_ids = [row.id for rows in named.values() for row in rows][:NAMED]
     found_files = [row.id for by_path in files.values() for row in by_path.values()]
-    start = dict.fromkeys(found_files + called)
+    start = dict.fromkeys(found_files + named_ids)
     if not start:
         return GraphContext()
     neighbours = _walk_two_steps(start, graph)
@@ -122,7 +122,10 @@ def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -
                 valid_from=relation.valid_from,
                 valid_to=relation.valid_to,
             )
-            for relation, depth in ((near.relation, near.depth) for near in complete)
+            for relation, depth in (
+                (complete_neighbour.relation, complete_neighbour.depth)
+                for complete_neighbour in complete
+            )
         ),
         _find_notes(neighbours, entities),
     )
@@ -133,15 +136,19 @@ def _walk_two_steps(start: Mapping[str, None], graph: Graph) -> tuple[Neighbour,
 
     Not from everything that was reached: half a project imports its errors.
     """
-    near = graph.neighbours(start, limit=OF_EACH)
-    telling = [neighbour for neighbour in near if neighbour.relation.predicate in _LEADING]
+    near_neighbours = graph.neighbours(start, limit=OF_EACH)
+    telling = [
+        neighbour for neighbour in near_neighbours if neighbour.relation.predicate in _LEADING
+    ]
     border = dict.fromkeys(
         neighbour.entity for neighbour in telling if neighbour.entity not in start
     )
-    near_ids = {neighbour.relation.id for neighbour in near}
-    far = graph.neighbours(list(border)[:BORDER], limit=OF_EACH_FAR) if border else ()
-    return near + tuple(
-        replace(neighbour, depth=2) for neighbour in far if neighbour.relation.id not in near_ids
+    near_ids = {neighbour.relation.id for neighbour in near_neighbours}
+    far_neighbours = graph.neighbours(list(border)[:BORDER], limit=OF_EACH_FAR) if border else ()
+    return near_neighbours + tuple(
+        replace(neighbour, depth=2)
+        for neighbour in far_neighbours
+        if neighbour.relation.id not in near_ids
     )
 
 
@@ -200,23 +207,25 @@ def memories(
     texts_by_index = {
         index: texts[ranked.key(index)] for index in indexes if ranked.key(index) in texts
     }
-    most = MOST_WITH_SOURCES if question.sources else MOST
+    max_memories = MOST_WITH_SOURCES if question.sources else MOST
     direct = []
     # No two that say nearly the same, spread over kinds and files.
     sketches = {index: shingles(text[:_SKETCHED].split()) for index, text in texts_by_index.items()}
-    distinct = prune(texts_by_index, sketches)
-    kinds = {index: int(ranked.table.kind[ranked.row(index)]) for index in distinct}
-    owners = {index: file for index in distinct if (file := ranked.file(index)) >= 0}
-    for index in spread(distinct, kinds, owners, most):
+    distinct_indexes = prune(texts_by_index, sketches)
+    kinds = {index: int(ranked.table.kind[ranked.row(index)]) for index in distinct_indexes}
+    owners = {index: file for index in distinct_indexes if (file := ranked.file(index)) >= 0}
+    for index in spread(distinct_indexes, kinds, owners, max_memories):
         section, score = sections.get(ranked.key(index)), float(ranked.rows.score[index])
         if section is not None:
             direct.append(_make_section_memory(ranked, index, section))
             continue
         note = note_memory(notes[ranked.key(index)], question.projects, ranked.excerpts, score)
         direct.append(replace(note, signals=ranked.signals(index)))
-    named = [module.memory for module in modules if module.memory is not None]
-    shown_ids = {memory.id for memory in named}
-    direct = [*named, *(memory for memory in direct if memory.id not in shown_ids)][:most]
+    named_memories = [module.memory for module in modules if module.memory is not None]
+    shown_ids = {memory.id for memory in named_memories}
+    direct = [*named_memories, *(memory for memory in direct if memory.id not in shown_ids)][
+        :max_memories
+    ]
     shown_ids |= {memory.id for memory in direct}
     # Current notes that the graph ties to the targets, the most important first.
     rows = [
@@ -228,12 +237,12 @@ def memories(
         and (row.kind != "diary" or question.asks_for("history"))
     ]
     rows.sort(key=lambda row: (-near.notes[row.record.id] * row.importance, row.record.id))
-    tied = [
+    tied_notes = [
         note_memory(row, question.projects, ranked.excerpts, near.notes[row.record.id])
         for row in rows
         if row.record.id not in shown_ids
     ]
-    return [*direct[:FIRST], *tied[:TIED], *direct[FIRST:]]
+    return [*direct[:FIRST], *tied_notes[:TIED], *direct[FIRST:]]
 
 
 def memory_section_keys(ranked: RankedCandidates) -> list[str]:
@@ -368,14 +377,14 @@ def _find_ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvide
         :OF_EACH_KIND
     ]
     entities = graph.entities(e for relation in latest for e in (relation.subject, relation.object))
-    ended = []
+    ended_relations = []
     for relation in latest:
         subject, object_ = entities.get(relation.subject), entities.get(relation.object)
         # That a note was replaced is said with the note.
         if subject is None or object_ is None or subject.record or object_.record:
             continue
         names = (_display_name(subject), _display_name(object_))
-        ended.append(
+        ended_relations.append(
             HistoryEvidence(
                 kind=f"{relation.status}_relation",
                 text=f"{names[0]} {relation.predicate.replace('_', ' ')} {names[1]}",
@@ -385,7 +394,7 @@ def _find_ended_relations(graph: Graph, near: GraphContext) -> list[HistoryEvide
                 id=relation.id,
             )
         )
-    return ended
+    return ended_relations
 
 
 def _list_commits(
@@ -396,11 +405,13 @@ def _list_commits(
     of_kind.sort(key=lambda row: (-ranked.words.worth(row.text), -row.at.timestamp(), row.id))
     evidence = []
     for row in of_kind[:OF_EACH_KIND]:
-        renamed = row.kind == "rename" and len(row.paths) > 1
-        old, new = row.paths[:2] if renamed else ("", "")
-        text = f"{old} became {new}" if old else row.text
+        is_rename = row.kind == "rename" and len(row.paths) > 1
+        old_path, new_path = row.paths[:2] if is_rename else ("", "")
+        text = f"{old_path} became {new_path}" if old_path else row.text
         text += f" ({row.commit[:10]})" if row.commit else ""
         evidence.append(
-            HistoryEvidence(kind=row.kind, text=text, at=row.at, subject=old, object=new, id=row.id)
+            HistoryEvidence(
+                kind=row.kind, text=text, at=row.at, subject=old_path, object=new_path, id=row.id
+            )
         )
     return evidence

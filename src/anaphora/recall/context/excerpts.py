@@ -56,20 +56,20 @@ class Excerpts:
         `first_line` is the number of the text's first line. Without a match, the text's beginning.
         """
         lines = text.split("\n")
-        first, last = _without_blank_ends(lines)
-        last = self._stop_before_imports(lines, first, last)
-        text_shown = "\n".join(lines[first : last + 1])
+        first_index, last_index = _without_blank_ends(lines)
+        last_index = self._stop_before_imports(lines, first_index, last_index)
+        text_shown = "\n".join(lines[first_index : last_index + 1])
         if token_cost(text_shown) <= limit:
-            return LineExcerpt(text_shown, first_line + first, first_line + last)
+            return LineExcerpt(text_shown, first_line + first_index, first_line + last_index)
         matches = self._find_matches(lines)
-        sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last + 1])
+        sizes = (len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines[: last_index + 1])
         ends = [0, *accumulate(sizes)]
 
         def end_of(start: int) -> int:
             """The last line that still fits after `start`; before it where none does."""
             return bisect_right(ends, ends[start] + 4 * limit + 1, start) - 2
 
-        start = self._find_start(lines, (first, last), matches, end_of)
+        start = self._find_start(lines, (first_index, last_index), matches, end_of)
         end = end_of(start)
         if end < start:
             # A piece of one long line around its first match.
@@ -82,8 +82,8 @@ class Excerpts:
                 begin = line.find(" ", begin, at) + 1 or begin
             piece = first_bytes(line[begin:], room)
             stop = begin + len(piece)
-            cut = (CUT if begin else "") + piece + (CUT if stop < len(line) else "")
-            return LineExcerpt(cut, first_line + start, first_line + start)
+            cut_line = (CUT if begin else "") + piece + (CUT if stop < len(line) else "")
+            return LineExcerpt(cut_line, first_line + start, first_line + start)
         while end > start and not lines[end].strip():
             end -= 1
         return LineExcerpt("\n".join(lines[start : end + 1]), first_line + start, first_line + end)
@@ -102,10 +102,10 @@ class Excerpts:
         at = next((n for n in range(first, last + 1) if _IMPORT.match(lines[n])), None)
         if at is None or at == first:
             return last
-        new: dict[str, int] = {}
+        new_names: dict[str, int] = {}
         for line, term in self._find_matches(lines):
-            new.setdefault(term, line)
-        if not new or max(new.values()) >= at:
+            new_names.setdefault(term, line)
+        if not new_names or max(new_names.values()) >= at:
             return last
         return _without_blank_ends(lines[:at])[1]
 
@@ -113,11 +113,11 @@ class Excerpts:
         """(line, term) of each place where a term stands, in order."""
         if self._pattern is None:
             return []
-        folded = [line.lower() for line in lines]
+        folded_lines = [line.lower() for line in lines]
         # A letter can become two when it is lowered: lines are found by what was searched.
-        starts = [0, *accumulate(len(line) + 1 for line in folded)]
+        starts = [0, *accumulate(len(line) + 1 for line in folded_lines)]
         matches = []
-        for match in self._pattern.finditer("\n".join(folded)):
+        for match in self._pattern.finditer("\n".join(folded_lines)):
             line = bisect_right(starts, match.start()) - 1
             matches.append((line, self._terms[match.group()]))
             if len(matches) == _MOST_MATCHES:
@@ -132,8 +132,8 @@ class Excerpts:
         end_of: Callable[[int], int],
     ) -> int:
         """The line from which the lines that fit hold most; the first of several such."""
-        first, last = span
-        best, best_worth = first, 0.0
+        first_line, last_line = span
+        best_start, best_worth = first_line, 0.0
         # The lines that only bring names in, to the end of their brackets.
         imports: set[int] = set()
         closing = ""
@@ -147,10 +147,10 @@ class Excerpts:
                 close = {"(": ")", "{": "}"}.get(text[opened : opened + 1], "")
                 closing = close if opened >= 0 and close not in text[opened:] else ""
         matches = [match for match in matches if match[0] not in imports] or matches
-        starts = [first, *(line for line, _ in matches)]
+        starts = [first_line, *(line for line, _ in matches)]
         # A line before what matched says where one is, if there is one.
-        starts += [line - 1 for line, _ in matches if line > first and lines[line - 1].strip()]
-        for start in sorted({s for s in starts if first <= s <= last})[:_MOST_STARTS]:
+        starts += [line - 1 for line, _ in matches if line > first_line and lines[line - 1].strip()]
+        for start in sorted({s for s in starts if first_line <= s <= last_line})[:_MOST_STARTS]:
             end = max(start, end_of(start))
             terms: set[str] = set()
             worth = 0.0
@@ -160,10 +160,10 @@ class Excerpts:
                 worth += self._weights[term] * (_AGAIN if term in terms else 1.0)
                 terms.add(term)
             if worth > best_worth:
-                best, best_worth = start, worth
-            if end == last:
+                best_start, best_worth = start, worth
+            if end == last_line:
                 break
-        return best
+        return best_start
 
 
 _IMPORT: Final = re.compile(
@@ -183,17 +183,17 @@ def _pattern(term: str) -> str:
     if len(term) == 1:
         return rf"(?<![^\W_]){pattern}"
     # A pattern that begins with a letter is tried only where that letter stands.
-    first = re.escape(term[0])
-    return rf"{first}(?<![^\W_]{first}){pattern[len(first) :]}"
+    first_letter = re.escape(term[0])
+    return rf"{first_letter}(?<![^\W_]{first_letter}){pattern[len(first_letter) :]}"
 
 
 def _without_blank_ends(lines: list[str]) -> tuple[int, int]:
-    first, last = 0, len(lines) - 1
-    while first < last and not lines[first].strip():
-        first += 1
-    while last > first and not lines[last].strip():
-        last -= 1
-    return first, last
+    first_line, last_line = 0, len(lines) - 1
+    while first_line < last_line and not lines[first_line].strip():
+        first_line += 1
+    while last_line > first_line and not lines[last_line].strip():
+        last_line -= 1
+    return first_line, last_line
 
 
 _WRITTEN: Final = re.compile(r"[^\s,;:!?()\[\]{}<>\"'`|]+")

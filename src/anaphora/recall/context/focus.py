@@ -179,7 +179,9 @@ class FocusReading:
 def read_focus(statements: str | Iterable[str]) -> FocusReading:
     """Read one statement or several; blank ones count for nothing."""
     texts = (statements,) if isinstance(statements, str) else tuple(statements)
-    texts, cut = truncated_questions([statement for statement in texts if statement.strip()])
+    texts, cut_notices = truncated_questions(
+        [statement for statement in texts if statement.strip()]
+    )
     parts, leads = list[FocusPart](), list[str]()
     for statement in texts:
         statement_parts = parts_of(statement)
@@ -219,7 +221,7 @@ def read_focus(statements: str | Iterable[str]) -> FocusReading:
         mentions=mentions if weights else (),
         lead="\n".join(leads)[:LEAD_CHARACTERS].strip() if weights else "",
         log=_LOG.search("\n".join(leads)) is not None,
-        degraded=cut,
+        degraded=cut_notices,
     )
 
 
@@ -230,7 +232,7 @@ it repeats. No more than that: in a pasted log everything comes a thousand times
 
 def _weigh_terms(parts: Sequence[FocusPart]) -> dict[str, float]:
     """Each useful term's weight: that of the best part that holds it, raised by repetition."""
-    best: dict[str, float] = {}
+    best_weights: dict[str, float] = {}
     count: dict[str, int] = {}
     for part in parts:
         if part.weight <= 0.0:
@@ -241,13 +243,13 @@ def _weigh_terms(parts: Sequence[FocusPart]) -> dict[str, float]:
                 continue
             if term in STOP_WORDS:
                 continue
-            best[term] = max(best.get(term, 0.0), part.weight)
+            best_weights[term] = max(best_weights.get(term, 0.0), part.weight)
             count[term] = count.get(term, 0) + 1
     weights = {}
-    for term, weight in best.items():
-        raised = weight * (1.0 + REPEATED * min(2, count[term].bit_length() - 1))
+    for term, weight in best_weights.items():
+        raised_weight = weight * (1.0 + REPEATED * min(2, count[term].bit_length() - 1))
         # Nothing that is repeated further below outgrows the first line.
-        weights[term] = raised if weight >= 1.0 else min(1.0, raised)
+        weights[term] = raised_weight if weight >= 1.0 else min(1.0, raised_weight)
     return weights
 
 

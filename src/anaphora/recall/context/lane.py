@@ -86,23 +86,23 @@ class ContextRecall:
         """
         check_budget(budget)
         rows = self.projects.rows() if project is None else (self.projects.find(project),)
-        degraded: list[Degraded] = []
+        degradations: list[Degraded] = []
         for row in rows:
             if self.refresh is None:
                 break
             if time_is_up():
                 reason = "there was no time to look which files have changed"
-                degraded.append(Degraded("project", reason))
+                degradations.append(Degraded("project", reason))
                 break
-            degraded.extend(self.refresh(row.id))
+            degradations.extend(self.refresh(row.id))
         names = {row.id: row.name for row in rows}
         reading = read_focus(focus)
-        degraded.extend(reading.degraded)
+        degradations.extend(reading.degraded)
         reader = ProjectReader(self.index, self.notes, self.graph, self.projects)
         question = QuestionContext(reading, names, reader, include_sources)
         if not reading:
-            return _make_empty(question, budget, degraded, _NO_TERMS)
-        vector = query_vector(self.embedder, reading.lead, degraded)
+            return _make_empty(question, budget, degradations, _NO_TERMS)
+        vector = query_vector(self.embedder, reading.lead, degradations)
         query = SectionQuery(
             weights=reading.weights,
             limit=CANDIDATES,
@@ -111,7 +111,7 @@ class ContextRecall:
             # Notes of a project that was removed are still looked for.
             projects=None if project is None else frozenset(names),
         )
-        return self._answer(question, query, budget, degraded)
+        return self._answer(question, query, budget, degradations)
 
     def _answer(
         self,
@@ -140,28 +140,36 @@ class ContextRecall:
         if rung != "words":
             degraded.append(Degraded("word index", _RUNGS[rung]))
         check_cancelled()
-        named = named_entities(question)
-        ranked = rank_candidates(self._names, question, candidates, query.now, named)
+        entity_names = named_entities(question)
+        ranked_candidates = rank_candidates(
+            self._names, question, candidates, query.now, entity_names
+        )
         # What only parts of words have found is a lead at best.
         terms = len(question.reading.weights)
-        quality = quality_of(ranked.targets, terms) if rung == "words" else "weak"
-        near = nearby(ranked, named)
+        quality = quality_of(ranked_candidates.targets, terms) if rung == "words" else "weak"
+        nearby_evidence = nearby(ranked_candidates, entity_names)
         # Read at once what the stages below choose among.
-        question.reader.notes((*ranked.note_keys(), *near.notes))
-        question.reader.sections((*target_section_keys(ranked), *memory_section_keys(ranked)))
-        modules = named_modules(ranked)
-        first = targets(ranked, near.files, modules)
-        items = memories(ranked, near, modules)
-        before = history(ranked, near, replace(query, past=True, limit=20, vector=None))
-        if not first and not items:
+        question.reader.notes((*ranked_candidates.note_keys(), *nearby_evidence.notes))
+        question.reader.sections(
+            (*target_section_keys(ranked_candidates), *memory_section_keys(ranked_candidates))
+        )
+        modules = named_modules(ranked_candidates)
+        primary_targets = targets(ranked_candidates, nearby_evidence.files, modules)
+        items = memories(ranked_candidates, nearby_evidence, modules)
+        past_records = history(
+            ranked_candidates, nearby_evidence, replace(query, past=True, limit=20, vector=None)
+        )
+        if not primary_targets and not items:
             # What was ranked may have been forgotten since, or be nothing that a package brings.
             quality = "weak"
         package = RecallPackage(
-            brief=tuple(brief_lines(quality, ranked, first, items, before)),
-            primary_targets=tuple(first),
+            brief=tuple(
+                brief_lines(quality, ranked_candidates, primary_targets, items, past_records)
+            ),
+            primary_targets=tuple(primary_targets),
             memories=tuple(items),
-            graph=near.relations,
-            history=tuple(before),
+            graph=nearby_evidence.relations,
+            history=tuple(past_records),
             quality=quality,
             focus=question.focus,
             projects=tuple(question.projects.values()),

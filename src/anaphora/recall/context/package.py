@@ -115,7 +115,7 @@ def assemble(full: RecallPackage, budget: int, *, sources: bool = False) -> Reca
     relations and history comes. `InvalidInput` for a budget that `check_budget` refuses.
     """
     check_budget(budget)
-    most = FULL if sources else COMPACT
+    max_counts = FULL if sources else COMPACT
     remaining = TokenBudget(budget)
     remaining.pay(HEADER)
     lines = [one_line(line, _BRIEF_CHARACTERS) for line in full.brief[:MOST_BRIEF]]
@@ -126,14 +126,18 @@ def assemble(full: RecallPackage, budget: int, *, sources: bool = False) -> Reca
     brief += [line for line in lines[1:] if remaining.pay(headed(line))]
     waiting = bool(full.graph) or bool(full.history)
     keep = round(remaining.tokens * (1 - _MEMORY_SHARE)) if waiting else 0
-    memories = remaining.take(full.memories, rendered_memory, MEMORIES, most["memories"], keep)
-    history = remaining.take(full.history, _history_line, HISTORY, most["history"])
-    graph = remaining.take(full.graph, _graph_line, GRAPH, most["graph"])
-    if keep and len(memories) < most["memories"]:
+    memories = remaining.take(
+        full.memories, rendered_memory, MEMORIES, max_counts["memories"], keep
+    )
+    history = remaining.take(full.history, _history_line, HISTORY, max_counts["history"])
+    graph = remaining.take(full.graph, _graph_line, GRAPH, max_counts["graph"])
+    if keep and len(memories) < max_counts["memories"]:
         fitting_ids = {id(memory) for memory in memories}
-        more = [memory for memory in full.memories if id(memory) not in fitting_ids]
-        late = remaining.take(more, rendered_memory, MEMORIES, most["memories"] - len(memories))
-        fitting_ids |= {id(memory) for memory in late}
+        further_memories = [memory for memory in full.memories if id(memory) not in fitting_ids]
+        late_memories = remaining.take(
+            further_memories, rendered_memory, MEMORIES, max_counts["memories"] - len(memories)
+        )
+        fitting_ids |= {id(memory) for memory in late_memories}
         memories = [memory for memory in full.memories if id(memory) in fitting_ids]
     if full.quality != "weak" and not targets and not memories:
         # A label above "weak" promises evidence that can be read.
@@ -173,23 +177,25 @@ def render_package(package: RecallPackage) -> str:
 
 def rendered_part(heading: str, items: Iterable[str]) -> list[str]:
     """The lines of a part: its heading and its items; none where there are none."""
-    listed = list(items)
-    return ["", heading, *listed] if listed else []
+    part_items = list(items)
+    return ["", heading, *part_items] if part_items else []
 
 
 def _fit_targets(remaining: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     """The targets that fit: some with their reasons, then others in one line."""
-    detailed = remaining.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
-    if len(detailed) < DETAILED_TARGETS:
-        return detailed
-    last = next(at for at, target in enumerate(targets) if target is detailed[-1])
-    more: list[Target] = []
-    for target in targets[last + 1 :]:
-        if len(detailed) + len(more) == MOST_TARGETS:
+    detailed_targets = remaining.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
+    if len(detailed_targets) < DETAILED_TARGETS:
+        return detailed_targets
+    last_index = next(at for at, target in enumerate(targets) if target is detailed_targets[-1])
+    further_targets: list[Target] = []
+    for target in targets[last_index + 1 :]:
+        if len(detailed_targets) + len(further_targets) == MOST_TARGETS:
             break
-        if remaining.pay(f", {target_name(target)}" if more else THEN + target_name(target)):
-            more.append(target)
-    return detailed + more
+        if remaining.pay(
+            f", {target_name(target)}" if further_targets else THEN + target_name(target)
+        ):
+            further_targets.append(target)
+    return detailed_targets + further_targets
 
 
 def with_tokens(memories: Iterable[ContextMemory]) -> tuple[ContextMemory, ...]:
@@ -200,8 +206,8 @@ def with_tokens(memories: Iterable[ContextMemory]) -> tuple[ContextMemory, ...]:
 def rendered_targets(targets: Sequence[Target]) -> list[str]:
     """A line for each of the first targets, and one line for all others."""
     lines = [rendered_target(target) for target in targets[:DETAILED_TARGETS]]
-    more = [target_name(target) for target in targets[DETAILED_TARGETS:]]
-    return [*lines, THEN + ", ".join(more)] if more else lines
+    further_names = [target_name(target) for target in targets[DETAILED_TARGETS:]]
+    return [*lines, THEN + ", ".join(further_names)] if further_names else lines
 
 
 def target_name(target: Target) -> str:
@@ -241,8 +247,8 @@ def rendered_memory(memory: ContextMemory) -> str:
 
 
 def _graph_line(relation: GraphEvidence) -> str:
-    ended = f" {shown_day(relation.valid_to)}" if relation.valid_to is not None else ""
-    was = "" if relation.status == "active" else f" ({relation.status}{ended})"
+    end_note = f" {shown_day(relation.valid_to)}" if relation.valid_to is not None else ""
+    was = "" if relation.status == "active" else f" ({relation.status}{end_note})"
     predicate = relation.predicate.replace("_", " ")
     return headed(f"{one_line(relation.subject)} {predicate} {one_line(relation.object)}{was}")
 
@@ -284,15 +290,15 @@ def brief_lines(
     beside = ("diary", "document")
     kinds = Counter(m.kind for m in memories if m.importance is not None or m.kind in beside)
     yield f"{quality.capitalize()}: {_describe_support(ranked, kinds.total())}{_ADVICE[quality]}."
-    opened = (
+    opened_targets = (
         target for target in targets if target.start_line is not None or target.kind == "module"
     )
-    paths = list(dict.fromkeys(target.path for target in opened))
+    paths = list(dict.fromkeys(target.path for target in opened_targets))
     if paths:
         yield f"Begin with {', '.join(paths[:_PLACES_SHOWN])}."
     if kinds:
-        counted = [_format_count(kind, number) for kind, number in sorted(kinds.items())]
-        yield f"Notes: {', '.join(counted)}."
+        kind_counts = [_format_count(kind, number) for kind, number in sorted(kinds.items())]
+        yield f"Notes: {', '.join(kind_counts)}."
     if history:
         past = Counter(event.kind for event in history)
         yield f"What was before: {', '.join(_format_count(kind, n) for kind, n in past.items())}."

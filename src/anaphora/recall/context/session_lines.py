@@ -49,20 +49,20 @@ def session_statements(
 
     What `rules` say is left out, and what one of the `later` statements gives another value.
     """
-    typed = [turn for turn in _skip_small_talk(thread) if turn.role == "user"]
-    new = [text for turn in typed if (text := _strip_rules(_read_text(turn), rules))]
+    typed_turns = [turn for turn in _skip_small_talk(thread) if turn.role == "user"]
+    new_texts = [text for turn in typed_turns if (text := _strip_rules(_read_text(turn), rules))]
     # The last text counts if it asks for something to be done, in enough words to say what.
-    is_open = bool(new) and _says_enough(new[-1]) and not _asks(new[-1])
+    is_open = bool(new_texts) and _says_enough(new_texts[-1]) and not _asks(new_texts[-1])
     # The texts that state most, of equal ones the last.
-    weighed = [(_weigh(text), index) for index, text in enumerate(new)]
-    best = sorted((row for row in weighed if row[0] >= _LEAST), reverse=True)[:MOST]
-    chosen = {new[index] for _, index in best}
+    weight_rows = [(_weigh(text), index) for index, text in enumerate(new_texts)]
+    best_rows = sorted((row for row in weight_rows if row[0] >= _LEAST), reverse=True)[:MOST]
+    chosen_texts = {new_texts[index] for _, index in best_rows}
     if is_open:
-        chosen.add(new[-1])
+        chosen_texts.add(new_texts[-1])
     return [
         text
-        for text in new
-        if text in chosen and not any(seem_to_contradict(text, newer) for newer in later)
+        for text in new_texts
+        if text in chosen_texts and not any(seem_to_contradict(text, newer) for newer in later)
     ]
 
 
@@ -84,16 +84,18 @@ def last_exchange(thread: Thread, rules: Collection[str]) -> Iterator[str]:
     Nothing where the user said no more than `rules` say.
     """
     turns = _skip_small_talk(thread)
-    typed = [
+    typed_turns = [
         turn for turn in turns if turn.role == "user" and _strip_rules(_read_text(turn), rules)
     ]
-    if not typed:
+    if not typed_turns:
         return
-    last = next((turn for turn in reversed(typed) if _says_enough(_read_text(turn))), typed[-1])
-    yield f"user: {_shorten(last)}"
-    after = turns[turns.index(last) + 1 :]
-    if after and after[0].role == "assistant":
-        yield f"assistant: {_shorten(after[0])}"
+    last_turn = next(
+        (turn for turn in reversed(typed_turns) if _says_enough(_read_text(turn))), typed_turns[-1]
+    )
+    yield f"user: {_shorten(last_turn)}"
+    later_turns = turns[turns.index(last_turn) + 1 :]
+    if later_turns and later_turns[0].role == "assistant":
+        yield f"assistant: {_shorten(later_turns[0])}"
 
 
 def _skip_small_talk(thread: Thread) -> list[Turn]:

@@ -117,22 +117,27 @@ class StandingContext:
         """
         records = [record for record in records if record.id not in shown_ids]
         against = find_opposing(self.records, records)
-        before = self.records.many(
+        previous_by_id = self.records.many(
             record.supersedes
             for record in records
             if record.supersedes and self.now - record.valid_from <= LATELY
         )
         by_part: dict[str, list[ContextMemory]] = {}
         for record in records:
-            old = before.get(record.supersedes or "")
+            previous_record = previous_by_id.get(record.supersedes or "")
             kind = kind_of(record)
             local = kind in _LOCAL and self.project.is_from_elsewhere(record)
             if local or self.project.is_foreign(record):
                 continue
-            part = "changed" if old is not None and not old.forgotten else kind
+            part = (
+                "changed" if previous_record is not None and not previous_record.forgotten else kind
+            )
             was = render_opposing(against.get(record.id, ()), record.created_at)
-            if old is not None:
-                was = f"\n(until {shown_day(record.valid_from)}: {cut(old.text, TEXT)})" + was
+            if previous_record is not None:
+                was = (
+                    f"\n(until {shown_day(record.valid_from)}: {cut(previous_record.text, TEXT)})"
+                    + was
+                )
             by_part.setdefault(part, []).append(
                 ContextMemory(
                     id=record.id,
@@ -167,17 +172,19 @@ class StandingContext:
         for index, (ts, sentence, conversation_id) in enumerate(statements):
             if not is_rule(sentence):
                 continue
-            after = [text for _, text, _ in statements[index + 1 :]]
-            ending = [*after, *(text for when, text in later if when >= ts)]
+            later_texts = [text for _, text, _ in statements[index + 1 :]]
+            ending = [*later_texts, *(text for when, text in later if when >= ts)]
             rule = drop_ended_parts(sentence, ending)
-            repeated = any(repeats_rule(text, sentence) for text in after)
-            if rule and not repeated and not any(repeats_rule(text, rule) for text in lasting):
+            is_repeated = any(repeats_rule(text, sentence) for text in later_texts)
+            if rule and not is_repeated and not any(repeats_rule(text, rule) for text in lasting):
                 rules.append(
                     ContextMemory(conversation_id, "constraint", "", rule, 0.0, created_at=ts)
                 )
         newest = rules[::-1]
-        chosen = sorted(newest, key=lambda rule: read_statement(rule.text).changes)[:MOST_RULES]
-        return [rule for rule in newest if rule in chosen]
+        chosen_rules = sorted(newest, key=lambda rule: read_statement(rule.text).changes)[
+            :MOST_RULES
+        ]
+        return [rule for rule in newest if rule in chosen_rules]
 
     def sessions(self, rules: Collection[str] = ()) -> Iterator[ContextMemory]:
         """The conversations that were last spoken in, the newest first.
@@ -188,9 +195,9 @@ class StandingContext:
         """
         count, later = 0, list(rules)
         for conversation_id, thread in self._read_threads():
-            stated = session_statements(thread, rules, later)
-            later += stated
-            lines = [in_one_line(stated)] if stated else []
+            stated_texts = session_statements(thread, rules, later)
+            later += stated_texts
+            lines = [in_one_line(stated_texts)] if stated_texts else []
             if not (lines or count):
                 lines = list(last_exchange(thread, rules))
             if not lines:
@@ -214,10 +221,10 @@ class StandingContext:
         """The conversations of the project that hold a turn, the one last spoken in first."""
         sessions = self.project.own
         table = self.view.table
-        last = np.full(len(table.conversations), -np.inf)
-        np.maximum.at(last, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
-        order = np.argsort(-last, kind="stable")
-        for code in order[np.isfinite(last[order])].tolist():
+        last_times = np.full(len(table.conversations), -np.inf)
+        np.maximum.at(last_times, table.conversation, np.nan_to_num(table.ts, nan=-np.inf))
+        order = np.argsort(-last_times, kind="stable")
+        for code in order[np.isfinite(last_times[order])].tolist():
             conversation_id = table.conversations[code]
             if sessions is not None and conversation_id not in sessions:
                 continue

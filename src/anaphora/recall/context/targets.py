@@ -71,28 +71,42 @@ def targets(
     many they are. Beside files, diary entries are targets only where the focus asks to go on, or
     for history.
     """
-    most = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
-    chosen: list[TargetCandidate] = []
+    max_targets = NOTE_PLACES if (ranked.targets.files >= 0).any() else TARGETS
+    chosen_candidates: list[TargetCandidate] = []
     of_notes = 0
     for candidate in _list_possible(ranked):
-        twin = next((better for better in chosen if candidate.same_as(better)), None)
+        twin = next(
+            (
+                better_candidate
+                for better_candidate in chosen_candidates
+                if candidate.same_as(better_candidate)
+            ),
+            None,
+        )
         edition = candidate.edition
-        first = next((better for better in chosen if edition and better.edition == edition), None)
+        better_edition = next(
+            (
+                better_candidate
+                for better_candidate in chosen_candidates
+                if edition and better_candidate.edition == edition
+            ),
+            None,
+        )
         if int(ranked.targets.files[candidate.place]) in ranked.by_name:
             # A focus that names an edition wants that one.
-            first = None
+            better_edition = None
         if twin is not None:
             twin.alike += 1
-        elif first is not None:
-            first.editions += 1
-        elif candidate.note is None or of_notes < most:
+        elif better_edition is not None:
+            better_edition.editions += 1
+        elif candidate.note is None or of_notes < max_targets:
             of_notes += candidate.note is not None
-            chosen.append(candidate)
-        if len(chosen) == MORE:
+            chosen_candidates.append(candidate)
+        if len(chosen_candidates) == MORE:
             break
     ranked_targets = [
         _make_file_target(o, entities) if o.note is None else _make_note_target(o, o.note)
-        for o in chosen
+        for o in chosen_candidates
     ]
     # Modules are in the order of their own scores; nothing else changes places.
     return sorted(
@@ -102,9 +116,9 @@ def targets(
 
 def target_section_keys(ranked: RankedCandidates, start: int = 0) -> list[str]:
     """The ids of the best sections of the files among `MORE` ranked targets from `start` on."""
-    files, best = ranked.targets.files, ranked.targets.best
+    files, best_indexes = ranked.targets.files, ranked.targets.best
     end = min(len(ranked.targets), LOOKED_AT, start + MORE)
-    return [ranked.key(int(best[at])) for at in range(start, end) if files[at] >= 0]
+    return [ranked.key(int(best_indexes[at])) for at in range(start, end) if files[at] >= 0]
 
 
 @dataclass
@@ -163,11 +177,11 @@ class TargetCandidate:
 def _list_possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
     """What may be a target, best first, with its text; a few are read at a time."""
     question, scores = ranked.question, ranked.targets
-    most = min(len(scores), LOOKED_AT)
+    max_scores = min(len(scores), LOOKED_AT)
     diary = question.asks_for("history") or not (scores.files >= 0).any()
-    for start in range(0, most, MORE):
+    for start in range(0, max_scores, MORE):
         sections = question.reader.sections(target_section_keys(ranked, start))
-        for at in range(start, min(most, start + MORE)):
+        for at in range(start, min(max_scores, start + MORE)):
             key = ranked.key(int(scores.best[at]))
             if scores.files[at] >= 0:
                 yield TargetCandidate(ranked, at, None, sections.get(key))
@@ -180,13 +194,13 @@ def _list_possible(ranked: RankedCandidates) -> Iterator[TargetCandidate]:
 def _make_file_target(
     candidate: TargetCandidate, entities: Mapping[str, Mapping[str, EntityRow]]
 ) -> Target:
-    ranked, at = candidate.ranked, candidate.place
-    table, scores = ranked.table, ranked.targets
-    code, best = int(scores.files[at]), int(scores.best[at])
+    ranked_candidates, at = candidate.ranked, candidate.place
+    table, scores = ranked_candidates.table, ranked_candidates.targets
+    code, best_index = int(scores.files[at]), int(scores.best[at])
     path = table.files.paths[code]
     project = table.projects[int(table.files.project[code])]
     entity = entities.get(project, {}).get(path)
-    row = ranked.row(best)
+    row = ranked_candidates.row(best_index)
     section = candidate.section
     title = (section.symbol or section.title) if section is not None else ""
     return Target(
@@ -199,20 +213,20 @@ def _make_file_target(
         id=table.ids[row],
         start_line=int(table.start_line[row]),
         end_line=int(table.end_line[row]),
-        signals=ranked.signals(best),
-        project=ranked.question.projects.get(project),
+        signals=ranked_candidates.signals(best_index),
+        project=ranked_candidates.question.projects.get(project),
     )
 
 
 def _explain(candidate: TargetCandidate, path: str) -> Iterator[str]:
     """Why a file is a target: what is named, what it defines, what of it matches."""
-    ranked, at, section = candidate.ranked, candidate.place, candidate.section
-    if int(ranked.targets.files[at]) in ranked.by_name:
+    ranked_candidates, at, section = candidate.ranked, candidate.place, candidate.section
+    if int(ranked_candidates.targets.files[at]) in ranked_candidates.by_name:
         yield "the focus names this file"
-    mentioned: set[str] = set()
+    mentioned_words: set[str] = set()
 
     def new(words: Iterable[str]) -> list[str]:
-        return [word for word in words if word.lower() not in mentioned]
+        return [word for word in words if word.lower() not in mentioned_words]
 
     symbol = section.symbol if section is not None else None
     for phrase, text in (
@@ -220,24 +234,27 @@ def _explain(candidate: TargetCandidate, path: str) -> Iterator[str]:
         ("its title matches", section.title if section is not None else ""),
         ("path matches", path),
     ):
-        matched = new(ranked.words.within(text)) if text else []
-        if matched:
-            yield phrase if text is symbol else f"{phrase} {listed(matched)}"
-            mentioned |= {word.lower() for word in matched}
+        matched_words = new(ranked_candidates.words.within(text)) if text else []
+        if matched_words:
+            yield phrase if text is symbol else f"{phrase} {listed(matched_words)}"
+            mentioned_words |= {word.lower() for word in matched_words}
     if section is not None:
-        matched = new(ranked.words.shown(ranked.excerpts.held(section.text), 6))[:3]
-        if matched:
-            yield f"{'its text also has' if mentioned else 'its text has'} {listed(matched)}"
-    cosine = ranked.candidates.cosine
-    if cosine is not None and cosine[ranked.targets.best[at]] >= CLOSE:
+        matched_words = new(
+            ranked_candidates.words.shown(ranked_candidates.excerpts.held(section.text), 6)
+        )[:3]
+        if matched_words:
+            adverb = "also " if mentioned_words else ""
+            yield f"its text {adverb}has {listed(matched_words)}"
+    cosine = ranked_candidates.candidates.cosine
+    if cosine is not None and cosine[ranked_candidates.targets.best[at]] >= CLOSE:
         yield "close in meaning"
 
 
 def _make_note_target(candidate: TargetCandidate, note: NoteRow) -> Target:
-    ranked = candidate.ranked
+    ranked_candidates = candidate.ranked
     text = note.record.text[:_LOOKED_AT]
-    matched = ranked.words.within(text)
-    speaks = [f"speaks of {listed(matched)}"] if matched else []
+    matched_words = ranked_candidates.words.within(text)
+    speaks = [f"speaks of {listed(matched_words)}"] if matched_words else []
     title = " ".join(text.split())
     kind = note.type if note.kind == "observation" else "diary"
     if note.kind == DOCUMENT_SECTION:
@@ -249,11 +266,11 @@ def _make_note_target(candidate: TargetCandidate, note: NoteRow) -> Target:
         path=note.record.sources[0] if note.record.sources else "",
         kind=kind,
         title=title,
-        score=round(float(ranked.targets.score[candidate.place]), 6),
+        score=round(float(ranked_candidates.targets.score[candidate.place]), 6),
         reason="; ".join([*speaks, *_explain_similar(candidate, "note")]),
         id=note.record.id,
-        signals=ranked.signals(int(ranked.targets.best[candidate.place])),
-        project=ranked.question.projects.get(note.project or ""),
+        signals=ranked_candidates.signals(int(ranked_candidates.targets.best[candidate.place])),
+        project=ranked_candidates.question.projects.get(note.project or ""),
     )
 
 
@@ -279,20 +296,20 @@ def named_modules(ranked: RankedCandidates) -> list[NamedModule]:
     projects = ranked.question.projects
     files, scores = ranked.table.files, ranked.targets.score
     ranked_files = list(zip(ranked.targets.files.tolist(), scores, strict=True))
-    scored = []
+    scored_modules = []
     for folder, sure in ranked.modules.named(ranked.question.mentions).items():
         if ranked.table.projects[folder[0]] not in projects:
             continue
         within = folder[1] + "/"
-        best = 0.0
+        best_score = 0.0
         for code, score in ranked_files:
             in_project = code >= 0 and files.project[code] == folder[0]
             if in_project and files.paths[code].startswith(within):
-                best = float(score)
+                best_score = float(score)
                 break
-        scored.append((round(best + DEFAULT_WEIGHTS.named * sure, 6), folder))
-    scored.sort(key=lambda pair: (-pair[0], pair[1][1]))
-    return [_make_module(ranked, folder, score) for score, folder in scored[:MODULES]]
+        scored_modules.append((round(best_score + DEFAULT_WEIGHTS.named * sure, 6), folder))
+    scored_modules.sort(key=lambda pair: (-pair[0], pair[1][1]))
+    return [_make_module(ranked, folder, score) for score, folder in scored_modules[:MODULES]]
 
 
 def beginning_of(ranked: RankedCandidates, code: int) -> int | None:

@@ -97,10 +97,10 @@ class WarmUpRecall:
         """
         check_budget(budget)
         rows = self._find_projects(project, directory)
-        focused = self._recall_topic(topic, project, budget)
+        focused_package = self._recall_topic(topic, project, budget)
         remaining = TokenBudget(budget)
         remaining.pay(HEADER)
-        if focused is not None and not remaining.pay(_render_body(focused), TOPIC):
+        if focused_package is not None and not remaining.pay(_render_body(focused_package), TOPIC):
             remaining.tokens = 0
         keep = round(remaining.tokens * (1 - NOTES_SHARE)) if rows and shape else 0
         names = {row.id: row.name for row in rows}
@@ -109,8 +109,8 @@ class WarmUpRecall:
         entries = core_entries(desk.records, current, desk.now, desk.project.is_foreign)
         core = [as_context(core_entry) for core_entry in entries]
         # As much of the core block as its budget holds, and at most half of what is left.
-        spared = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
-        fitting = remaining.take(core, rendered_memory, _HEADINGS["core"], len(core), spared)
+        spared_tokens = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
+        fitting = remaining.take(core, rendered_memory, _HEADINGS["core"], len(core), spared_tokens)
         notes = {"core": with_tokens(fitting)}
         shown_ids = {memory.id for memory in notes["core"]}
         says_left_out = len(shown_ids) < len(core) and remaining.pay(
@@ -144,8 +144,8 @@ class WarmUpRecall:
             facts=notes["facts"],
             shape=lines,
             highlights=open_first,
-            topic=focused,
-            degraded=focused.degraded if focused is not None else (),
+            topic=focused_package,
+            degraded=focused_package.degraded if focused_package is not None else (),
         )
         return replace(warm, tokens=token_cost(render_warm_up(warm)))
 
@@ -178,12 +178,14 @@ class WarmUpRecall:
             for row in self.lane.notes.list(kind="observation", project=only, limit=LOOKED_AT)
             if directory is None or row.project is None or row.project in names
         ]
-        ordered = sorted(
+        ordered_notes = sorted(
             observations,
             key=lambda n: (-n.importance, -n.record.created_at.timestamp(), n.record.id),
         )
         by_kind = {
-            f"{kind}s": [_make_memory(row, names) for row in ordered if row.type == kind][:MOST]
+            f"{kind}s": [_make_memory(row, names) for row in ordered_notes if row.type == kind][
+                :MOST
+            ]
             for kind in _KINDS
         }
         diary = [
@@ -205,9 +207,9 @@ class WarmUpRecall:
             readme = readme_of(files)
             parts = self.lane.projects.sections_of(row.id, readme) if readme else ()
             # One long line can be spared, the ones after it may fit.
-            described = shape(row, files, parts)
+            description = shape(row, files, parts)
             lines.extend(
-                line for line in described if remaining.pay(_format_shape_line(line), SHAPE)
+                line for line in description if remaining.pay(_format_shape_line(line), SHAPE)
             )
             if table is not None:
                 targets += highlights(row, files, table)
@@ -228,7 +230,7 @@ def render_warm_up(warm: WarmUp) -> str:
     if warm.topic is not None:
         lines += ["", TOPIC, _render_body(warm.topic)]
     else:
-        lines += [rendered_degraded(degraded) for degraded in warm.degraded]
+        lines += [rendered_degraded(degradation) for degradation in warm.degraded]
     return "\n".join(lines)
 
 
@@ -239,15 +241,15 @@ def render_standing(warm: WarmUp) -> Iterator[str]:
             yield heading
             for memory in memories:
                 day = f"{shown_day(memory.created_at)} " if memory.created_at else ""
-                named = part == "sessions" and memory.title not in {"", memory.id}
-                title = f"{one_line(memory.title, 70)} – " if named else ""
-                most = SESSION_CHARACTERS if part == "sessions" else STANDING_CHARACTERS
+                has_title = part == "sessions" and memory.title not in {"", memory.id}
+                title = f"{one_line(memory.title, 70)} – " if has_title else ""
+                max_characters = SESSION_CHARACTERS if part == "sessions" else STANDING_CHARACTERS
                 # What is said of a text in its last line is not cut off with it.
                 body, mark, remark = memory.text.rpartition("\n(")
                 if mark and remark.endswith(")"):
-                    line = f"{one_line(body, most)} ({one_line(remark, most)}"
+                    line = f"{one_line(body, max_characters)} ({one_line(remark, max_characters)}"
                 else:
-                    line = one_line(memory.text, most)
+                    line = one_line(memory.text, max_characters)
                 yield f"- {day}{title}{line}"
 
 
@@ -280,8 +282,8 @@ def shape(
 ) -> Iterator[str]:
     """Lines: the name and size, the README's first words, languages, modules, commands, tests."""
     read = [file for file in files.values() if file.skipped is None]
-    indexed = f", indexed {project.indexed_at.date()}" if project.indexed_at else ""
-    yield f"{project.name}: {len(read)} files in {project.root}{indexed}"
+    index_note = f", indexed {project.indexed_at.date()}" if project.indexed_at else ""
+    yield f"{project.name}: {len(read)} files in {project.root}{index_note}"
     words = _find_first_words(readme)
     if words:
         yield f"About: {words}"
@@ -294,8 +296,8 @@ def shape(
         yield f"Modules: {_format_counts(modules, MODULES)}"
     commands = list(dict.fromkeys(c for file in read for c in file.facts.get("commands", ())))
     if commands:
-        more = f" and {len(commands) - COMMANDS} more" if len(commands) > COMMANDS else ""
-        yield f"Commands: {', '.join(map(str, commands[:COMMANDS]))}{more}"
+        more_note = f" and {len(commands) - COMMANDS} more" if len(commands) > COMMANDS else ""
+        yield f"Commands: {', '.join(map(str, commands[:COMMANDS]))}{more_note}"
     entries = [file.path for file in read if _is_entry(file)]
     if entries:
         yield f"Entry points: {', '.join(sorted(entries)[:4])}"
@@ -317,15 +319,17 @@ def highlights(
     table: SectionTable,
 ) -> list[Target]:
     """Files that a newcomer opens first: the README, settings, and what most others import."""
-    scored: dict[str, tuple[float, str]] = {}
+    score_by_name: dict[str, tuple[float, str]] = {}
     readme = readme_of(files)
     if readme is not None:
-        scored[readme] = (100.0, "says what the project is")
+        score_by_name[readme] = (100.0, "says what the project is")
     for path, file in sorted(files.items()):
         if file.role == "package_config" and "/" not in path and file.skipped is None:
-            scored.setdefault(path, (90.0, "names what the project needs and how it is built"))
+            score_by_name.setdefault(
+                path, (90.0, "names what the project needs and how it is built")
+            )
         elif _is_entry(file):
-            scored.setdefault(path, (70.0, "where it starts"))
+            score_by_name.setdefault(path, (70.0, "where it starts"))
     imports = Counter(
         table.files.paths[code]
         for _, code in table.files.imports.tolist()
@@ -333,10 +337,10 @@ def highlights(
     )
     for path, count in imports.items():
         if count > 1 and path in files and files[path].role == "code":
-            scored.setdefault(path, (min(69.0, 10.0 + count), f"{count} files import it"))
+            score_by_name.setdefault(path, (min(69.0, 10.0 + count), f"{count} files import it"))
     targets = [
         Target(path, "file", path, score, reason, files[path].role, project=project.name)
-        for path, (score, reason) in scored.items()
+        for path, (score, reason) in score_by_name.items()
     ]
     return sorted(targets, key=lambda target: (-target.score, target.path))[:MOST_HIGHLIGHTS]
 
@@ -345,12 +349,12 @@ def _find_first_words(readme: Sequence[SectionRow]) -> str:
     """The first running text in a README: no headings, badges, markup or code."""
     for section in readme:
         lines: list[str] = []
-        fenced = False
+        is_fenced = False
         for line in section.text.splitlines():
-            stripped = line.strip()
-            fenced ^= stripped.startswith("```")
-            if stripped and not fenced and not stripped.startswith(_MARKUP):
-                lines.append(stripped)
+            stripped_line = line.strip()
+            is_fenced ^= stripped_line.startswith("```")
+            if stripped_line and not is_fenced and not stripped_line.startswith(_MARKUP):
+                lines.append(stripped_line)
         if lines:
             text = " ".join(lines)
             if len(text) <= README_CHARACTERS:
@@ -367,6 +371,8 @@ def _is_entry(file: FileRow) -> bool:
 
 
 def _format_counts(counts: Counter[str], most: int) -> str:
-    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    listed = ", ".join(f"{name} ({number})" for name, number in ordered[:most])
-    return listed + (f" and {len(ordered) - most} more" if len(ordered) > most else "")
+    ordered_counts = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    name_list = ", ".join(f"{name} ({number})" for name, number in ordered_counts[:most])
+    return name_list + (
+        f" and {len(ordered_counts) - most} more" if len(ordered_counts) > most else ""
+    )

@@ -71,9 +71,9 @@ def month_of(year: int, month: int, count: int = 1) -> Days:
 def add_months(moment: datetime, count: int) -> datetime:
     """The same day `count` months on, or the last day of that month where it is shorter."""
     months = moment.year * 12 + moment.month - 1 + count
-    first = moment.replace(year=months // 12, month=months % 12 + 1, day=1)
-    last = (first.replace(day=28) + 4 * DAY).replace(day=1) - DAY
-    return first.replace(day=min(moment.day, last.day))
+    first_day = moment.replace(year=months // 12, month=months % 12 + 1, day=1)
+    last_day = (first_day.replace(day=28) + 4 * DAY).replace(day=1) - DAY
+    return first_day.replace(day=min(moment.day, last_day.day))
 
 
 def unit_of(moment: datetime, unit: str, offset: int) -> Days:
@@ -85,25 +85,25 @@ def unit_of(moment: datetime, unit: str, offset: int) -> Days:
     if unit == "weekend":
         return monday + 5 * DAY, monday + 7 * DAY
     if unit == "month":
-        first = add_months(day.replace(day=1), offset)
-        return first, add_months(first, 1)
+        first_day = add_months(day.replace(day=1), offset)
+        return first_day, add_months(first_day, 1)
     if unit == "quarter":
-        first = add_months(day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1), 3 * offset)
-        return first, add_months(first, 3)
+        first_day = add_months(day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1), 3 * offset)
+        return first_day, add_months(first_day, 3)
     return month_of(day.year + offset, 1, 12)
 
 
 def season_of(year: int, name: str) -> Days:
     """Three months; a winter is named for the year in which it ends."""
-    first = SEASONS[name]
-    return month_of(year - 1 if first == 12 else year, first, 3)
+    first_month = SEASONS[name]
+    return month_of(year - 1 if first_month == 12 else year, first_month, 3)
 
 
 def holiday(year: int, name: str) -> datetime:
     """The day of a holiday of `HOLIDAYS` in a year, at midnight."""
-    fixed = HOLIDAYS[name]
-    if fixed is not None:
-        return month_of(year, fixed[0])[0].replace(day=fixed[1])
+    fixed_date = HOLIDAYS[name]
+    if fixed_date is not None:
+        return month_of(year, fixed_date[0])[0].replace(day=fixed_date[1])
     if name == "easter":
         # The anonymous Gregorian algorithm (Nature, 20 April 1876; Meeus, Astronomical
         # Algorithms, 8).
@@ -114,11 +114,11 @@ def holiday(year: int, name: str) -> datetime:
         sunday = (
             32 + 2 * (century % 4) + 2 * (year_of_century // 4) - moon - year_of_century % 4
         ) % 7
-        late = (golden + 11 * moon + 22 * sunday) // 451
-        month, day = divmod(moon + sunday - 7 * late + 114, 31)
+        late_correction = (golden + 11 * moon + 22 * sunday) // 451
+        month, day = divmod(moon + sunday - 7 * late_correction + 114, 31)
         return month_of(year, month)[0].replace(day=day + 1)
-    first = month_of(year, 11)[0]  # Thanksgiving: the fourth Thursday of November
-    return first + ((3 - first.weekday()) % 7 + 21) * DAY
+    first_day = month_of(year, 11)[0]  # Thanksgiving: the fourth Thursday of November
+    return first_day + ((3 - first_day.weekday()) % 7 + 21) * DAY
 
 
 def around(moment: datetime, unit: str, count: float, slack: float) -> Days:

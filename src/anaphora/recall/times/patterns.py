@@ -112,8 +112,11 @@ class _Patterns:
         leads = [times[name] for name in (*_SIDES, "between", "and") if name in times]
         phrases = [tuple(phrase) for phrase in times["phrases"]]
         if self._spaced and leads:
-            led = f"(?:{'|'.join(f'(?:{lead})' for lead in leads)}) "
-            phrases += [(led + "{month}(?: {year})?", "date"), (led + "{weekday}", "weekday")]
+            lead_pattern = f"(?:{'|'.join(f'(?:{lead})' for lead in leads)}) "
+            phrases += [
+                (lead_pattern + "{month}(?: {year})?", "date"),
+                (lead_pattern + "{weekday}", "weekday"),
+            ]
         self.phrases = [self._compile_phrase(pattern, means) for pattern, means in phrases]
         self.phrases += [_Phrase(_compile(numeric), "numeric", ()) for numeric in _NUMERIC]
         self.future = _compile(language.any_of(times.get("future", ())) or "(?!)")
@@ -141,10 +144,12 @@ class _Patterns:
                 return f"(?P<{name}_{only}>{self._units[only]})"
             return f"(?:{self._parts[name]})"
 
-        filled = re.sub(r"\{([a-z]+(?::[a-z]+)?)\}", part, pattern)
+        filled_pattern = re.sub(r"\{([a-z]+(?::[a-z]+)?)\}", part, pattern)
         kind, *detail = means.split(" ")
-        bounded = rf"(?<!\w)(?:{filled})(?!\w)" if self._spaced else f"(?:{filled})"
-        return _Phrase(_compile(bounded), kind, tuple(detail))
+        bounded_pattern = (
+            rf"(?<!\w)(?:{filled_pattern})(?!\w)" if self._spaced else f"(?:{filled_pattern})"
+        )
+        return _Phrase(_compile(bounded_pattern), kind, tuple(detail))
 
     def all(self, question: str, words: QuestionWords, digits: bool) -> Iterator[Named]:
         """Every reading of every place."""
@@ -160,8 +165,8 @@ class _Patterns:
                 if days is not None and days[0] < days[1]:
                     core = match.start()
                     if phrase.kind in _NAMED:
-                        inner = (match.start(name) for name in _groups(match))
-                        core = min(inner, default=core)
+                        group_starts = (match.start(name) for name in _groups(match))
+                        core = min(group_starts, default=core)
                     elif phrase.kind == "ago":
                         core = -1
                     yield Named(*days, match.start(), match.end(), core)
@@ -187,8 +192,8 @@ class _Patterns:
                 day = calendar.day_of(now, -((now.weekday() - number - 1) % 7 + 1))
             return _narrow_to_part(day, groups)
         if kind == "numeric":
-            first = calendar.month_of(int(groups["y"]), int(groups["m"]))[0]
-            return calendar.day_of(first.replace(day=int(groups["d"])))
+            first_day = calendar.month_of(int(groups["y"]), int(groups["m"]))[0]
+            return calendar.day_of(first_day.replace(day=int(groups["d"])))
         year = groups.get("year") or (str(now.year + int(detail[0])) if detail else "")
         return self._find_returning(kind, groups, words, year)
 
@@ -219,14 +224,14 @@ class _Patterns:
         while at < len(times):
             time = self._read_third(question, times[at])
             following = times[at + 1] if at + 1 < len(times) else None
-            joined = False
+            is_joined = False
             if following is not None:
                 # The ends of one: "between X and Y".
                 core = max(following.core, following.first)
-                before = question[: max(time.core, time.first)]
-                led = not self._spaced or self._between.search(before) is not None
-                joined = led and self._and.fullmatch(question[time.last : core]) is not None
-            if following is not None and joined:
+                text_before = question[: max(time.core, time.first)]
+                is_led = not self._spaced or self._between.search(text_before) is not None
+                is_joined = is_led and self._and.fullmatch(question[time.last : core]) is not None
+            if following is not None and is_joined:
                 start = time.start
                 while start > following.start and start.year > 1:
                     # "from November to February", "from 3 March to 5 April 2024": the one before.
@@ -240,14 +245,14 @@ class _Patterns:
     def _read_third(self, question: str, time: Named) -> Named:
         days = (time.start, time.end)
         for index, pattern in enumerate(self._thirds):
-            if before := pattern.search(question[: max(time.core, 0)]):
-                first = min(time.first, before.start())
+            if match_before := pattern.search(question[: max(time.core, 0)]):
+                first_index = min(time.first, match_before.start())
                 start, end = calendar.third_of(days, index)
-                return replace(time, start=start, end=end, first=first, core=first)
+                return replace(time, start=start, end=end, first=first_index, core=first_index)
         for index, pattern in enumerate(self._thirds_behind):
-            if behind := pattern.match(question, time.last):
+            if match_behind := pattern.match(question, time.last):
                 start, end = calendar.third_of(days, index)
-                return replace(time, start=start, end=end, last=behind.end())
+                return replace(time, start=start, end=end, last=match_behind.end())
         return time
 
     def _open_side(self, question: str, time: Named) -> Named:
@@ -255,11 +260,13 @@ class _Patterns:
         if time.core < 0:
             return time
         for name, pattern in self._before.items():
-            if before := pattern.search(question[: time.core]):
-                return replace(_replace_side(time, name), first=min(time.first, before.start()))
+            if match_before := pattern.search(question[: time.core]):
+                return replace(
+                    _replace_side(time, name), first=min(time.first, match_before.start())
+                )
         for name, pattern in self._behind.items():
-            if behind := pattern.match(question, time.last):
-                return replace(_replace_side(time, name), last=behind.end())
+            if match_behind := pattern.match(question, time.last):
+                return replace(_replace_side(time, name), last=match_behind.end())
         return time
 
 
@@ -312,14 +319,14 @@ def _key(groups: dict[str, str], kind: str) -> str | None:
 
 
 def _numbered(kind: str, patterns: Sequence[str], first: int) -> str:
-    named = [f"(?P<{kind}_{at}>{pattern})" for at, pattern in enumerate(patterns, first)]
+    named_groups = [f"(?P<{kind}_{at}>{pattern})" for at, pattern in enumerate(patterns, first)]
     # Of two that begin alike, the longer one.
-    return _any(*sorted(named, key=lambda pattern: -len(pattern)))
+    return _any(*sorted(named_groups, key=lambda pattern: -len(pattern)))
 
 
 def _by_name(kind: str, patterns: dict[str, str]) -> str:
-    named = [f"(?P<{kind}_{name}>{pattern})" for name, pattern in patterns.items()]
-    return _any(*sorted(named, key=lambda pattern: -len(pattern)))
+    named_groups = [f"(?P<{kind}_{name}>{pattern})" for name, pattern in patterns.items()]
+    return _any(*sorted(named_groups, key=lambda pattern: -len(pattern)))
 
 
 def _any(*patterns: str) -> str:

@@ -58,8 +58,8 @@ class QuestionWords:
 
     def stated(self, index: int, leads: frozenset[str]) -> bool:
         """Whether a word of `leads` stands before the index, "the" aside."""
-        before = index - 2 if self.at(index - 1) == "the" else index - 1
-        return self.at(before) in leads
+        lead_index = index - 2 if self.at(index - 1) == "the" else index - 1
+        return self.at(lead_index) in leads
 
     def ends(self, index: int) -> bool:
         """Whether a phrase may end before this index: a break, a comma, or a joining word."""
@@ -143,18 +143,18 @@ def split(text: str, now: datetime) -> QuestionWords:
         # An underscore joins like a letter, and may hide a mark behind it ("_:the").
         plain = raw.strip(_JOINS)
         start += raw.find(plain)
-        folded = plain.lower().replace("’", "'")
-        if folded.endswith("'s"):
-            plain, folded = plain[:-2], folded[:-2]
-        head, dash, tail = folded.partition("-")
+        folded_text = plain.lower().replace("’", "'")
+        if folded_text.endswith("'s"):
+            plain, folded_text = plain[:-2], folded_text[:-2]
+        head, dash, tail = folded_text.partition("-")
         if dash and head in {"early", "mid", "late"}:
             words.append(QuestionWord(plain[: len(head)], head, start, start + len(head)))
-            plain, folded, start = plain[len(head) + 1 :], tail, start + len(head) + 1
-        if folded:
-            words.append(QuestionWord(plain, folded, start, start + len(plain)))
-    lowered = {word.lower for word in words}
-    future = not lowered.isdisjoint(_FUTURE)
-    return QuestionWords(tuple(words), now, forward=future and lowered.isdisjoint(_PAST))
+            plain, folded_text, start = plain[len(head) + 1 :], tail, start + len(head) + 1
+        if folded_text:
+            words.append(QuestionWord(plain, folded_text, start, start + len(plain)))
+    lowered_words = {word.lower for word in words}
+    future = not lowered_words.isdisjoint(_FUTURE)
+    return QuestionWords(tuple(words), now, forward=future and lowered_words.isdisjoint(_PAST))
 
 
 _YEAR_LEADS = frozenset(LEADS - {"on", "around", "of"})
@@ -206,10 +206,10 @@ def numeric_at(words: QuestionWords, index: int) -> TimeMatch | None:
 def _read_days(
     words: QuestionWords, month: int, days: re.Match[str], after: int
 ) -> TimeMatch | None:
-    last = in_year(words, month, int(days[2]), after)
-    if last is None or int(days[1]) >= int(days[2]):
+    last_day = in_year(words, month, int(days[2]), after)
+    if last_day is None or int(days[1]) >= int(days[2]):
         return None
-    return TimeMatch(last.start.replace(day=int(days[1])), last.end, last.next)
+    return TimeMatch(last_day.start.replace(day=int(days[1])), last_day.end, last_day.next)
 
 
 def _read_day(words: QuestionWords, year: int, month: int, day: int, after: int) -> TimeMatch:
@@ -227,21 +227,21 @@ def day_month_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | 
     day = _read_day_number(words, index)
     if day is None:
         return None
-    after = index + 2 if words.at(index + 1) == "of" else index + 1
-    month = _read_month(words, after)
+    next_index = index + 2 if words.at(index + 1) == "of" else index + 1
+    month = _read_month(words, next_index)
     ordinal = words.at(index)[-1].isalpha()
     # "5 may" or "5 march" is a date by its capital, its ordinal or its year.
-    dated = words.at(after) not in VERBS or words.capital(after) or ordinal
-    if month is not None and (dated or year_at(words, after + 1) is not None):
-        return in_year(words, month, day, after + 1)
+    is_date = words.at(next_index) not in VERBS or words.capital(next_index) or ordinal
+    if month is not None and (is_date or year_at(words, next_index + 1) is not None):
+        return in_year(words, month, day, next_index + 1)
     ordinal = ordinal and words.at(index - 1) == "the"
     if ordinal and (stated or words.stated(index, _ORDINAL_LEADS)) and words.ends(index + 1):
         step = 1 if words.forward else -1
         for count in range(13):
-            first = calendar.unit_of(words.now, "month", step * count)[0]
-            start, end = calendar.day_of(first, day - 1)
-            passed = start > words.now if words.forward else start <= words.now
-            if start.month == first.month and passed:
+            first_day = calendar.unit_of(words.now, "month", step * count)[0]
+            start, end = calendar.day_of(first_day, day - 1)
+            fits_direction = start > words.now if words.forward else start <= words.now
+            if start.month == first_day.month and fits_direction:
                 return part_of_day(words, TimeMatch(start, end, index + 1))
         raise ValueError(day)
     return None
@@ -263,11 +263,11 @@ def month_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None
         return _read_days(words, month, days, index + 2)
     day = _read_day_number(words, index + 1)
     verb = words.at(index) in VERBS and not words.capital(index)
-    led = stated or words.stated(index, LEADS)
+    is_led = stated or words.stated(index, LEADS)
     # "in March 5 people left" has no day.
     if (
         day is not None
-        and (led or not verb)
+        and (is_led or not verb)
         and (
             words.at(index + 1)[-1].isalpha()
             or words.at(index - 1) != "in"
@@ -276,11 +276,13 @@ def month_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None
         )
     ):
         return in_year(words, month, day, index + 2)
-    name, before = words.at(index), words.at(index - 1)
-    listed = before in {"and", "or", ","} and words.at(index - 2) in MONTHS
-    by_name = name not in _AMBIGUOUS or (words.capital(index) and (listed or before in _OWNERS))
+    name, previous_word = words.at(index), words.at(index - 1)
+    is_listed = previous_word in {"and", "or", ","} and words.at(index - 2) in MONTHS
+    by_name = name not in _AMBIGUOUS or (
+        words.capital(index) and (is_listed or previous_word in _OWNERS)
+    )
     if (
-        led
+        is_led
         or (by_name and name not in MONTH_SHORT)
         or _read_year_after(words, index + 1) is not None
     ):
@@ -292,9 +294,9 @@ def _read_year_after(words: QuestionWords, index: int) -> tuple[int, int] | None
     """The year written here ("2026", ", 2026", "of 2026", "last year") and the place after."""
     if words.at(index + 1) == "year" and words.at(index) in OFFSETS:
         return words.now.year + OFFSETS[words.at(index)], index + 2
-    joined = index + 1 if words.at(index) in {",", "of"} else index
-    year = year_at(words, joined)
-    return None if year is None else (year, joined + 1)
+    year_index = index + 1 if words.at(index) in {",", "of"} else index
+    year = year_at(words, year_index)
+    return None if year is None else (year, year_index + 1)
 
 
 def in_year(words: QuestionWords, month: int, day: int | None, after: int) -> TimeMatch | None:
@@ -315,9 +317,9 @@ def _returning(
     words: QuestionWords, place: Callable[[int], Days], after: int, led: bool = True
 ) -> TimeMatch | None:
     """What returns every year: in the year written after it, or where it is `led` the nearest."""
-    written = _read_year_after(words, after)
-    if written is not None:
-        return TimeMatch(*place(written[0]), written[1])
+    written_year = _read_year_after(words, after)
+    if written_year is not None:
+        return TimeMatch(*place(written_year[0]), written_year[1])
     return TimeMatch(*nearest(words, place), after) if led else None
 
 
@@ -327,8 +329,8 @@ def plain_year_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch |
     quarter = _QUARTER.fullmatch(words.at(index + 1))
     if year is not None and quarter:
         return TimeMatch(*calendar.month_of(year, int(quarter[1]) * 3 - 2, 3), index + 2)
-    led = stated or words.stated(index, _YEAR_LEADS)
-    if year is None or not led or words.at(index + 1) in _COUNTED:
+    is_led = stated or words.stated(index, _YEAR_LEADS)
+    if year is None or not is_led or words.at(index + 1) in _COUNTED:
         return None
     return TimeMatch(*calendar.month_of(year, 1, 12), index + 1)
 
@@ -338,9 +340,11 @@ def quarter_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | No
     quarter = _QUARTER.fullmatch(words.at(index))
     if quarter is None:
         return None
-    first = int(quarter[1]) * 3 - 2
-    led = stated or words.stated(index, LEADS)
-    return _returning(words, lambda year: calendar.month_of(year, first, 3), index + 1, led)
+    first_month = int(quarter[1]) * 3 - 2
+    is_led = stated or words.stated(index, LEADS)
+    return _returning(
+        words, lambda year: calendar.month_of(year, first_month, 3), index + 1, is_led
+    )
 
 
 def season_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
@@ -348,23 +352,25 @@ def season_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | Non
     name = words.at(index)
     # "in Spring" is a framework and "in the fall of" a drop as often as a season.
     plain = name in {"summer", "winter", "autumn"}
-    led = plain and (stated or words.stated(index, LEADS))
-    return _returning(words, lambda year: calendar.season_of(year, name), index + 1, led)
+    is_led = plain and (stated or words.stated(index, LEADS))
+    return _returning(words, lambda year: calendar.season_of(year, name), index + 1, is_led)
 
 
 def holiday_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "around Christmas", "New Year's Eve 2025"; three days to either side unless "on"."""
-    name, after = words.at(index), index + 1
+    name, next_index = words.at(index), index + 1
     if name == "new":
-        name, after = f"new {words.at(after)}", after + 1
-        if words.at(after) in {"eve", "day"}:
-            name, after = f"{name} {words.at(after)}", after + 1
-    elif words.at(after) == "day":
-        after += 1
+        name, next_index = f"new {words.at(next_index)}", next_index + 1
+        if words.at(next_index) in {"eve", "day"}:
+            name, next_index = f"{name} {words.at(next_index)}", next_index + 1
+    elif words.at(next_index) == "day":
+        next_index += 1
     if name not in calendar.HOLIDAYS or not words.capital(index):
         return None
-    led = stated or words.stated(index, _HOLIDAY_LEADS)
-    day = _returning(words, lambda year: calendar.day_of(calendar.holiday(year, name)), after, led)
+    is_led = stated or words.stated(index, _HOLIDAY_LEADS)
+    day = _returning(
+        words, lambda year: calendar.day_of(calendar.holiday(year, name)), next_index, is_led
+    )
     if day is None or not words.stated(index, _AROUND):
         return day
     return TimeMatch(calendar.day_of(day.start, -3)[0], calendar.day_of(day.start, 3)[1], day.next)
@@ -373,24 +379,24 @@ def holiday_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | No
 def weekday_at(words: QuestionWords, index: int, stated: bool) -> TimeMatch | None:
     """ "Tuesday", "Tuesday morning", "Tuesday last week", "Tuesday, March 5"."""
     name = words.at(index)
-    short = name in calendar.WEEKDAY_SHORT
-    led = stated or words.at(index - 1) == "on"
-    if (short and not (led and words.capital(index))) or words.at(index - 1) in _NOT_WEEKDAY:
+    is_short = name in calendar.WEEKDAY_SHORT
+    is_led = stated or words.at(index - 1) == "on"
+    if (is_short and not (is_led and words.capital(index))) or words.at(index - 1) in _NOT_WEEKDAY:
         return None
     number = calendar.WEEKDAY_OF[name]
-    after = index + 1
-    while words.at(after) in {",", "the"}:
-        after += 1
+    next_index = index + 1
+    while words.at(next_index) in {",", "the"}:
+        next_index += 1
     # "Tuesday, March 5" is one day, and the date says which.
-    dated = month_at(words, after, False) or day_month_at(words, after, True)
-    if dated is not None and (dated.end - dated.start).days <= 1:
-        return dated
-    after = index + 2 if words.at(index + 1) == "of" else index + 1
-    if words.at(after) in OFFSETS and words.at(after + 1) == "week":
-        monday = calendar.unit_of(words.now, "week", OFFSETS[words.at(after)])[0]
-        return TimeMatch(*calendar.day_of(monday, number), after + 2)
-    ahead = number - words.now.weekday()
-    offset = (ahead - 1) % 7 + 1 if words.forward else -((-ahead - 1) % 7 + 1)
+    date_match = month_at(words, next_index, False) or day_month_at(words, next_index, True)
+    if date_match is not None and (date_match.end - date_match.start).days <= 1:
+        return date_match
+    next_index = index + 2 if words.at(index + 1) == "of" else index + 1
+    if words.at(next_index) in OFFSETS and words.at(next_index + 1) == "week":
+        monday = calendar.unit_of(words.now, "week", OFFSETS[words.at(next_index)])[0]
+        return TimeMatch(*calendar.day_of(monday, number), next_index + 2)
+    days_ahead = number - words.now.weekday()
+    offset = (days_ahead - 1) % 7 + 1 if words.forward else -((-days_ahead - 1) % 7 + 1)
     return part_of_day(words, TimeMatch(*calendar.day_of(words.now, offset), index + 1))
 
 
@@ -402,18 +408,18 @@ _NOT_SEASON = frozenset({"boot", "framework", "bean", "beans", "cloud", "securit
 def relative(words: QuestionWords, index: int) -> TimeMatch | None:
     """What follows last, this, next, past: a count of units, a unit, or something with a name."""
     lead, word = words.at(index), words.at(index + 1)
-    counted = _read_count(words, index + 1)
-    unit = calendar.UNITS.get(words.at(counted[2])) if counted else None
-    if counted and unit:
+    count_match = _read_count(words, index + 1)
+    unit = calendar.UNITS.get(words.at(count_match[2])) if count_match else None
+    if count_match and unit:
         # "3 weeks", "couple of days".
-        quantity = (counted[0], unit, counted[2] + 1)
+        quantity = (count_match[0], unit, count_match[2] + 1)
         return _read_rolling(words, quantity) if lead in {"last", "past", "previous"} else None
     if word in {"week", "month", "quarter", "year", "weekend"}:
         if words.at(index + 2) == "of":
             return None
         # "last week" is the calendar's; "the past week" and "in the last week" are seven days.
-        led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
-        if word != "weekend" and (lead == "past" or (lead == "last" and led)):
+        is_led = words.at(index - 1) == "the" and words.stated(index, _ROLLING_LEADS)
+        if word != "weekend" and (lead == "past" or (lead == "last" and is_led)):
             return _read_rolling(words, (1.0, word, index + 2))
         return TimeMatch(*calendar.unit_of(words.now, word, OFFSETS[lead]), index + 2)
     if word not in calendar.DAYPARTS:
@@ -426,21 +432,21 @@ def relative(words: QuestionWords, index: int) -> TimeMatch | None:
 
 
 def _read_rolling(words: QuestionWords, counted: tuple[float, str, int]) -> TimeMatch | None:
-    count, unit, after = counted
-    if words.at(after) == "of":
+    count, unit, next_index = counted
+    if words.at(next_index) == "of":
         return None
     start = calendar.back(words.now, unit, count)
     end = calendar.day_of(words.now)[1]
-    return TimeMatch(start if unit == "hour" else calendar.day_of(start)[0], end, after)
+    return TimeMatch(start if unit == "hour" else calendar.day_of(start)[0], end, next_index)
 
 
 def _read_named_relative(words: QuestionWords, index: int) -> TimeMatch | None:
     lead, name = words.at(index), words.at(index + 1)
     if lead not in {"last", "past", "this", "next", "previous", "coming"}:
         return None
-    ahead = QuestionWords(words.words, words.now, forward=lead in {"next", "coming"})
+    forward_words = QuestionWords(words.words, words.now, forward=lead in {"next", "coming"})
     if name in calendar.WEEKDAY_OF:
-        match = weekday_at(ahead, index + 1, True)
+        match = weekday_at(forward_words, index + 1, True)
         if match is None or words.at(index) != "this":
             return match
         # "this Tuesday", asked on a Tuesday, is today; otherwise the past one unless it is planned.
@@ -451,16 +457,16 @@ def _read_named_relative(words: QuestionWords, index: int) -> TimeMatch | None:
     if name in calendar.SEASONS:
         if words.at(index + 2) in _NOT_SEASON:
             return None
-        span = nearest(ahead, lambda year: calendar.season_of(year, name))
+        span = nearest(forward_words, lambda year: calendar.season_of(year, name))
         return TimeMatch(*span, index + 2)
     if name in calendar.HOLIDAYS or name == "new":
-        return holiday_at(ahead, index + 1, True)
+        return holiday_at(forward_words, index + 1, True)
     month = MONTHS.get(name)
     if month is None or (name in VERBS and not words.capital(index + 1)):
         return None
     if lead == "this":
         return TimeMatch(*calendar.month_of(words.now.year, month), index + 2)
-    return in_year(ahead, month, None, index + 2)
+    return in_year(forward_words, month, None, index + 2)
 
 
 def _read_count(words: QuestionWords, index: int) -> tuple[float, float, int] | None:
@@ -478,23 +484,23 @@ def _read_count(words: QuestionWords, index: int) -> tuple[float, float, int] | 
 
 def ago(words: QuestionWords, index: int) -> TimeMatch | None:
     """A count of units ago: "three days ago", "a couple of weeks ago"."""
-    counted = _read_count(words, index)
-    if counted is None or words.at(index - 1) in {"half", "than", "over", "nearly", "almost"}:
+    count_match = _read_count(words, index)
+    if count_match is None or words.at(index - 1) in {"half", "than", "over", "nearly", "almost"}:
         return None
-    unit = calendar.UNITS.get(words.at(counted[2]))
-    if unit is None or words.at(counted[2] + 1) != "ago":
+    unit = calendar.UNITS.get(words.at(count_match[2]))
+    if unit is None or words.at(count_match[2] + 1) != "ago":
         return None
-    span = calendar.around(words.now, unit, counted[0], counted[1])
-    return TimeMatch(*span, counted[2] + 2)
+    span = calendar.around(words.now, unit, count_match[0], count_match[1])
+    return TimeMatch(*span, count_match[2] + 2)
 
 
 def _read_half(words: QuestionWords, index: int) -> TimeMatch | None:
-    after = index + 2 if words.at(index + 1) in {"a", "an"} else index + 1
-    unit = words.at(after)
-    if unit not in {"year", "month", "day"} or words.at(after + 1) != "ago":
+    next_index = index + 2 if words.at(index + 1) in {"a", "an"} else index + 1
+    unit = words.at(next_index)
+    if unit not in {"year", "month", "day"} or words.at(next_index + 1) != "ago":
         return None
     count, smaller = {"year": (6.0, "month"), "month": (2.0, "week"), "day": (12.0, "hour")}[unit]
-    return TimeMatch(*calendar.around(words.now, smaller, count, 1.0), after + 2)
+    return TimeMatch(*calendar.around(words.now, smaller, count, 1.0), next_index + 2)
 
 
 def _single_day(offset: int) -> Matcher:

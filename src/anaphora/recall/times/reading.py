@@ -73,10 +73,10 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
     readings = (
         times_by_patterns(question, wall, language, digits=False) for language in by_code.values()
     )
-    most = max(
+    most_spans = max(
         readings, key=lambda times: sum(time.last - time.first for time in times), default=[]
     )
-    return _make_spans(question, most, now)
+    return _make_spans(question, most_spans, now)
 
 
 def is_open_start(span: TimeSpan) -> bool:
@@ -122,14 +122,14 @@ def _read_english(question: str, wall: datetime, now: datetime) -> tuple[TimeSpa
                 match = relation(words, index) if relation else None
                 match = match or _read_moment(words, index)
         if match is not None and match.start < match.end:
-            first, last = words.words[index], words.words[match.next - 1]
+            first_word, last_word = words.words[index], words.words[match.next - 1]
             spans.append(
                 TimeSpan(
                     start=match.start.replace(tzinfo=now.tzinfo),
                     end=match.end.replace(tzinfo=now.tzinfo),
-                    text=question[first.start : last.end],
-                    start_char=first.start,
-                    end_char=last.end,
+                    text=question[first_word.start : last_word.end],
+                    start_char=first_word.start,
+                    end_char=last_word.end,
                 )
             )
         index = index + 1 if match is None else match.next
@@ -138,16 +138,16 @@ def _read_english(question: str, wall: datetime, now: datetime) -> tuple[TimeSpa
 
 def _read_moment(words: QuestionWords, index: int, stated: bool = False) -> TimeMatch | None:
     """The longest time named at exactly this index. `stated`: a time is expected here."""
-    first = words.at(index)
-    if not first:
+    first_word = words.at(index)
+    if not first_word:
         return None
-    if first[0].isdigit():
-        if not first.isalnum():
+    if first_word[0].isdigit():
+        if not first_word.isalnum():
             return numeric_at(words, index)
-        if first[-1].isalpha() or words.at(index + 1) in _AFTER_NUMBER:
+        if first_word[-1].isalpha() or words.at(index + 1) in _AFTER_NUMBER:
             return day_month_at(words, index, stated) or ago(words, index)
-        return plain_year_at(words, index, stated) if len(first) == 4 else None
-    matcher = BY_WORD.get(first)
+        return plain_year_at(words, index, stated) if len(first_word) == 4 else None
+    matcher = BY_WORD.get(first_word)
     if matcher is not None:
         return matcher(words, index)
     for names, named_at in (
@@ -155,21 +155,21 @@ def _read_moment(words: QuestionWords, index: int, stated: bool = False) -> Time
         (calendar.WEEKDAY_OF, weekday_at),
         (calendar.SEASONS, season_at),
     ):
-        if first in names:
+        if first_word in names:
             return named_at(words, index, stated)
-    if first in calendar.NUMBERS or first in calendar.VAGUE:
+    if first_word in calendar.NUMBERS or first_word in calendar.VAGUE:
         return ago(words, index)
-    if first in calendar.HOLIDAYS or first == "new":
+    if first_word in calendar.HOLIDAYS or first_word == "new":
         return holiday_at(words, index, stated)
-    return quarter_at(words, index, stated) if first[0] == "q" else None
+    return quarter_at(words, index, stated) if first_word[0] == "q" else None
 
 
 def _read_target(words: QuestionWords, index: int) -> TimeMatch | None:
     """The time after a preposition that asks for one, past "the" and "about"."""
     for _ in range(2):
         index += words.at(index) in {"the", "about", "around", "in"}
-    inner = _INNER.get(words.at(index))
-    match = inner(words, index) if inner else None
+    inner_unit = _INNER.get(words.at(index))
+    match = inner_unit(words, index) if inner_unit else None
     return match or _read_moment(words, index, stated=True)
 
 
@@ -183,28 +183,34 @@ def _read_open(words: QuestionWords, index: int) -> TimeMatch | None:
 
 def _read_between(words: QuestionWords, index: int) -> TimeMatch | None:
     """Between X and Y, from X to Y: from the start of X to the end of Y."""
-    first = _read_target(words, index + 1)
+    first_span = _read_target(words, index + 1)
     joints = {"and"} if words.at(index) == "between" else {"to", "until", "till", "through"}
-    if first is None and words.at(index + 2) in joints:
+    if first_span is None and words.at(index + 2) in joints:
         # The bare day in "between 5 and 8 March".
         second = _read_target(words, index + 3)
         if second is None:
             return None
         span = TimeMatch(second.start, second.end, index + 1)
-        first = _read_same_month(words, span, index + 1)
-        if first is None or first.start >= second.end:
+        first_span = _read_same_month(words, span, index + 1)
+        if first_span is None or first_span.start >= second.end:
             return None
-        return TimeMatch(first.start, second.end, second.next)
-    if first is None or words.at(first.next) not in joints:
+        return TimeMatch(first_span.start, second.end, second.next)
+    if first_span is None or words.at(first_span.next) not in joints:
         return None
-    second = _read_target(words, first.next + 1) or _read_same_month(words, first, first.next + 1)
+    second = _read_target(words, first_span.next + 1) or _read_same_month(
+        words, first_span, first_span.next + 1
+    )
     if second is None:
         return None
-    if first.start >= second.start:
+    if first_span.start >= second.start:
         # "from November to February", "between Friday and Monday": the X before that Y.
         asked_then = QuestionWords(words.words, second.start, forward=False)
-        first = _read_target(asked_then, index + 1) or first
-    return TimeMatch(first.start, second.end, second.next) if first.start < second.end else None
+        first_span = _read_target(asked_then, index + 1) or first_span
+    return (
+        TimeMatch(first_span.start, second.end, second.next)
+        if first_span.start < second.end
+        else None
+    )
 
 
 def _read_same_month(words: QuestionWords, first: TimeMatch, index: int) -> TimeMatch | None:
@@ -217,17 +223,22 @@ def _read_same_month(words: QuestionWords, first: TimeMatch, index: int) -> Time
 
 def _read_part(words: QuestionWords, index: int) -> TimeMatch | None:
     """Early, mid and late, the start, middle and end of: a third of what follows."""
-    after = index + 1
+    next_index = index + 1
     if words.at(index) in {"beginning", "start", "middle", "end"}:
-        if words.at(after) != "of":
+        if words.at(next_index) != "of":
             return None
-        after += 1
-    if words.at(after) == "the" and words.at(after + 1) in {"week", "month", "quarter", "year"}:
-        span = TimeMatch(*calendar.unit_of(words.now, words.at(after + 1), 0), after + 2)
-        if words.at(after + 2) == "of":
+        next_index += 1
+    if words.at(next_index) == "the" and words.at(next_index + 1) in {
+        "week",
+        "month",
+        "quarter",
+        "year",
+    }:
+        span = TimeMatch(*calendar.unit_of(words.now, words.at(next_index + 1), 0), next_index + 2)
+        if words.at(next_index + 2) == "of":
             return None
     else:
-        moment = _read_moment(words, after + (words.at(after) == "in"), stated=True)
+        moment = _read_moment(words, next_index + (words.at(next_index) == "in"), stated=True)
         if moment is None:
             return None
         span = moment

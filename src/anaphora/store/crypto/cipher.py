@@ -58,8 +58,8 @@ class Cipher:
     def seal(self, data: bytes, bound: bytes) -> bytes:
         """The sealed form of `data`; only `open` with the same `bound` gives it back."""
         nonce = self._random(_NONCE)
-        sealed: bytes = nonce + self._aead.encrypt(nonce, data, bound)
-        return sealed
+        sealed_bytes: bytes = nonce + self._aead.encrypt(nonce, data, bound)
+        return sealed_bytes
 
     def open(self, sealed: bytes, bound: bytes, what: str) -> bytes:
         """What was sealed. `Tampered`, naming `what`, for anything else."""
@@ -74,8 +74,8 @@ class Cipher:
 
     def seal_text(self, text: str, bound: bytes, prefix: str = TEXT_PREFIX) -> str:
         """The sealed form of a text, as ASCII: the prefix and base64. Any text will do."""
-        sealed = self.seal(text.encode("utf-8", "surrogatepass"), bound)
-        return prefix + base64.b64encode(sealed).decode("ascii")
+        sealed_bytes = self.seal(text.encode("utf-8", "surrogatepass"), bound)
+        return prefix + base64.b64encode(sealed_bytes).decode("ascii")
 
     def open_text(self, sealed: str, bound: bytes, what: str, prefix: str = TEXT_PREFIX) -> str:
         """The text that was sealed. `Tampered`, naming `what`, for anything else."""
@@ -99,8 +99,8 @@ class Finder:
         """The sealed form: "an1d:" and base64."""
         # The library refuses empty data; no text begins with NUL here but through this.
         plaintext = b"\0" + text.encode("utf-8", "surrogatepass")
-        sealed = self._aead.encrypt(plaintext, [bound])
-        return LOOKUP_PREFIX + base64.b64encode(sealed).decode("ascii")
+        sealed_bytes = self._aead.encrypt(plaintext, [bound])
+        return LOOKUP_PREFIX + base64.b64encode(sealed_bytes).decode("ascii")
 
     def open(self, sealed: str, bound: bytes, what: str) -> str:
         """The text that was sealed. `Tampered`, naming `what`, for anything else."""
@@ -205,8 +205,8 @@ def unwrap(master: bytes, wrapped: str, home: str) -> bytes:
     """The data key. `WrongKey` when the master key is another home's, or an older one."""
     cipher = Cipher(derive(master, "wrap"), _no_randomness)
     try:
-        sealed = base64.b64decode(wrapped, validate=True)
-        return cipher.open(sealed, binding("data key", home), "data key")
+        sealed_key = base64.b64decode(wrapped, validate=True)
+        return cipher.open(sealed_key, binding("data key", home), "data key")
     except (Tampered, binascii.Error, ValueError) as error:
         raise WrongKey("master key", "it is not the key of this home") from error
 
@@ -222,15 +222,15 @@ def export_key(master: bytes, home: str, passphrase: str | None, random: Random)
         raise InvalidInput("passphrase", "", "must not be blank")
     salt = random(16)
     cipher = Cipher(_scrypt(passphrase, salt, _SCRYPT), random)
-    sealed = cipher.seal(master, binding("exported key", home))
-    exported = {
+    sealed_key = cipher.seal(master, binding("exported key", home))
+    key_fields = {
         "anaphora": "master key",
         "version": 1,
         "home": home,
         "kdf": {"name": "scrypt", **_SCRYPT, "salt": base64.b64encode(salt).decode("ascii")},
-        "sealed": base64.b64encode(sealed).decode("ascii"),
+        "sealed": base64.b64encode(sealed_key).decode("ascii"),
     }
-    return json.dumps(exported)
+    return json.dumps(key_fields)
 
 
 def import_key(exported: str, passphrase: str | None) -> bytes:
@@ -245,7 +245,7 @@ def import_key(exported: str, passphrase: str | None) -> bytes:
         fields: dict[str, Any] = json.loads(text)
         kdf, home = fields["kdf"], str(fields["home"])
         salt = base64.b64decode(kdf["salt"], validate=True)
-        sealed = base64.b64decode(fields["sealed"], validate=True)
+        sealed_key = base64.b64decode(fields["sealed"], validate=True)
         costs = {name: int(kdf[name]) for name in _SCRYPT}
     except (ValueError, KeyError, TypeError) as error:
         raise InvalidInput("exported key", "…", "not what `key export` wrote") from error
@@ -253,7 +253,7 @@ def import_key(exported: str, passphrase: str | None) -> bytes:
         raise InvalidInput("passphrase", None, "this key was exported with a passphrase")
     try:
         cipher = Cipher(_scrypt(passphrase, salt, costs), _no_randomness)
-        return cipher.open(sealed, binding("exported key", home), "exported key")
+        return cipher.open(sealed_key, binding("exported key", home), "exported key")
     except Tampered as error:
         raise WrongKey(
             "exported key", "the passphrase is wrong, or the text was changed"

@@ -53,11 +53,11 @@ def open_rows(
         for row in rows[:1]:
             sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace))
         return rows
-    opened = [
+    opened_rows = [
         sealer.open_row(table, dict(zip(columns, row, strict=True), namespace=namespace), only)
         for row in rows
     ]
-    return [tuple(row[column] for column in columns) for row in opened]
+    return [tuple(row[column] for column in columns) for row in opened_rows]
 
 
 class ClearRows(HomeForm):
@@ -110,20 +110,22 @@ class SealedRows(HomeForm):
 
         It must have the primary key; other columns may be missing.
         """
-        plan, stored = TABLES[table], dict(row)
+        plan, sealed_row = TABLES[table], dict(row)
         for column in plan.lookup:
-            if stored.get(column) is not None:
-                stored[column] = self.lookup(column, row["namespace"], stored[column])
-        key = [stored[column] for column in plan.key]
+            if sealed_row.get(column) is not None:
+                sealed_row[column] = self.lookup(column, row["namespace"], sealed_row[column])
+        key = [sealed_row[column] for column in plan.key]
         for column in plan.sealed:
-            if column in stored and column != plan.anchor:
-                stored[column] = self._seal(plan, column, stored[column], (table, column, *key))
-        if plan.anchor in stored:
+            if column in sealed_row and column != plan.anchor:
+                sealed_row[column] = self._seal(
+                    plan, column, sealed_row[column], (table, column, *key)
+                )
+        if plan.anchor in sealed_row:
             # Last: it is bound to what the others have become.
             column = plan.anchor
-            location = (table, column, *key, _rest_of(plan, stored))
-            stored[column] = self._seal(plan, column, stored[column], location)
-        return stored
+            location = (table, column, *key, _rest_of(plan, sealed_row))
+            sealed_row[column] = self._seal(plan, column, sealed_row[column], location)
+        return sealed_row
 
     def open_row(self, table: str, row: Row, only: Collection[str] | None = None) -> dict[str, Any]:
         """The row as it was given. It must have the primary key, as stored.
@@ -132,16 +134,16 @@ class SealedRows(HomeForm):
         not all; whether the row is whole is looked at all the same. `Tampered` when a column was
         changed, emptied, moved or is not sealed.
         """
-        plan, opened = TABLES[table], dict(row)
+        plan, opened_row = TABLES[table], dict(row)
         key = tuple(row[column] for column in plan.key)
         for column in plan.sealed:
             opens = only is None or column in only or column == plan.anchor
             if opens and column in row:
-                opened[column] = self._open(table, plan, column, key, row)
+                opened_row[column] = self._open(table, plan, column, key, row)
         for column in plan.lookup:
             if row.get(column) is not None and (only is None or column in only):
-                opened[column] = self.found(column, row["namespace"], row[column])
-        return opened
+                opened_row[column] = self.found(column, row["namespace"], row[column])
+        return opened_row
 
     def lookup(self, column: str, namespace: str, value: str) -> str:
         """The keyed form of `value`; the same in every table, another in each namespace."""
@@ -189,23 +191,23 @@ class SealedRows(HomeForm):
     def _open(
         self, table: str, plan: Table, column: str, key: tuple[Any, ...], row: Row
     ) -> str | bytes | None:
-        stored, name = row[column], f"{table}.{column} of {list(key[1:])}"
+        stored_cell, name = row[column], f"{table}.{column} of {list(key[1:])}"
         anchor = column == plan.anchor
         location = (table, column, *key, _rest_of(plan, row)) if anchor else (table, column, *key)
-        if isinstance(stored, str):
-            if column in plan.filled and stored.startswith(NOTHING_PREFIX):
+        if isinstance(stored_cell, str):
+            if column in plan.filled and stored_cell.startswith(NOTHING_PREFIX):
                 bound = binding(_OF_ROW, "nothing", *location)
-                self._cipher.open_text(stored, bound, name, NOTHING_PREFIX)
+                self._cipher.open_text(stored_cell, bound, name, NOTHING_PREFIX)
                 return None
             bound = binding(_OF_ROW if anchor else _VERSION, *location)
             prefix = ANCHOR_PREFIX if anchor else TEXT_PREFIX
-            return self._cipher.open_text(stored, bound, name, prefix)
-        if isinstance(stored, bytes | memoryview):
-            return self._cipher.open(bytes(stored), binding(_VERSION, *location), name)
-        if stored is None and plan.anchor and not anchor and column not in plan.filled:
+            return self._cipher.open_text(stored_cell, bound, name, prefix)
+        if isinstance(stored_cell, bytes | memoryview):
+            return self._cipher.open(bytes(stored_cell), binding(_VERSION, *location), name)
+        if stored_cell is None and plan.anchor and not anchor and column not in plan.filled:
             # Whether it may be empty is what the anchor says.
             return None
-        reason = "it was emptied" if stored is None else "it is not encrypted"
+        reason = "it was emptied" if stored_cell is None else "it is not encrypted"
         raise Tampered(name, f"{reason}, but the home is encrypted")
 
 

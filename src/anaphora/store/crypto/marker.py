@@ -144,8 +144,8 @@ class Guard:
         if position == self._place:
             return
         marker = read(self._home)
-        same = marker.check if marker is not None and marker.state == "sealed" else None
-        if same != self._key_check or (marker is not None and same is None):
+        expected_check = marker.check if marker is not None and marker.state == "sealed" else None
+        if expected_check != self._key_check or (marker is not None and expected_check is None):
             reason = "it was encrypted, decrypted or re-keyed meanwhile: reopen it"
             raise SealChanged(str(self._home), reason)
         # A new master key alone changes nothing for a process that has the data key.

@@ -136,15 +136,15 @@ def lines_to(take: Callable[[bytes], object]) -> Callable[[bytes], None]:
 
     `DamagedBackup` for a line that is longer than any row is: it would be held whole.
     """
-    unfinished = bytearray()
+    partial_line = bytearray()
 
     def write(data: bytes) -> None:
-        *lines, last = data.split(b"\n")
+        *lines, line_start = data.split(b"\n")
         for line in lines:
-            take(bytes(unfinished + line))
-            unfinished.clear()
-        unfinished.extend(last)
-        if len(unfinished) > _MOST_LINE:
+            take(bytes(partial_line + line))
+            partial_line.clear()
+        partial_line.extend(line_start)
+        if len(partial_line) > _MOST_LINE:
             raise DamagedBackup("read", FOLDER, f"a row of more than {_MOST_LINE:,} bytes")
 
     return write

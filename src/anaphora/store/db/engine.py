@@ -77,9 +77,9 @@ class Write:
 
     def take(self, count: int = 1) -> range:
         """The next `count` sequence numbers. Numbers of a write that fails are given out again."""
-        first = self.seq + 1
+        first_number = self.seq + 1
         self.seq += count
-        return range(first, first + count)
+        return range(first_number, first_number + count)
 
     @property
     def changed(self) -> bool:
@@ -140,17 +140,17 @@ class Database:
             from anaphora.store.db import statements
 
             change = self._begin(stack, namespace)
-            opened = change.connection.info
+            connection_info = change.connection.info
             yield change
             if change.changed:
                 statements.advance(change.connection, namespace, change.seq)
         if self.path is not None:
             # What was just committed may be in a file that can no longer be opened.
-            database, log = opened["files"]
+            database, log = connection_info["files"]
             files = sqlite.files_of(self.path)
             # The log can be made by the first write of a connection, and stays while that is open.
-            opened["files"] = database, log or files[1]
-            if files != opened["files"]:
+            connection_info["files"] = database, log or files[1]
+            if files != connection_info["files"]:
                 reason = (
                     "its file was deleted or replaced: this change may be lost; reopen the home"
                 )
@@ -197,8 +197,8 @@ class Database:
         For the few reads at the start of every command. Texts are escaped and unescaped here. A
         SQLite file that does not exist yet has no rows, and is not made.
         """
-        escaped = {name: escape_cell(cell) for name, cell in parameters.items()}
-        return unescape_rows(self._plain_rows(statement, escaped))
+        escaped_cells = {name: escape_cell(cell) for name, cell in parameters.items()}
+        return unescape_rows(self._plain_rows(statement, escaped_cells))
 
     @property
     def log(self) -> Path | None:

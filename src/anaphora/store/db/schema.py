@@ -69,9 +69,13 @@ def _index(one: table.Index) -> Index:
     """An index as both databases make it."""
     if not one.filled:
         return Index(one.name, *one.columns, unique=one.unique)
-    where = text(f"{one.filled} IS NOT NULL")
+    condition = text(f"{one.filled} IS NOT NULL")
     return Index(
-        one.name, *one.columns, unique=one.unique, sqlite_where=where, postgresql_where=where
+        one.name,
+        *one.columns,
+        unique=one.unique,
+        sqlite_where=condition,
+        postgresql_where=condition,
     )
 
 

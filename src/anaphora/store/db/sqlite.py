@@ -214,9 +214,9 @@ def _set_journal(path: Path) -> None:
         # Another process that has it open keeps it in its present mode; the next one tries again.
         connection.execute(f"PRAGMA journal_mode = {_wanted_journal()}")
     except Error as error:
-        explained = explain(error, "open", path)
+        explained_error = explain(error, "open", path)
         if getattr(error, "sqlite_errorname", "") != "SQLITE_BUSY":
-            raise explained from error
+            raise explained_error from error
     finally:
         connection.close()
 

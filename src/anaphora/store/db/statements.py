@@ -118,8 +118,8 @@ def _plain_select_text(
 def select_statement(table: str, columns: tuple[str, ...], where: Where) -> Any:
     """A SELECT of these columns of the rows that have the values."""
     schema_table = metadata.tables[table]
-    chosen = select(*(schema_table.c[name] for name in columns))
-    return chosen.where(*_comparisons(schema_table, where))
+    selection = select(*(schema_table.c[name] for name in columns))
+    return selection.where(*_comparisons(schema_table, where))
 
 
 @cache
@@ -133,8 +133,8 @@ def delete_statement(table: str, where: Where) -> Any:
 def update_statement(table: str, names: tuple[str, ...], where: Where) -> Any:
     """An UPDATE of these columns to `new_…`, in the rows that have the values."""
     schema_table = metadata.tables[table]
-    new: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
-    return update(schema_table).where(*_comparisons(schema_table, where)).values(new)
+    new_cells: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+    return update(schema_table).where(*_comparisons(schema_table, where)).values(new_cells)
 
 
 def _comparisons(table: Table, where: Where) -> Iterator[ColumnElement[bool]]:

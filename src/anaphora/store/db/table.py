@@ -102,8 +102,8 @@ class Table:
         self.lookup = tuple(c.name for c in columns if c.at_rest == "lookup")
         self.digests = tuple(c.name for c in columns if c.digest)
         self.filled = tuple(c.name for c in columns if c.filled)
-        anchored = [c for c in columns if anchor and c.at_rest == "clear" and not c.loose]
-        self.bound = tuple(c.name for c in anchored if c.name not in (*key, "seq"))
+        anchored_columns = [c for c in columns if anchor and c.at_rest == "clear" and not c.loose]
+        self.bound = tuple(c.name for c in anchored_columns if c.name not in (*key, "seq"))
         self.sealing = tuple(dict.fromkeys((*key, *self.sealed, *self.lookup, *self.bound)))
         """Every column that sealing has to do with, each once."""
 

@@ -133,15 +133,17 @@ def _run(home: Home, marker: Marker, progress: Progress | None) -> Converted:
             markers.remove(home.root)
             home.key_store(marker.kept).drop(marker.key_name)
         else:
-            back = replace(marker, state="sealed", conversion=0, next="", next_check="")
-            put_marker(home, back, source.keys)
+            previous_marker = replace(marker, state="sealed", conversion=0, next="", next_check="")
+            put_marker(home, previous_marker, source.keys)
         raise
     threads, problems = 0, list[ThreadProblem]()
     for name, folder in home.folders():
-        done = FolderConversion(folder, source.threads_in(name), target.threads_in(name))
-        done.run(tell)
-        threads += done.threads
-        problems += done.problems
+        folder_conversion = FolderConversion(
+            folder, source.threads_in(name), target.threads_in(name)
+        )
+        folder_conversion.run(tell)
+        threads += folder_conversion.threads
+        problems += folder_conversion.problems
     home.forget_index()
     _finish(home, marker, target)
     foreign = left_in_clear(home) if target.sealed else ()
@@ -165,10 +167,12 @@ def _finish(home: Home, marker: Marker, target: Sealing) -> None:
         # Last: until the marker is gone, the key is what opens the home.
         home.key_store(marker.kept).drop(marker.key_name)
         return
-    done = replace(marker, state="sealed", conversion=0)
+    finished_marker = replace(marker, state="sealed", conversion=0)
     if marker.state == "rekeying":
-        done = replace(done, wrapped=marker.next, check=marker.next_check, next="", next_check="")
-    put_marker(home, done, target.keys)
+        finished_marker = replace(
+            finished_marker, wrapped=marker.next, check=marker.next_check, next="", next_check=""
+        )
+    put_marker(home, finished_marker, target.keys)
 
 
 def _refuse_server(home: Home) -> None:

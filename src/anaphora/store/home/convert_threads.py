@@ -115,8 +115,8 @@ class FolderConversion:
     def _content(self, path: Path, name: str, conversation_id: str) -> _ThreadContent:
         content = path.read_bytes()
         if isinstance(self._folder.form, SealedThreads):
-            conversation_inside, original, decoded = self._folder.form.decode_any(content)
-            return _ThreadContent(conversation_inside, original, decoded.data)
+            conversation_inside, original, decoded_thread = self._folder.form.decode_any(content)
+            return _ThreadContent(conversation_inside, original, decoded_thread.data)
         return _ThreadContent(conversation_id, name, content)
 
     def _name(self, content: _ThreadContent) -> str:
@@ -136,11 +136,13 @@ class FolderConversion:
         return False
 
     def _put(self, path: Path, content: _ThreadContent, pieces: tuple[bytes, bytes]) -> None:
-        stored = content.data
+        stored_bytes = content.data
         if isinstance(self._target, SealedThreads):
             original = content.original
-            stored, _ = self._target.whole(content.conversation_id, *pieces, original=original)
-        replace_file(path, lock_key(path.name), identity_at(path), stored)
+            stored_bytes, _ = self._target.whole(
+                content.conversation_id, *pieces, original=original
+            )
+        replace_file(path, lock_key(path.name), identity_at(path), stored_bytes)
         if self._target.decode(content.conversation_id, path.read_bytes()).data != content.data:
             raise StoreError("convert", path, "it was not read back as it was written")
 

@@ -47,8 +47,8 @@ def load_next_keys(home: Home, marker: Marker) -> Keys:
 def wrap_next(home: Home, marker: Marker) -> Marker:
     """The marker with a new data key to move to; not signed yet."""
     data_key = home.random(KEY_BYTES)
-    wrapped = wrap(_master(home, marker), data_key, marker.home, home.random)
-    return replace(marker, next=wrapped, next_check=Keys(data_key, home.random).check)
+    wrapped_key = wrap(_master(home, marker), data_key, marker.home, home.random)
+    return replace(marker, next=wrapped_key, next_check=Keys(data_key, home.random).check)
 
 
 def export_master_key(home: Home, passphrase: str | None = None, *, raw: bool = False) -> str:
@@ -96,23 +96,23 @@ def rotate_master_key(home: Home, *, kept: Kept | None = None) -> None:
             )
         keys = load_keys(home, marker)
         master = home.random(KEY_BYTES)
-        turned = replace(
+        new_marker = replace(
             marker,
             generation=marker.generation + 1,
             kept=kept or marker.kept,
             wrapped=wrap(master, keys.data_key, marker.home, home.random),
         )
         # The new key is kept before anything needs it, the old one until nothing does.
-        home.key_store(turned.kept).put(turned.key_name, master)
-        put_marker(home, turned, keys)
+        home.key_store(new_marker.kept).put(new_marker.key_name, master)
+        put_marker(home, new_marker, keys)
         home.key_store(marker.kept).drop(marker.key_name)
 
 
 def put_marker(home: Home, marker: Marker, keys: Keys) -> Marker:
     """Put the marker in place, in one step, with the MAC that belongs to it."""
-    signed = markers.signed(marker, keys.of("marker"))
-    markers.write(home.root, signed)
-    return signed
+    signed_marker = markers.signed(marker, keys.of("marker"))
+    markers.write(home.root, signed_marker)
+    return signed_marker
 
 
 def marker_of(home: Home) -> Marker:
@@ -126,8 +126,9 @@ def marker_of(home: Home) -> Marker:
 def _master(home: Home, marker: Marker) -> bytes:
     master = home.key_store(marker.kept).get(marker.key_name)
     if master is None:
-        where = "keychain" if marker.kept == "keychain" else "key file"
-        reason = f"the {where} has no key of this home ({marker.key_name}): import the exported one"
+        key_location = "keychain" if marker.kept == "keychain" else "key file"
+        lack = f"the {key_location} has no key of this home ({marker.key_name})"
+        reason = f"{lack}: import the exported one"
         raise MissingKey(str(home.root), reason)
     return master
 
@@ -136,7 +137,7 @@ def _opened(home: Home, marker: Marker, master: bytes) -> Keys:
     keys = Keys(unwrap(master, marker.wrapped, marker.home), home.random)
     if keys.check != marker.check:
         raise WrongKey("data key", "it is not the key this home was encrypted with")
-    expected = markers.signed(marker, keys.of("marker")).mac
-    if not hmac.compare_digest(expected, marker.mac):
+    expected_mac = markers.signed(marker, keys.of("marker")).mac
+    if not hmac.compare_digest(expected_mac, marker.mac):
         raise Tampered(str(home.root / markers.MARKER), "it was changed")
     return keys

@@ -138,10 +138,12 @@ class Graph(NamespaceReader):
         room = dict.fromkeys(entity_ids, limit)
         # Of one kind an entity follows `limit` at most, past those that others followed to it.
         rows = self._of_ends(room, statuses, limit + len(room))
-        followed = [(row, far) for row in _take_turns(rows, room) if (far := _far_end(row, room))]
-        relations = self._relation_rows([row for row, _ in followed])
-        pairs = zip(relations, followed, strict=True)
-        return tuple(Neighbour(relation, far) for relation, (_, far) in pairs)
+        followed_rows = [
+            (row, far_end) for row in _take_turns(rows, room) if (far_end := _far_end(row, room))
+        ]
+        relations = self._relation_rows([row for row, _ in followed_rows])
+        pairs = zip(relations, followed_rows, strict=True)
+        return tuple(Neighbour(relation, far_end) for relation, (_, far_end) in pairs)
 
     def counts(self, project: str) -> tuple[int, int]:
         """(entities that are there, active relations) of a project, notes not counted."""
@@ -225,7 +227,7 @@ def _take_turns(
 ) -> Iterator[tuple[Any, ...]]:
     """For each entity of the border the strongest of every kind, then the second, and so on."""
     counts: dict[tuple[str, str], int] = {}
-    ranked: list[tuple[int, int, int, tuple[Any, ...]]] = []
+    ranked_rows: list[tuple[int, int, int, tuple[Any, ...]]] = []
     for number, row in enumerate(rows):
         predicate, rank = row[_PREDICATE], _NO_LIMIT
         for end in (row[_SUBJECT], row[_OBJECT]):
@@ -233,17 +235,17 @@ def _take_turns(
                 nth = counts.get((end, predicate), 0)
                 counts[end, predicate] = nth + 1
                 rank = min(rank, nth)
-        ranked.append((rank, _ORDER.index(predicate), number, row))
+        ranked_rows.append((rank, _ORDER.index(predicate), number, row))
     # Numbers differ: rows themselves are never compared.
-    ranked.sort()
-    return (row for *_, row in ranked)
+    ranked_rows.sort()
+    return (row for *_, row in ranked_rows)
 
 
 def _far_end(row: tuple[Any, ...], room: dict[str, int]) -> str | None:
     """The far end of a relation, where an entity has room for one more."""
     ends: tuple[str, str] = (row[_SUBJECT], row[_OBJECT])
-    for near, far in (ends, ends[::-1]):
-        if room.get(near, 0) > 0:
-            room[near] -= 1
-            return far
+    for near_end, far_end in (ends, ends[::-1]):
+        if room.get(near_end, 0) > 0:
+            room[near_end] -= 1
+            return far_end
     return None

@@ -56,9 +56,9 @@ class GraphTransaction(NamespaceTransaction):
             stored_keys = [self._lookup("entity_key", key) for key in sorted(keys)]
             rows = self._found_rows(ENTITY, file_id=sorted(files))
             rows += self._found_rows(ENTITY, entity_key=stored_keys)
-        stored = {row["entity_key"]: row for row in rows if row["project_id"] == project}
-        by_key, came = self._put_entities(project, entities, stored, ids)
-        went = self._mark_gone(stored, {draft.key for draft in entities}, files, at)
+        stored_rows = {row["entity_key"]: row for row in rows if row["project_id"] == project}
+        by_key, came = self._put_entities(project, entities, stored_rows, ids)
+        went = self._mark_gone(stored_rows, {draft.key for draft in entities}, files, at)
         self._put_relations(project, relations, by_key, files, at, ids)
         return came or went
 
@@ -83,8 +83,8 @@ class GraphTransaction(NamespaceTransaction):
                 draft, entity_id=entity_id, record_id=record_id, project_id=None
             )
             self._insert(ENTITY, [row])
-        stored = {_triple(row): row for row in self._of_source([record_id])}
-        new: dict[tuple[str, ...], NoteLink] = {
+        stored_rows = {_triple(row): row for row in self._of_source([record_id])}
+        new_links: dict[tuple[str, ...], NoteLink] = {
             (entity_id, link.predicate, link.entity, record_id): link for link in links
         }
         rows: dict[tuple[str, ...], Row] = {
@@ -92,9 +92,9 @@ class GraphTransaction(NamespaceTransaction):
                 "project_id": None, "strength": link.strength, "valid_from": to_micros(now),
                 "valid_until": None, "detail": link.detail or None,
             }
-            for triple, link in new.items()
+            for triple, link in new_links.items()
         }  # fmt: skip
-        self._merge(stored, rows, to_micros(now), ids)
+        self._merge(stored_rows, rows, to_micros(now), ids)
         return entity_id
 
     def supersede_note(self, old: str, new: str, at: datetime) -> int:
@@ -102,14 +102,16 @@ class GraphTransaction(NamespaceTransaction):
 
         Where the new one states the same of the same entity, its relation names the old one's.
         """
-        before = [row for row in self._of_source([old]) if row["status"] == "active"]
-        self._close(before, "superseded", to_micros(at))
-        replaced_ids = {(row["predicate"], row["object_id"]): row["relation_id"] for row in before}
+        active_rows = [row for row in self._of_source([old]) if row["status"] == "active"]
+        self._close(active_rows, "superseded", to_micros(at))
+        replaced_ids = {
+            (row["predicate"], row["object_id"]): row["relation_id"] for row in active_rows
+        }
         for row in self._of_source([new]):
-            replaced = replaced_ids.get((row["predicate"], row["object_id"]))
-            if replaced is not None:
-                self._update(RELATION, [row | {"supersedes": replaced}])
-        return len(before)
+            replaced_id = replaced_ids.get((row["predicate"], row["object_id"]))
+            if replaced_id is not None:
+                self._update(RELATION, [row | {"supersedes": replaced_id}])
+        return len(active_rows)
 
     def invalidate(self, sources: Iterable[str], at: datetime) -> int:
         """Close what these notes or files state as having turned out wrong; how many."""
@@ -125,25 +127,25 @@ class GraphTransaction(NamespaceTransaction):
         ids: Callable[[], str],
     ) -> tuple[dict[str, str], bool]:
         by_key = {key: row["entity_id"] for key, row in stored.items()}
-        new: list[Row] = []
-        changed: list[Row] = []
-        named: list[tuple[str, EntityDraft]] = []
+        new_rows: list[Row] = []
+        changed_rows: list[Row] = []
+        named_drafts: list[tuple[str, EntityDraft]] = []
         for draft in drafts:
             row = DRAFT_MAPPING.row(draft, record_id=None, project_id=project)
-            before = stored.get(draft.key)
-            if before is None:
+            stored_row = stored.get(draft.key)
+            if stored_row is None:
                 by_key[draft.key] = ids()
-                new.append(row | {"entity_id": by_key[draft.key]})
-                named.append((by_key[draft.key], draft))
-            elif any(before[n] != row[n] for n in _ENTITY_CHANGES):
-                changed.append(row | {"entity_id": before["entity_id"]})
-                if before["summary"] != draft.summary or before["gone_at"] is not None:
-                    named.append((before["entity_id"], draft))
-        self._insert(ENTITY, new)
-        self._update(ENTITY, changed)
-        self._delete(ENTITY_ALIAS, entity_id=[entity_id for entity_id, _ in named])
+                new_rows.append(row | {"entity_id": by_key[draft.key]})
+                named_drafts.append((by_key[draft.key], draft))
+            elif any(stored_row[n] != row[n] for n in _ENTITY_CHANGES):
+                changed_rows.append(row | {"entity_id": stored_row["entity_id"]})
+                if stored_row["summary"] != draft.summary or stored_row["gone_at"] is not None:
+                    named_drafts.append((stored_row["entity_id"], draft))
+        self._insert(ENTITY, new_rows)
+        self._update(ENTITY, changed_rows)
+        self._delete(ENTITY_ALIAS, entity_id=[entity_id for entity_id, _ in named_drafts])
         rows: dict[tuple[str, str], Row] = {}
-        for entity_id, draft in named:
+        for entity_id, draft in named_drafts:
             for name, kind in draft.aliases:
                 alias = alias_of(name)
                 if alias:
@@ -154,7 +156,9 @@ class GraphTransaction(NamespaceTransaction):
         if rows:
             # One name twice is one row.
             self._insert(ENTITY_ALIAS, list(rows.values()), once=True)
-        return by_key, bool(new) or any(stored[row["entity_key"]]["gone_at"] for row in changed)
+        return by_key, bool(new_rows) or any(
+            stored[row["entity_key"]]["gone_at"] for row in changed_rows
+        )
 
     def _mark_gone(
         self, stored: Mapping[str, Row], keys: set[str], files: Collection[str] | None, at: int
@@ -170,10 +174,12 @@ class GraphTransaction(NamespaceTransaction):
         symbols = [row["entity_id"] for row in missing if row["kind"] == "symbol"]
         notes = ["concerns", "applies_to"]
         rows = self._rows(RELATION, ("object_id",), object_id=symbols, predicate=notes)
-        doomed = set(symbols) - {row[0] for row in rows}
-        self._delete(ENTITY, entity_id=[symbol for symbol in symbols if symbol in doomed])
-        marked = [row | {"gone_at": at} for row in missing if row["entity_id"] not in doomed]
-        self._update(ENTITY, marked)
+        unlinked_ids = set(symbols) - {row[0] for row in rows}
+        self._delete(ENTITY, entity_id=[symbol for symbol in symbols if symbol in unlinked_ids])
+        gone_rows = [
+            row | {"gone_at": at} for row in missing if row["entity_id"] not in unlinked_ids
+        ]
+        self._update(ENTITY, gone_rows)
         return bool(missing)
 
     def _put_relations(
@@ -186,10 +192,10 @@ class GraphTransaction(NamespaceTransaction):
         ids: Callable[[], str],
     ) -> None:
         if files is None:
-            stated = self._found_rows(RELATION, project_id=project)
+            stated_rows = self._found_rows(RELATION, project_id=project)
         else:
-            stated = self._of_source(sorted(files))
-        stored = {_triple(row): row for row in stated}
+            stated_rows = self._of_source(sorted(files))
+        stored_rows = {_triple(row): row for row in stated_rows}
         rows: dict[tuple[str, ...], Row] = {}
         for draft in drafts:
             if draft.subject in by_key and draft.object in by_key:
@@ -199,7 +205,7 @@ class GraphTransaction(NamespaceTransaction):
                     "valid_from": min(to_micros(draft.valid_from) or at, at),
                     "valid_until": to_micros(draft.valid_to),
                 }  # fmt: skip
-        self._merge(stored, rows, at, ids)
+        self._merge(stored_rows, rows, at, ids)
 
     def _merge(
         self,
@@ -208,35 +214,35 @@ class GraphTransaction(NamespaceTransaction):
         at: int,
         ids: Callable[[], str],
     ) -> None:
-        new: list[Row] = []
-        changed: list[Row] = []
+        new_rows: list[Row] = []
+        changed_rows: list[Row] = []
         for triple, row in relations.items():
             row["status"] = "active" if row["valid_until"] is None else "superseded"
-            before = stored.get(triple)
-            if before is None:
+            stored_row = stored.get(triple)
+            if stored_row is None:
                 ends = zip(
                     ("subject_id", "predicate", "object_id", "source_id"), triple, strict=True
                 )
-                new.append({"relation_id": ids(), "supersedes": None} | dict(ends) | row)
-            elif any(before[name] != row[name] for name in _RELATION_CHANGES):
-                changed.append(before | {name: row[name] for name in _RELATION_CHANGES})
-        self._insert(RELATION, new)
-        self._update(RELATION, changed)
+                new_rows.append({"relation_id": ids(), "supersedes": None} | dict(ends) | row)
+            elif any(stored_row[name] != row[name] for name in _RELATION_CHANGES):
+                changed_rows.append(stored_row | {name: row[name] for name in _RELATION_CHANGES})
+        self._insert(RELATION, new_rows)
+        self._update(RELATION, changed_rows)
         # What the past states does not become untrue when it is not read again.
-        closed = [
+        closed_rows = [
             row
             for triple, row in stored.items()
             if triple not in relations
             and row["status"] == "active"
             and row["source_id"] != HISTORY_SOURCE
         ]
-        self._close(closed, "superseded", at)
+        self._close(closed_rows, "superseded", at)
 
     def _close(self, rows: Sequence[Row], status: RelationStatus, at: int) -> None:
-        closed = [
+        closed_rows = [
             row | {"status": status, "valid_until": max(at, row["valid_from"])} for row in rows
         ]
-        self._update(RELATION, closed)
+        self._update(RELATION, closed_rows)
 
     def _of_source(self, sources: Iterable[str]) -> list[Row]:
         return self._found_rows(RELATION, source_id=list(sources))

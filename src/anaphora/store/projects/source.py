@@ -126,9 +126,9 @@ class SectionSource(NamespaceReader):
     def files(self, since: int) -> list[ShortFile]:
         """Files that changed after number `since`."""
         rows = self._rows(_FILES, since=since)
-        opened = self._opened(SOURCE_FILE, rows, FILE_COLUMNS, only=())
+        opened_rows = self._opened(SOURCE_FILE, rows, FILE_COLUMNS, only=())
         columns = [FILE_COLUMNS.index(name) for name in _OF_FILE]
-        return [ShortFile(*(row[column] for column in columns)) for row in opened]
+        return [ShortFile(*(row[column] for column in columns)) for row in opened_rows]
 
     def sections(self, since: int) -> list[ShortSection]:
         """Sections that changed after number `since`, in the order of their numbers."""
@@ -194,8 +194,8 @@ class SectionSource(NamespaceReader):
         )
 
     def _texts(self, statement: str, ids: Iterable[str]) -> Iterator[SectionText]:
-        for named, marks in ids_named(ids):
-            rows = self._rows(statement.format(ids=marks), **named)
+        for parameters, marks in ids_named(ids):
+            rows = self._rows(statement.format(ids=marks), **parameters)
             for row in self._opened(SECTION, rows, only=_SEALED_COLUMNS):
                 yield _TEXT_MAPPING.value(row)
 

@@ -161,8 +161,8 @@ class Projects(NamespaceReader):
         columns = SOURCE_FILE.names if facts else FILE_COLUMNS
         statement = SOURCE_FILE.select(columns) + "AND project_id = :id AND seq > :since"
         rows = self._rows(statement, id=project_id, since=since)
-        opened = self._opened(SOURCE_FILE, rows, columns)
-        file_rows = (FILE_MAPPING.value(row if facts else (*row, None)) for row in opened)
+        opened_rows = self._opened(SOURCE_FILE, rows, columns)
+        file_rows = (FILE_MAPPING.value(row if facts else (*row, None)) for row in opened_rows)
         return {row.path: row for row in file_rows}
 
     def last_file(self, project_id: str) -> tuple[int, int]:
@@ -268,9 +268,9 @@ class Projects(NamespaceReader):
     def _sections(self, statement: str, **values: str | int | None) -> Iterator[SectionRow]:
         rows = self._rows(statement, **values)
         width = len(SECTION.names)
-        opened = self._opened(SECTION, [row[:width] for row in rows])
+        opened_rows = self._opened(SECTION, [row[:width] for row in rows])
         files = self._opened(SOURCE_FILE, [row[width:] for row in rows], FILE_COLUMNS, only=())
-        for row, file in zip(opened, files, strict=True):
+        for row, file in zip(opened_rows, files, strict=True):
             of = dict(zip(FILE_COLUMNS, file, strict=True))
             yield SECTION_MAPPING.value(
                 row, path=of["path"], role=of["role"], language=of["language"]

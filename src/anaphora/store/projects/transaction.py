@@ -118,32 +118,36 @@ class ProjectTransaction(NamespaceTransaction):
 
         Parts that were there keep their ids, and those that are the same keep their numbers too.
         """
-        old: list[Row] = []
+        old_rows: list[Row] = []
         if known:
-            old = sorted(self._found_rows(SECTION, file_id=file.id), key=itemgetter("position"))
-        matches = _match_sections(old, sections)
+            old_rows = sorted(
+                self._found_rows(SECTION, file_id=file.id), key=itemgetter("position")
+            )
+        matches = _match_sections(old_rows, sections)
         count = 0
-        for position, (current, before) in enumerate(zip(sections, matches, strict=True)):
-            placed = {"position": position, "file_id": file.id, "project_id": file.project}
-            if before is None:
-                new = SECTION_MAPPING.row(current, section_id=ids(), **placed)
-                self._new_sections.append(new)
+        for position, (current, old_row) in enumerate(zip(sections, matches, strict=True)):
+            placement = {"position": position, "file_id": file.id, "project_id": file.project}
+            if old_row is None:
+                new_row = SECTION_MAPPING.row(current, section_id=ids(), **placement)
+                self._new_sections.append(new_row)
                 count += 1
                 continue
-            if before["text_hash"] == current.text_hash:
-                same_since = before["changed_at"]
+            if old_row["text_hash"] == current.text_hash:
+                same_since = old_row["changed_at"]
             else:
                 same_since = to_micros(current.changed_at)
-            new = SECTION_MAPPING.row(current, section_id=before["section_id"], **placed)
-            new["changed_at"] = same_since
-            if any(new[name] != before[name] for name in _COMPARED):
-                self._changed_sections.append(new)
+            new_row = SECTION_MAPPING.row(current, section_id=old_row["section_id"], **placement)
+            new_row["changed_at"] = same_since
+            if any(new_row[name] != old_row[name] for name in _COMPARED):
+                self._changed_sections.append(new_row)
                 count += 1
-        self.gone_texts |= {row["text_hash"] for row in old} - {
+        self.gone_texts |= {row["text_hash"] for row in old_rows} - {
             section.text_hash for section in sections
         }
-        kept_ids = {before["section_id"] for before in matches if before is not None}
-        self._bury_sections([row["section_id"] for row in old if row["section_id"] not in kept_ids])
+        kept_ids = {old_row["section_id"] for old_row in matches if old_row is not None}
+        self._bury_sections(
+            [row["section_id"] for row in old_rows if row["section_id"] not in kept_ids]
+        )
         return count
 
     def moved(self, file_id: str) -> int:
@@ -158,40 +162,44 @@ class ProjectTransaction(NamespaceTransaction):
 
     def put_vectors(self, embedder: str, rows: Sequence[SectionVector]) -> int:
         """Keep vectors of texts that a section has, in place of older ones; how many texts."""
-        stored = {row.text_hash: "" for row in rows}
-        stored = {text_hash: self._lookup("text_hash", text_hash) for text_hash in stored}
-        hashes = list(stored.values())
+        stored_hashes = {row.text_hash: "" for row in rows}
+        stored_hashes = {
+            text_hash: self._lookup("text_hash", text_hash) for text_hash in stored_hashes
+        }
+        hashes = list(stored_hashes.values())
         living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=hashes)}
         self._delete(SECTION_VECTOR, embedder=embedder, text_hash=hashes)
-        used = [row for row in rows if stored[row.text_hash] in living]
-        self._insert(SECTION_VECTOR, [_VECTORS.row(row, embedder=embedder) for row in used])
-        return len({row.text_hash for row in used})
+        used_rows = [row for row in rows if stored_hashes[row.text_hash] in living]
+        self._insert(SECTION_VECTOR, [_VECTORS.row(row, embedder=embedder) for row in used_rows])
+        return len({row.text_hash for row in used_rows})
 
     def drop_unused_vectors(self, texts: Iterable[str] | None = None) -> int:
         """Delete vectors of texts, of these (hashes) or of all, that no section has any more."""
         if texts is not None:
-            stored = [self._lookup("text_hash", text_hash) for text_hash in texts]
-            living = {row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=stored)}
-            unused = [text_hash for text_hash in stored if text_hash not in living]
-            return self._delete(SECTION_VECTOR, text_hash=unused) if unused else 0
+            stored_hashes = [self._lookup("text_hash", text_hash) for text_hash in texts]
+            living = {
+                row[0] for row in self._rows(SECTION, ("text_hash",), text_hash=stored_hashes)
+            }
+            unused_hashes = [text_hash for text_hash in stored_hashes if text_hash not in living]
+            return self._delete(SECTION_VECTOR, text_hash=unused_hashes) if unused_hashes else 0
         section, section_vector = metadata.tables["section"], metadata.tables["section_vector"]
-        used = exists().where(
+        is_used = exists().where(
             section.c.namespace == section_vector.c.namespace,
             section.c.text_hash == section_vector.c.text_hash,
         )
         statement = delete(section_vector).where(
-            section_vector.c.namespace == self.namespace, ~used
+            section_vector.c.namespace == self.namespace, ~is_used
         )
         return self.write.connection.execute(statement).rowcount
 
     def add_history(self, rows: Sequence[HistoryRow]) -> int:
         """Add items of history; those that are known already stay. Returns how many are new."""
-        named = {item_key(row): row for row in rows}
-        keys = {self._lookup("item_key", key): key for key in named}
+        rows_by_key = {item_key(row): row for row in rows}
+        keys = {self._lookup("item_key", key): key for key in rows_by_key}
         for (known_key,) in self._rows(HISTORY_ITEM, ("item_key",), item_key=list(keys)):
-            del named[keys[known_key]]
-        fresh = list(named.values())
-        self._insert(HISTORY_ITEM, [HISTORY_MAPPING.row(row) for row in fresh])
+            del rows_by_key[keys[known_key]]
+        fresh_rows = list(rows_by_key.values())
+        self._insert(HISTORY_ITEM, [HISTORY_MAPPING.row(row) for row in fresh_rows])
         self._insert(
             HISTORY_PATH,
             [
@@ -200,22 +208,22 @@ class ProjectTransaction(NamespaceTransaction):
                     "item_id": row.id,
                     "at": to_micros(row.at),
                 }
-                for row in fresh
+                for row in fresh_rows
                 for path in dict.fromkeys(row.paths)
             ],
         )
-        return len(fresh)
+        return len(fresh_rows)
 
     def flush(self) -> None:
         """Write the files and sections that were put."""
-        for table, new, changed in (
+        for table, new_rows, changed_rows in (
             (SOURCE_FILE, self._new_files, self._changed_files),
             (SECTION, self._new_sections, self._changed_sections),
         ):
-            self._insert(table, new)
-            self._update(table, changed)
-            new.clear()
-            changed.clear()
+            self._insert(table, new_rows)
+            self._update(table, changed_rows)
+            new_rows.clear()
+            changed_rows.clear()
 
     def _bury_sections(self, section_ids: Sequence[str]) -> None:
         """Delete sections, and leave their tombstones."""
@@ -238,14 +246,16 @@ def _match_sections(
 ) -> list[Mapping[str, Any] | None]:
     """For each new section the old one that it continues: same words first, then same name."""
     matches: list[Mapping[str, Any] | None] = [None] * len(new)
-    unmatched = list(old)
+    unmatched_rows = list(old)
     for columns in (("text_hash", "title", "symbol"), ("kind", "title", "symbol", "heading")):
-        same = itemgetter(*columns)
+        cells_of = itemgetter(*columns)
         waiting: dict[Any, list[Mapping[str, Any]]] = {}
-        for row in unmatched:
-            waiting.setdefault(same(row), []).append(row)
+        for row in unmatched_rows:
+            waiting.setdefault(cells_of(row), []).append(row)
         for number, section in enumerate(new):
-            if matches[number] is None and waiting.get(key := same(SECTION_MAPPING.row(section))):
+            if matches[number] is None and waiting.get(
+                key := cells_of(SECTION_MAPPING.row(section))
+            ):
                 matches[number] = waiting[key].pop(0)
-        unmatched = [row for rows in waiting.values() for row in rows]
+        unmatched_rows = [row for rows in waiting.values() for row in rows]
     return matches

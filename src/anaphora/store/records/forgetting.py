@@ -41,7 +41,7 @@ class ForgottenRecords:
 def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
     """Delete these memories and what goes with them."""
     records = _collect(work, record_ids)
-    forgotten = describe_forgotten(work, records)
+    descriptions = describe_forgotten(work, records)
     for record in records.values():
         # What stays on either side points over it.
         later, earlier = record.superseded_by, record.supersedes
@@ -59,7 +59,7 @@ def forget_for_good(work: RecordTransaction, record_ids: Iterable[str]) -> Forgo
                 if neighbour.pin is None and record.pin is not None:
                     work.change(neighbour.id, pin=record.pin)
     work.erase(records)
-    return forgotten
+    return descriptions
 
 
 def forget_softly(
@@ -67,12 +67,14 @@ def forget_softly(
 ) -> ForgottenRecords:
     """Mark these memories and what goes with them; those marked already do not count again."""
     records = _collect(work, record_ids)
-    fresh = {record_id: record for record_id, record in records.items() if not record.forgotten}
-    forgotten = describe_forgotten(work, fresh)
-    for record_id in fresh:
+    live_records = {
+        record_id: record for record_id, record in records.items() if not record.forgotten
+    }
+    descriptions = describe_forgotten(work, live_records)
+    for record_id in live_records:
         work.hide(record_id, now)
         work.tell(RecordEvent(record_id, "forgotten", now))
-    return forgotten
+    return descriptions
 
 
 def would_forget(work: RecordTransaction, record_ids: Iterable[str]) -> ForgottenRecords:
@@ -84,7 +86,7 @@ def bring_back(
     work: RecordTransaction, record_ids: Iterable[str], now: datetime
 ) -> tuple[str, ...]:
     """Let memories that are softly forgotten be there again; the ids of those that were."""
-    back = []
+    restored_ids = []
     ids = list(dict.fromkeys(record_ids))
     work.load(ids=ids)
     for record_id in ids:
@@ -92,8 +94,8 @@ def bring_back(
         if record is not None and record.forgotten:
             work.reveal(record_id)
             work.tell(RecordEvent(record_id, "restored", now))
-            back.append(record_id)
-    return tuple(back)
+            restored_ids.append(record_id)
+    return tuple(restored_ids)
 
 
 def _collect(work: RecordTransaction, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
@@ -102,14 +104,16 @@ def _collect(work: RecordTransaction, record_ids: Iterable[str]) -> dict[str, Me
     work.load(ids=waiting)
     records: dict[str, MemoryRecord] = {}
     while waiting:
-        fresh: dict[str, MemoryRecord] = {}
+        collected_records: dict[str, MemoryRecord] = {}
         for record_id in waiting:
             record = work.find(record_id)
             if record is not None and record_id not in records:
-                fresh[record_id] = record
-        records |= fresh
-        stands = [record_id for record_id, record in fresh.items() if record.valid_to is None]
-        waiting = [*_superseded_by_any(work, stands), *sorted(work.children(fresh))]
+                collected_records[record_id] = record
+        records |= collected_records
+        stands = [
+            record_id for record_id, record in collected_records.items() if record.valid_to is None
+        ]
+        waiting = [*_superseded_by_any(work, stands), *sorted(work.children(collected_records))]
     return records
 
 

@@ -84,19 +84,19 @@ def _put(
             return "forgotten"
         put(work, draft, new_id)
         return "added"
-    last_at, last = earlier[-1]
+    last_at, last_id = earlier[-1]
     at = draft.at
     for imported_at, record in earlier:
         if work.same_key(record.id) == draft.same_key and (
-            record.id == last.id or imported_at == at
+            record.id == last_id.id or imported_at == at
         ):
             return _update_known(work, record, import_draft, now, again)
-    if last.forgotten and not again:
+    if last_id.forgotten and not again:
         return "forgotten"
     at = at if import_draft.changed is None else max(last_at, import_draft.changed)
     if at > draft.at:
-        moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
-        draft = replace(draft, record=moved)
+        moved_record = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
+        draft = replace(draft, record=moved_record)
     put(work, draft, new_id)
     return "changed"
 
@@ -146,8 +146,12 @@ def _update_known(
             for event in work.events(record.id)
             if event.kind == "updated" and "expires_at" in event.details.get("was", {})
         ]
-        last = changes[-1] if changes else None
-        if last and last.details.get(IMPORTED) and last.source == import_draft.source:
+        last_change = changes[-1] if changes else None
+        if (
+            last_change
+            and last_change.details.get(IMPORTED)
+            and last_change.source == import_draft.source
+        ):
             _set_end(work, record, import_draft.source, None, now)
             return "changed"
     return "known"

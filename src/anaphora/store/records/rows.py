@@ -170,14 +170,16 @@ def mended_row(row: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     An invalid value is as if it had not been given; a time that must be there is that of another
     column, or 1970.
     """
-    mended, was = list(row), dict[str, Any]()
-    needed = [_is_time(column) and column.needed for column in RECORD.columns[1:]]
-    times = [v for v, is_one in zip(row, needed, strict=True) if is_one and isinstance(v, int)]
+    mended_cells, was = list(row), dict[str, Any]()
+    needed_times = [_is_time(column) and column.needed for column in RECORD.columns[1:]]
+    times = [
+        v for v, is_one in zip(row, needed_times, strict=True) if is_one and isinstance(v, int)
+    ]
     for at, (column, cell) in enumerate(zip(RECORD.columns[1:], row, strict=True)):
         if not _is_sound(column, cell):
             was[column.name] = cell if isinstance(cell, str | int | float) else repr(cell)
-            mended[at] = _repaired(column, cell, times)
-    return tuple(mended), was
+            mended_cells[at] = _repaired(column, cell, times)
+    return tuple(mended_cells), was
 
 
 def _is_time(column: Column) -> bool:

@@ -124,8 +124,8 @@ def put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResult
     stands alone. `new_id` is asked when a version must be split.
     """
     draft, notices = _take_standing_path(work, draft)
-    done = _put(work, draft, new_id)
-    return replace(done, notices=notices) if notices else done
+    put_result = _put(work, draft, new_id)
+    return replace(put_result, notices=notices) if notices else put_result
 
 
 def _take_standing_path(
@@ -135,10 +135,10 @@ def _take_standing_path(
     path = draft.record.path
     if path is None or draft.same_key == STANDS_ALONE:
         return draft, ()
-    near = [similar for similar in work.near(path) if similar.valid_to is None]
-    if not near:
+    similar_records = [similar for similar in work.near(path) if similar.valid_to is None]
+    if not similar_records:
         return draft, ()
-    standing_path = near[-1].path or path
+    standing_path = similar_records[-1].path or path
     if any(version.valid_to is None for version in work.versions(path)):
         return draft, (
             f"the path {standing_path!r} differs from {path!r} only in case, and has a value",
@@ -160,29 +160,35 @@ def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResul
         versions = () if path is None else work.versions(path)
         if any(version.valid_to is None and version.id != draft.replaces for version in versions):
             raise Conflict("path", path, "has another value by now")
-    replaced = None if draft.replaces is None else _find_standing(work, draft.replaces)
-    if replaced is not None and draft.record.path is None and replaced.path is not None:
-        record = replace(draft.record, path=composed(replaced.path))
+    replaced_record = None if draft.replaces is None else _find_standing(work, draft.replaces)
+    if (
+        replaced_record is not None
+        and draft.record.path is None
+        and replaced_record.path is not None
+    ):
+        record = replace(draft.record, path=composed(replaced_record.path))
         draft = replace(draft, record=record, same_key=draft.same_key and same_key_of(record))
     if draft.record.path is None:
-        same = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
-        placed = _place_after(work, draft, same)
-        current = [record for record in same if _is_current(record, placed.at)]
-        done = _reinforce(work, current[-1], placed) if current else _add(work, placed)
+        same_records = work.having(draft.same_key) if draft.same_key != STANDS_ALONE else ()
+        placed_draft = _place_after(work, draft, same_records)
+        current = [record for record in same_records if _is_current(record, placed_draft.at)]
+        put_result = (
+            _reinforce(work, current[-1], placed_draft) if current else _add(work, placed_draft)
+        )
     else:
-        done = _put_at_path(work, draft, draft.record.path, new_id)
-    if replaced is None or replaced.id == done.id:
-        return done
-    old, by = work.find(replaced.id), work.find(done.id)
+        put_result = _put_at_path(work, draft, draft.record.path, new_id)
+    if replaced_record is None or replaced_record.id == put_result.id:
+        return put_result
+    old, by = work.find(replaced_record.id), work.find(put_result.id)
     assert old is not None
     assert by is not None
     in_line = by.path is not None and is_at(old, by.path)
     if in_line or old.valid_to is not None or by.valid_to is not None:
-        return done
-    work.change(replaced.id, valid_to=max(draft.at, old.valid_from), superseded_by=by.id)
-    _hand_on_pin(work, replaced.id, by.id)
+        return put_result
+    work.change(replaced_record.id, valid_to=max(draft.at, old.valid_from), superseded_by=by.id)
+    _hand_on_pin(work, replaced_record.id, by.id)
     if by.supersedes is None:
-        work.change(by.id, supersedes=replaced.id)
+        work.change(by.id, supersedes=replaced_record.id)
     return PutResult(by.id, "superseded")
 
 
@@ -196,14 +202,18 @@ def change_in_place(
     work: RecordTransaction, record_id: str, changes: Mapping[str, Any], now: datetime
 ) -> None:
     """Change what is no value (and words that differ in Unicode form alone); the event keeps it."""
-    old = work.find(record_id)
-    if old is None or old.forgotten:
+    old_record = work.find(record_id)
+    if old_record is None or old_record.forgotten:
         raise NotFound("memory", record_id)
-    was = {name: getattr(old, name) for name in changes if getattr(old, name) != changes[name]}
+    was = {
+        name: getattr(old_record, name)
+        for name in changes
+        if getattr(old_record, name) != changes[name]
+    }
     if not was:
         return
-    new = replace(old, **changes)
-    key = same_key_of(new) if work.same_key(record_id) else STANDS_ALONE
+    new_record = replace(old_record, **changes)
+    key = same_key_of(new_record) if work.same_key(record_id) else STANDS_ALONE
     work.change(record_id, same_key=key, **changes)
     tags = was.pop("tags", ())
     old_values = {
@@ -251,14 +261,14 @@ def _place_after(
         at += _NEXT
     if at <= draft.at:
         return draft
-    moved = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
-    return replace(draft, record=moved)
+    moved_record = replace(draft.record, created_at=at, last_reinforced=at, valid_from=at)
+    return replace(draft, record=moved_record)
 
 
 def _is_current(record: MemoryRecord, at: datetime) -> bool:
     """Whether what is said at `at` can be the same as this record: not ended, not expired."""
-    ended = record.valid_to is not None and record.valid_to <= at
-    return not ended and (record.expires_at is None or record.expires_at > at)
+    is_ended = record.valid_to is not None and record.valid_to <= at
+    return not is_ended and (record.expires_at is None or record.expires_at > at)
 
 
 def _put_at_path(
@@ -268,35 +278,39 @@ def _put_at_path(
     draft = _place_after(work, draft, line)
     if draft.is_now and _settle_coming(work, line, draft.at):
         line = work.versions(path)
-    before = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
-    if before is not None and _is_same(work, before, draft) and _is_current(before, draft.at):
-        return _reinforce(work, before, draft)
-    if before is not None and before.last_reinforced > draft.at:
-        _split(work, before, draft.at, new_id)
+    previous_version = next((v for v in reversed(line) if v.valid_from <= draft.at), None)
+    if (
+        previous_version is not None
+        and _is_same(work, previous_version, draft)
+        and _is_current(previous_version, draft.at)
+    ):
+        return _reinforce(work, previous_version, draft)
+    if previous_version is not None and previous_version.last_reinforced > draft.at:
+        _split(work, previous_version, draft.at, new_id)
         line = work.versions(path)
-    after = next((v for v in line if v.valid_from > draft.at), None)
-    if after is not None and _is_same(work, after, draft):
-        if before is not None:
-            _end(work, before.id, draft.at, after.id)
-        work.change(after.id, valid_from=draft.at)
-        return _reinforce(work, after, draft)
+    next_version = next((v for v in line if v.valid_from > draft.at), None)
+    if next_version is not None and _is_same(work, next_version, draft):
+        if previous_version is not None:
+            _end(work, previous_version.id, draft.at, next_version.id)
+        work.change(next_version.id, valid_from=draft.at)
+        return _reinforce(work, next_version, draft)
     record = replace(
         draft.record,
-        valid_to=after.valid_from if after else None,
-        superseded_by=after.id if after else None,
-        supersedes=before.id if before else None,
+        valid_to=next_version.valid_from if next_version else None,
+        superseded_by=next_version.id if next_version else None,
+        supersedes=previous_version.id if previous_version else None,
     )
-    done = _add(work, replace(draft, record=record))
-    if after is not None:
-        work.change(after.id, supersedes=done.id)
-    if before is None:
-        return done
-    _end(work, before.id, draft.at, done.id)
-    if after is not None:
+    put_result = _add(work, replace(draft, record=record))
+    if next_version is not None:
+        work.change(next_version.id, supersedes=put_result.id)
+    if previous_version is None:
+        return put_result
+    _end(work, previous_version.id, draft.at, put_result.id)
+    if next_version is not None:
         # A value that was past when it came replaced nothing that recall could still find.
-        return done
-    _hand_on_pin(work, before.id, done.id)
-    return PutResult(done.id, "superseded")
+        return put_result
+    _hand_on_pin(work, previous_version.id, put_result.id)
+    return PutResult(put_result.id, "superseded")
 
 
 def _settle_coming(work: RecordTransaction, line: Sequence[MemoryRecord], now: datetime) -> bool:
@@ -308,12 +322,12 @@ def _settle_coming(work: RecordTransaction, line: Sequence[MemoryRecord], now: d
     coming = [version for version in line if version.valid_from > now]
     for index, version in enumerate(coming):
         begun = now - _NEXT * (len(coming) - index)
-        last = index == len(coming) - 1
+        is_last = index == len(coming) - 1
         work.change(
             version.id,
             valid_from=begun,
             last_reinforced=begun,
-            valid_to=None if last and version.valid_to is None else begun + _NEXT,
+            valid_to=None if is_last and version.valid_to is None else begun + _NEXT,
         )
     if coming and (earlier := [past for past in line if past.valid_from <= now]):
         work.change(earlier[-1].id, valid_to=now - _NEXT * len(coming))
@@ -326,19 +340,19 @@ def _is_same(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) 
 
 def _end(work: RecordTransaction, record_id: str, at: datetime, by: str) -> None:
     """Let a version end at `at`, or earlier where it did already (what followed was forgotten)."""
-    old = work.find(record_id)
-    assert old is not None
-    end = at if old.valid_to is None else min(at, old.valid_to)
+    old_record = work.find(record_id)
+    assert old_record is not None
+    end = at if old_record.valid_to is None else min(at, old_record.valid_to)
     work.change(record_id, valid_to=end, superseded_by=by)
 
 
 def _hand_on_pin(work: RecordTransaction, old_id: str, new_id: str) -> None:
     """Give the place in the core block to what takes the place of a memory that had one."""
-    old, new = work.find(old_id), work.find(new_id)
-    assert old is not None
-    assert new is not None
-    if old.pin is not None:
-        work.change(new_id, pin=old.pin if new.pin is None else new.pin)
+    old_record, new_record = work.find(old_id), work.find(new_id)
+    assert old_record is not None
+    assert new_record is not None
+    if old_record.pin is not None:
+        work.change(new_id, pin=old_record.pin if new_record.pin is None else new_record.pin)
         work.change(old_id, pin=None)
 
 
@@ -384,15 +398,15 @@ def _add(work: RecordTransaction, draft: MemoryDraft) -> PutResult:
 
 def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft) -> PutResult:
     """One more occurrence: tags and sources joined, the longest life, the earliest beginning."""
-    new = draft.record
+    new_record = draft.record
     begun = min(record.valid_from, draft.at) if record.supersedes is None else record.valid_from
     work.change(
         record.id,
         reinforce_count=record.reinforce_count + 1,
         last_reinforced=max(record.last_reinforced, draft.at),
         created_at=min(record.created_at, draft.at),
-        sources=_join_lists((record.sources, new.sources)),
-        **{name: _merge_field(name, record, new) for name in _SAID_FIELDS},
+        sources=_join_lists((record.sources, new_record.sources)),
+        **{name: _merge_field(name, record, new_record) for name in _SAID_FIELDS},
         valid_from=min(begun, draft.at) if record.path is not None else begun,
     )
     work.tell(_event_of(draft, "restated", record))
@@ -400,8 +414,8 @@ def _reinforce(work: RecordTransaction, record: MemoryRecord, draft: MemoryDraft
 
 
 def _event_of(draft: MemoryDraft, kind: EventKind, record: MemoryRecord) -> RecordEvent:
-    new = draft.record
-    fields = {name: getattr(new, name) for name in _SAID_FIELDS if name not in _UNTOLD}
+    new_record = draft.record
+    fields = {name: getattr(new_record, name) for name in _SAID_FIELDS if name not in _UNTOLD}
     details = {
         name: value
         for name, value in fields.items()
@@ -411,11 +425,11 @@ def _event_of(draft: MemoryDraft, kind: EventKind, record: MemoryRecord) -> Reco
         record.id,
         kind,
         draft.at,
-        tags=new.tags,
-        source=new.sources[0] if new.sources else None,
-        conversation_id=new.conversation_id,
-        turn_index=new.turn_index,
-        text=new.text if new.text != record.text else None,
+        tags=new_record.tags,
+        source=new_record.sources[0] if new_record.sources else None,
+        conversation_id=new_record.conversation_id,
+        turn_index=new_record.turn_index,
+        text=new_record.text if new_record.text != record.text else None,
         details=details | dict(draft.details),
     )
 

@@ -115,8 +115,8 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         self.kinds = kinds
         self._first_kind, self._noun, self._value = kinds[0], noun, value
         # Names of ours, never a caller's words.
-        self._named = named = ", ".join(f"'{kind}'" for kind in kinds)
-        self._test = test = f"kind IN ({named})" if len(kinds) > 1 else f"kind = {named}"
+        self._named = kind_list = ", ".join(f"'{kind}'" for kind in kinds)
+        self._test = test = f"kind IN ({kind_list})" if len(kinds) > 1 else f"kind = {kind_list}"
         self._of_kind = f"namespace = :namespace AND {test} "
         self._all = RECORD.select() + f"AND {test} "
 
@@ -155,8 +155,8 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
 
         None only where there are no more: rows that cannot be read are passed over.
         """
-        where = "AND seq > :since ORDER BY seq LIMIT :limit"
-        while rows := self._selected(where, since=since, limit=limit):
+        condition = "AND seq > :since ORDER BY seq LIMIT :limit"
+        while rows := self._selected(condition, since=since, limit=limit):
             if records := tuple(readable(rows, self._read)):
                 return records
             since = rows[-1][_SEQ]
@@ -251,8 +251,8 @@ class Records(RecordReader[MemoryRecord]):
 
     def with_same_key(self, key: str) -> tuple[MemoryRecord, ...]:
         """The records of this identity, in no order."""
-        stored = self._lookup("same_key", key)
-        return tuple(self._records("AND same_key = :same_key", same_key=stored))
+        stored_key = self._lookup("same_key", key)
+        return tuple(self._records("AND same_key = :same_key", same_key=stored_key))
 
     def current(self, path: str) -> MemoryRecord | None:
         """The present value of a path."""
@@ -265,9 +265,9 @@ class Records(RecordReader[MemoryRecord]):
         Those of a path that differs only in case, where this one had none.
         """
         key = self._lookup("path_key", path_key_of(path))
-        stored = list(self._records("AND path_key = :path_key", path_key=key))
-        matches = [record for record in stored if is_at(record, path)]
-        matches = matches or [record for record in stored if is_near(record, path)]
+        stored_records = list(self._records("AND path_key = :path_key", path_key=key))
+        matches = [record for record in stored_records if is_at(record, path)]
+        matches = matches or [record for record in stored_records if is_near(record, path)]
         return tuple(
             # Databases differ in where an open end sorts.
             sorted(matches, key=lambda r: (r.valid_from, r.valid_to is None, r.valid_to or 0, r.id))
@@ -282,9 +282,9 @@ class Records(RecordReader[MemoryRecord]):
 
         Of rules only those that hold; pinned ones that were replaced lead to what replaced them.
         """
-        where = "" if core == IN_CORE else CURRENT
-        where = f"AND core = :core {where}ORDER BY seq DESC LIMIT :limit"
-        return self._records(where, core=core, limit=limit)
+        condition = "" if core == IN_CORE else CURRENT
+        condition = f"AND core = :core {condition}ORDER BY seq DESC LIMIT :limit"
+        return self._records(condition, core=core, limit=limit)
 
     def list(
         self,
@@ -306,8 +306,10 @@ class Records(RecordReader[MemoryRecord]):
         keep = None if keep is None else self.resolved(keep)
         records: list[MemoryRecord] = []
         for record in self._backwards(_read_cursor(cursor), history):
-            expired = now is not None and record.expires_at is not None and record.expires_at <= now
-            if expired or (keep is not None and not keep.matches(as_mapping(record))):
+            is_expired = (
+                now is not None and record.expires_at is not None and record.expires_at <= now
+            )
+            if is_expired or (keep is not None and not keep.matches(as_mapping(record))):
                 continue
             if len(records) == limit:
                 cursor_text = base64.urlsafe_b64encode(f"r{records[-1].seq}".encode()).decode()
@@ -327,10 +329,10 @@ class Records(RecordReader[MemoryRecord]):
 
     def links_of(self, kinds: Sequence[str], before: int = NO_LIMIT) -> tuple[LinkRow, ...]:
         """At most `STEP` links of `kinds` that came before number `before`, the last first."""
-        named = ", ".join(f":kind{at}" for at in range(len(kinds)))
+        kind_list = ", ".join(f":kind{at}" for at in range(len(kinds)))
         parameters = {f"kind{at}": kind for at, kind in enumerate(kinds)}
-        where = f"AND kind IN ({named}) AND seq < :before ORDER BY seq DESC LIMIT {STEP}"
-        rows = self._rows(LINK.select() + where, before=before, **parameters)
+        condition = f"AND kind IN ({kind_list}) AND seq < :before ORDER BY seq DESC LIMIT {STEP}"
+        rows = self._rows(LINK.select() + condition, before=before, **parameters)
         return tuple((LINK_MAPPING.value(row), row[_LINK_SEQ]) for row in rows)
 
     def with_text(self, text: str) -> tuple[str, ...]:
@@ -358,8 +360,10 @@ class Records(RecordReader[MemoryRecord]):
             rows = self._rows(statement + "AND payload IS NOT NULL")
         for record_id, payload in rows:
             if payload:
-                escaped = "\\" in payload
-                plain = json.dumps(json.loads(payload), ensure_ascii=False) if escaped else payload
+                has_escapes = "\\" in payload
+                plain = (
+                    json.dumps(json.loads(payload), ensure_ascii=False) if has_escapes else payload
+                )
                 yield record_id, plain
 
     def columns(self, *names: str) -> Sequence[tuple[Any, ...]]:
@@ -391,8 +395,8 @@ class Records(RecordReader[MemoryRecord]):
 
         Their ids, and a line of each (`short_line`), both joined by commas in order of changes.
         """
-        joined = "group_concat" if self.truth.path is not None else "string_agg"
-        statement = _SHORT_TEXTS.format(joined=joined, own=self._of_kind, endless=ENDLESS)
+        join_function = "group_concat" if self.truth.path is not None else "string_agg"
+        statement = _SHORT_TEXTS.format(joined=join_function, own=self._of_kind, endless=ENDLESS)
         rows = self._rows(statement, since=since, upto=upto)
         # No row at all where there is no database yet.
         ids, lines = rows[0] if rows else (None, None)
@@ -401,8 +405,8 @@ class Records(RecordReader[MemoryRecord]):
     def _backwards(self, before: int, history: bool) -> Iterator[MemoryRecord]:
         # The first page is usually a small one, and answered by few rows.
         step, current = 64, "" if history else CURRENT
-        where = f"AND seq < :before {current}ORDER BY seq DESC LIMIT :limit"
-        while rows := self._selected(where, before=before, limit=step):
+        condition = f"AND seq < :before {current}ORDER BY seq DESC LIMIT :limit"
+        while rows := self._selected(condition, before=before, limit=step):
             yield from readable(rows, self._read)
             before, step = rows[-1][_SEQ], STEP
 
@@ -423,10 +427,10 @@ def short_line(numbers: Sequence[int], kind: str, *, forgotten: bool) -> str:
     `numbers` are its seq, created_at, last_reinforced, reinforced, valid_from, valid_until and
     expires_at, the last two `ENDLESS` where there is none.
     """
-    seq, created, *times = numbers
-    if times == [created, 0, created, ENDLESS, ENDLESS] and not forgotten:
-        return f"{seq} {kind} {created}"
-    numbers_text = " ".join(map(str, (created, *times)))
+    seq, created_at, *times = numbers
+    if times == [created_at, 0, created_at, ENDLESS, ENDLESS] and not forgotten:
+        return f"{seq} {kind} {created_at}"
+    numbers_text = " ".join(map(str, (created_at, *times)))
     return f"{seq} {kind} {numbers_text}{' forgotten' if forgotten else ''}"
 
 
@@ -434,8 +438,8 @@ def _read_cursor(cursor: str | None) -> int:
     if cursor is None:
         return NO_LIMIT
     try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
+        padded_cursor = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        text = base64.b64decode(padded_cursor, altchars=b"-_", validate=True).decode("ascii")
         if not text.startswith("r"):
             raise ValueError(text)
         return int(text[1:])

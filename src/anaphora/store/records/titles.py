@@ -18,10 +18,10 @@ _MOST: Final = 4_000
 
 def record_title(record: MemoryRecord) -> str:
     """All of it, a line each; "" where it has none."""
-    imported = {source.partition(":")[0] for source in record.sources}
+    source_prefixes = {source.partition(":")[0] for source in record.sources}
     labels = (label for name in LABELS for label in _as_list(getattr(record, name)))
     # What an import marks all of its memories by says nothing of any of them.
-    named = (str(label) for label in labels if label and label not in imported)
+    label_texts = (str(label) for label in labels if label and label not in source_prefixes)
     properties = (record.payload or {}).get("properties")
     properties = properties if isinstance(properties, dict) else {}
     # The names that a note gives itself.
@@ -36,13 +36,13 @@ def record_title(record: MemoryRecord) -> str:
     for ending in (".md", ".markdown", ".mdown"):
         # It only says that this is a note.
         file = file.removesuffix(ending)
-    called = (
+    title_lines = (
         f"{file}{mark}{part}",
         *names,
-        *named,
+        *label_texts,
         *_other_properties(properties, record.text),
     )
-    return "\n".join(dict.fromkeys(label for label in called if label))
+    return "\n".join(dict.fromkeys(label for label in title_lines if label))
 
 
 def _other_properties(properties: Mapping[str, object], text: str) -> Iterator[str]:
@@ -53,8 +53,8 @@ def _other_properties(properties: Mapping[str, object], text: str) -> Iterator[s
             str(part) for part in _as_list(property_value) if isinstance(part, str | int | float)
         ]
         line = f"{name}: {', '.join(values)}"
-        unlinked = line.replace("[[", "").replace("]]", "")
-        if name not in _NAMES and values and unlinked not in text and room > 0:
+        plain_line = line.replace("[[", "").replace("]]", "")
+        if name not in _NAMES and values and plain_line not in text and room > 0:
             yield line[:room]
             room -= len(line)
 

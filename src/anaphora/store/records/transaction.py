@@ -224,8 +224,8 @@ class RecordTransaction(NamespaceTransaction):
         # Where it goes is a part of its key, and what is sealed is bound to that.
         for event in events:
             self._delete(RECORD_EVENT, record_id=event.record_id, seq=event.seq)
-            moved = EVENT_MAPPING.row(replace(event, record_id=record_id))
-            self._execute_insert(RECORD_EVENT, [self._stored(RECORD_EVENT, moved)])
+            moved_row = EVENT_MAPPING.row(replace(event, record_id=record_id))
+            self._execute_insert(RECORD_EVENT, [self._stored(RECORD_EVENT, moved_row)])
 
     def children(self, record_ids: Iterable[str]) -> set[str]:
         """The ids of records that were derived from these."""
@@ -270,8 +270,8 @@ class RecordTransaction(NamespaceTransaction):
         """Write vectors of records, in place of what they had; those of no record are left out."""
         self.flush()
         ids = dict.fromkeys(row.record_id for row in rows)
-        fresh = self.added.issuperset(ids)
-        count = VectorTransaction(self.write, self.sealer).put(embedder, rows, fresh=fresh)
+        are_new = self.added.issuperset(ids)
+        count = VectorTransaction(self.write, self.sealer).put(embedder, rows, fresh=are_new)
         self._whole &= count == len(ids) and self._embedder in ("", embedder)
         self._embedder = embedder
         self._vectors.update(dict.fromkeys(ids, b""))
@@ -316,8 +316,8 @@ class RecordTransaction(NamespaceTransaction):
     def flush(self) -> None:
         """Write what was added, changed and told. Numbers go in the order of the touching."""
         dirty = [tracked for tracked in self._tracked.values() if tracked.dirty]
-        new: list[dict[str, Any]] = []
-        old: list[dict[str, Any]] = []
+        new_rows: list[dict[str, Any]] = []
+        old_rows: list[dict[str, Any]] = []
         for tracked, seq in zip(dirty, self.write.take(len(dirty)), strict=True):
             tracked.record = replace(tracked.record, seq=seq)
             row = RECORD_MAPPING.row(
@@ -326,21 +326,21 @@ class RecordTransaction(NamespaceTransaction):
                 same_key=tracked.same_key,
                 forgotten_at=to_micros(tracked.forgotten_at),
             )
-            (old if tracked.stored else new).append(self._stored(RECORD, row))
+            (old_rows if tracked.stored else new_rows).append(self._stored(RECORD, row))
             if self._told is not None:
                 self._told.tell("changed" if tracked.stored else "remembered", [tracked.record.id])
             self._written[tracked.record.id] = tracked.record
             tracked.stored, tracked.dirty = True, False
-        if new:
-            self._execute_insert(RECORD, new)
-        if old:
-            self._execute_update(RECORD, old, RECORD.names)
+        if new_rows:
+            self._execute_insert(RECORD, new_rows)
+        if old_rows:
+            self._execute_update(RECORD, old_rows, RECORD.names)
         self._insert(RECORD_EVENT, [EVENT_MAPPING.row(event) for event in self._events])
         self._events = []
-        mended, self._mended = self._mended, []
-        self._whole &= not mended
+        mended_rows, self._mended = self._mended, []
+        self._whole &= not mended_rows
         # A reader that passed a record over has passed its vectors over, too: they come once more.
-        for record_id in mended:
+        for record_id in mended_rows:
             self._renumber(VECTOR, record_id=record_id)
 
     def finish(self) -> None:

@@ -243,6 +243,6 @@ class VectorTransaction(NamespaceTransaction):
             owners = [row[0] for row in self._rows(RECORD, ("record_id",), record_id=owners)]
             self._delete(VECTOR, embedder=embedder, record_id=owners)
         existing = set(owners)
-        written = [row for row in rows if row.record_id in existing]
-        self._insert(VECTOR, [_MAPPING.row(row, embedder=embedder) for row in written])
+        written_rows = [row for row in rows if row.record_id in existing]
+        self._insert(VECTOR, [_MAPPING.row(row, embedder=embedder) for row in written_rows])
         return len(existing)

@@ -134,14 +134,14 @@ class Conversations(ABC):
         conversation_id = self.standing_id(self._check_id(conversation_id))
         _check_title(title)
         news = _read_turns(turns)
-        ready = [self._check_turn(turn) for turn in news]
-        if not ready:
+        checked_turns = [self._check_turn(turn) for turn in news]
+        if not checked_turns:
             return range(0)
         return self._attempt(
             "append to",
             conversation_id,
             range(0),
-            lambda: self._extend(conversation_id, news, ready, title.strip()),
+            lambda: self._extend(conversation_id, news, checked_turns, title.strip()),
         )
 
     def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
@@ -277,10 +277,10 @@ class Conversations(ABC):
         if not self.enabled:
             return False
         conversation_id = self.standing_id(self._check_id(conversation_id))
-        removed = self._change(operation, conversation_id, remove)
-        if removed:
+        is_removed = self._change(operation, conversation_id, remove)
+        if is_removed:
             self._tell_removed(conversation_id)
-        return removed
+        return is_removed
 
     def _check_turn(self, turn: NewTurn) -> Turn:
         """The turn to store, with a time.
@@ -327,12 +327,12 @@ def _read_turns(turns: object) -> Sequence[NewTurn]:
     """
     if isinstance(turns, str | bytes | Mapping) or not isinstance(turns, Iterable):
         raise InvalidTurn("turns", turns, "must be a list of NewTurn")
-    checked = tuple(turns)
-    for index, turn in enumerate(checked):
+    checked_turns = tuple(turns)
+    for index, turn in enumerate(checked_turns):
         if not isinstance(turn, NewTurn):
             raise InvalidTurn(f"turns[{index}]", turn, "must be a NewTurn")
     news: list[NewTurn] = []
-    for turn in checked:
+    for turn in checked_turns:
         if not isinstance(turn.text, str):
             raise InvalidTurn("text", turn.text, "must be a string")
         if turn.text.strip():
@@ -363,12 +363,12 @@ def replace_turns(
     StoreError.
     """
     check_id(conversation_id)
-    done = store._replace_turns(conversation_id, new)
-    if done:
+    is_done = store._replace_turns(conversation_id, new)
+    if is_done:
         moved()
-    if done and new.lost:
+    if is_done and new.lost:
         store._tell_removed(conversation_id)
-    return done
+    return is_done
 
 
 def thread_as_stored(store: Conversations, conversation_id: str) -> Thread | None:
@@ -386,11 +386,13 @@ def said_in(turns: Iterable[Turn]) -> list[tuple[str, str, str, str]]:
 
 def summary_of(conversation_id: str, document: ThreadDocument) -> ThreadSummary:
     """A thread in a list: its own title or its first question, and its latest turn, both short."""
-    first = next((t.text for t in document.turns if t.role == "user" and t.text.strip()), "")
+    first_question = next(
+        (t.text for t in document.turns if t.role == "user" and t.text.strip()), ""
+    )
     return ThreadSummary(
         conversation_id=conversation_id,
         title=_label(document.title, _TITLE_CHARACTERS)
-        or _label(first, _TITLE_CHARACTERS)
+        or _label(first_question, _TITLE_CHARACTERS)
         or NEW_CHAT,
         preview=_label(document.turns[-1].text if document.turns else "", _PREVIEW_CHARACTERS),
         turn_count=len(document.turns),

@@ -134,8 +134,8 @@ class ConversationStore(Conversations):
         file that was changed or cut, and EncryptionError.
         """
         self._folder.form.check()
-        decoded, identity = self._folder.file(check_id(conversation_id)).read()
-        return decoded.data, identity
+        decoded_thread, identity = self._folder.file(check_id(conversation_id)).read()
+        return decoded_thread.data, identity
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and file, in no particular order."""
@@ -193,21 +193,23 @@ class ConversationStore(Conversations):
         return document.thread(conversation_id, turns)
 
     def _list_summaries(self) -> tuple[ThreadSummary, ...]:
-        fresh: dict[str, tuple[Identity, int, ThreadSummary]] = {}
+        new_summaries: dict[str, tuple[Identity, int, ThreadSummary]] = {}
         for file in self._folder.files():
             try:
-                cached = self._summary(file)
+                cached_summary = self._summary(file)
             except CorruptThread:
                 continue
             except OSError as error:
                 # One file that cannot be opened must not hide the others.
                 self._keep_problem(file, error.strerror or str(error))
                 continue
-            if cached is not None:
-                fresh[file.conversation_id] = cached
-        self._summaries = fresh
-        ordered = sorted(fresh.values(), key=lambda f: (-f[1], f[2].conversation_id))
-        return tuple(summary for _, _, summary in ordered)
+            if cached_summary is not None:
+                new_summaries[file.conversation_id] = cached_summary
+        self._summaries = new_summaries
+        ordered_summaries = sorted(
+            new_summaries.values(), key=lambda f: (-f[1], f[2].conversation_id)
+        )
+        return tuple(summary for _, _, summary in ordered_summaries)
 
     def _document(self, file: ThreadFile) -> ThreadDocument | None:
         try:
@@ -237,13 +239,13 @@ class ConversationStore(Conversations):
         return document
 
     def _summary(self, file: ThreadFile) -> tuple[Identity, int, ThreadSummary] | None:
-        cached = self._summaries.get(file.conversation_id)
+        cached_summary = self._summaries.get(file.conversation_id)
         try:
             identity = identity_of(file.path.stat())
         except FileNotFoundError:
             return None
-        if cached is not None and cached[0] == identity:
-            return cached
+        if cached_summary is not None and cached_summary[0] == identity:
+            return cached_summary
         document = self._document(file)
         if document is None:
             return None

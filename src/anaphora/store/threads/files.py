@@ -153,21 +153,23 @@ class ThreadFile:
 
     def document(self) -> tuple[ThreadDocument, Identity]:
         """What it has, taken apart, and its identity. Raises as `read` does."""
-        decoded, identity = self.read()
-        return parse(decoded.data), identity
+        decoded_thread, identity = self.read()
+        return parse(decoded_thread.data), identity
 
     def tail(self) -> Tail:
         """Its end, or that of an empty thread where there is no file."""
         try:
-            decoded, identity = self.read()
+            decoded_thread, identity = self.read()
         except FileNotFoundError:
             return Tail(NO_FILE, Seam(0), 0, ZERO_TIME, document=ThreadDocument())
-        document = parse(decoded.data)
+        document = parse(decoded_thread.data)
         count = len(document.turns)
-        seam = decoded.seam_at(document.splice[0]) if document.splice is not None else None
+        seam = decoded_thread.seam_at(document.splice[0]) if document.splice is not None else None
         if document.splice is None or seam is None:
             return Tail(identity, Seam(0), count, document.updated, document=document)
-        return Tail(identity, seam, count, document.updated, decoded.data[document.splice[1] :])
+        return Tail(
+            identity, seam, count, document.updated, decoded_thread.data[document.splice[1] :]
+        )
 
     def append(self, tail: Tail, turns: Sequence[Turn]) -> Tail:
         """Add turns at the end that `tail` describes; returns the new end.
@@ -175,16 +177,16 @@ class ThreadFile:
         "updated" becomes the latest of what it was and the turns' times, in UTC. Raises OSError,
         and FileChanged where the file is no longer that one; the old file is then as it was.
         """
-        updated = latest(tail.updated, turns)
+        update_time = latest(tail.updated, turns)
         if tail.document is not None:
             tail.document.turns.extend(turns)
             tail.document.raw_turns.extend(encode_turn(turn) for turn in turns)
-            tail.document.updated = updated
+            tail.document.updated = update_time
             return self.rewrite(tail.document, tail.identity, adding=True)
         comma = "," if tail.count else ""
-        added = (comma + ",".join(encode_turn(turn) for turn in turns)).encode("utf-8")
-        end = f'],"updated":{escape(updated)}'.encode() + tail.rest
-        content, seam = self.form.more(self.conversation_id, tail.seam, added, end)
+        added_bytes = (comma + ",".join(encode_turn(turn) for turn in turns)).encode("utf-8")
+        end = f'],"updated":{escape(update_time)}'.encode() + tail.rest
+        content, seam = self.form.more(self.conversation_id, tail.seam, added_bytes, end)
 
         def write(target: BinaryIO) -> None:
             with self.path.open("rb", buffering=0) as source:
@@ -196,7 +198,7 @@ class ThreadFile:
             target.write(content)
 
         identity = self._replace(tail.identity, write, adding=True)
-        return Tail(identity, seam, tail.count + len(turns), updated, tail.rest)
+        return Tail(identity, seam, tail.count + len(turns), update_time, tail.rest)
 
     def rewrite(self, document: ThreadDocument, old: Identity, *, adding: bool = False) -> Tail:
         """Write the whole document in the place of the file `old`, its turns from `raw_turns`.
@@ -221,14 +223,14 @@ class ThreadFile:
         The caller holds the lock of the thread. Raises OSError, and FileChanged where another
         program goes on writing.
         """
-        written = self.written
-        if written is None:
+        written_file = self.written
+        if written_file is None:
             return False
-        changed = False
+        is_changed = False
         # What was exchanged is another program's; the link has what this store wrote.
-        for source in written.displaced():
-            changed |= self._restore(source, is_ours=False)
-        return self._restore(written.link, is_ours=True) or changed
+        for source in written_file.displaced():
+            is_changed |= self._restore(source, is_ours=False)
+        return self._restore(written_file.link, is_ours=True) or is_changed
 
     def _restore(self, source: Path, *, is_ours: bool) -> bool:
         """Join what lies under one of the names with the file, or drop that name.
@@ -244,14 +246,14 @@ class ThreadFile:
                 source.unlink()
             return False
         try:
-            copied = parse(source.read_bytes())
+            source_document = parse(source.read_bytes())
         except NotAThread:
             # A swap that was not written to its end is nothing.
             if not is_ours:
                 source.unlink()
             return False
         try:
-            document, old = self.document()
+            document, old_identity = self.document()
         except FileNotFoundError:
             # The conversation was deleted: nothing of it is kept.
             source.unlink()
@@ -259,22 +261,24 @@ class ThreadFile:
         except NotAThread:
             # A reader sets the file aside.
             return False
-        joined = restore_lost(*((copied, document) if is_ours else (document, copied)))
-        if joined is not None:
-            self.rewrite(joined, old, adding=True)
-        if joined is None or not is_ours:
+        joined_document = restore_lost(
+            *((source_document, document) if is_ours else (document, source_document))
+        )
+        if joined_document is not None:
+            self.rewrite(joined_document, old_identity, adding=True)
+        if joined_document is None or not is_ours:
             source.unlink()
-        return joined is not None
+        return joined_document is not None
 
     def _replace(
         self, old: Identity, content: bytes | Callable[[BinaryIO], object], *, adding: bool
     ) -> Identity:
-        written = self.written
-        if written is None:
+        written_file = self.written
+        if written_file is None:
             return replace_file(self.path, self.key, old, content)
         if not adding:
-            return written.replace(old, content)
-        return written.exchange(old, content)
+            return written_file.replace(old, content)
+        return written_file.exchange(old, content)
 
 
 class ThreadFolder:
@@ -338,11 +342,11 @@ class ThreadFolder:
             conversation_id = self.form.id_in(name, self.directory / name)
             if conversation_id is None:
                 continue
-            expected = self.form.file_name(conversation_id)
-            if name != expected and expected in inodes:
+            expected_name = self.form.file_name(conversation_id)
+            if name != expected_name and expected_name in inodes:
                 # Another spelling of a name that is there.
                 continue
-            if name == expected and links.get(name, inode) == inode and not has_swap:
+            if name == expected_name and links.get(name, inode) == inode and not has_swap:
                 yield ThreadFile(conversation_id, self.directory / name, self.form)
             else:
                 with suppress(InvalidId):
@@ -364,8 +368,8 @@ class ThreadFolder:
             if name in present:
                 self._tells_spellings = any(twin in present for twin in twins)
             elif present:
-                folded = {lock_name(form): form for form in present}
-                twin = folded.get(lock_name(name), twins[0])
+                forms_by_lock = {lock_name(form): form for form in present}
+                twin = forms_by_lock.get(lock_name(name), twins[0])
                 reason = f"this file system does not tell its file from {twin!r}"
         if reason is not None:
             raise InvalidId("conversation id", conversation_id, reason)
@@ -444,8 +448,10 @@ class ThreadFolder:
             # As a JSON writer may have written it inside a string.
             for form in {text, escape(text)[1:-1], json.dumps(text)[1:-1]}:
                 # A short text is replaced only where it is the whole of a string.
-                old, new = (form, REDACTED) if len(text) >= 8 else (f'"{form}"', f'"{REDACTED}"')
-                clean = clean.replace(old.encode("utf-8", "surrogatepass"), new.encode())
+                old_text, new_text = (
+                    (form, REDACTED) if len(text) >= 8 else (f'"{form}"', f'"{REDACTED}"')
+                )
+                clean = clean.replace(old_text.encode("utf-8", "surrogatepass"), new_text.encode())
             if clean != content:
                 content, _ = self.form.whole(conversation_id, clean, b"")
                 replace_file(path, copy.key, identity_of(path.stat()), content)

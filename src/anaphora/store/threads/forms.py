@@ -151,9 +151,9 @@ class SealedThreads(HomeForm):
 
     def id_in(self, name: str, path: Path) -> str | None:
         """The id from the header of the file."""
-        cached = self._ids.get(name)
-        if cached is not None:
-            return cached
+        cached_id = self._ids.get(name)
+        if cached_id is not None:
+            return cached_id
         try:
             conversation_id, _original = self.label(path)
             if not conversation_id or self.file_name(conversation_id) != name:
@@ -171,10 +171,10 @@ class SealedThreads(HomeForm):
 
     def decode(self, conversation_id: str, data: bytes) -> DecodedThread:
         """The JSON. `Tampered` for another conversation's file, and for any change at all."""
-        id_inside, _original, opened = self.decode_any(data)
+        id_inside, _original, decoded_thread = self.decode_any(data)
         if id_inside != conversation_id:
             raise Tampered("thread", "it is the file of another conversation")
-        return opened
+        return decoded_thread
 
     def decode_any(self, data: bytes) -> tuple[str, str, DecodedThread]:
         """Id, original name and JSON in a file's bytes."""
@@ -218,17 +218,17 @@ class SealedThreads(HomeForm):
             body.append(_framed(self._cipher.seal(added[at : at + _PIECE], bound)))
             number += 1
         body_bytes = b"".join(body)
-        last = _framed(self._cipher.seal(end, start + _place(number, last=True)))
-        return body_bytes + last, Seam(seam.offset + len(body_bytes), number, seam.writing)
+        last_piece = _framed(self._cipher.seal(end, start + _place(number, last=True)))
+        return body_bytes + last_piece, Seam(seam.offset + len(body_bytes), number, seam.writing)
 
     def _label(self, data: bytes) -> tuple[str, str, int]:
         if data[: len(_MAGIC)] != _MAGIC or len(data) < _START:
             raise Tampered("thread", "it is truncated, or not an encrypted thread")
         if data[len(_MAGIC) : len(_MAGIC) + 8] != self._key:
             raise WrongKey("thread", "it was encrypted with another key")
-        sealed, offset = _piece(data, _START)
+        sealed_label, offset = _piece(data, _START)
         bound = binding("label", self._namespace) + data[_START - 16 : _START]
-        conversation_id, original = json.loads(self._cipher.open(sealed, bound, "thread"))
+        conversation_id, original = json.loads(self._cipher.open(sealed_label, bound, "thread"))
         return conversation_id, original, offset
 
     def _bound(self, conversation_id: str, writing: bytes) -> bytes:

@@ -137,8 +137,8 @@ class ThreadDocument:
 
     def thread(self, conversation_id: str, turns: Iterable[Turn]) -> Thread:
         """The thread of this id and with these turns, the rest as the file has it."""
-        updated = read_time(self.updated)
-        return Thread(conversation_id, tuple(turns), updated, self.updated, self.title)
+        updated_at = read_time(self.updated)
+        return Thread(conversation_id, tuple(turns), updated_at, self.updated, self.title)
 
 
 def decode(data: bytes) -> Thread:
@@ -167,9 +167,9 @@ def render(document: ThreadDocument) -> tuple[bytes, bytes]:
     head = f'{{"conversation_id":{escape(document.conversation_id)}{title},"turns":'
     turns = f"[{','.join(document.raw_turns)}" if document.raw_turns else ""
     # Go writes a list that was never filled as null.
-    close = "]" if turns else "null"
+    closing_text = "]" if turns else "null"
     extras = "".join(f",{key}:{member}" for key, member in document.extras)
-    tail = f'{close},"updated":"{canonical_time(document.updated)}"{extras}}}'
+    tail = f'{closing_text},"updated":"{canonical_time(document.updated)}"{extras}}}'
     return (head + turns).encode("utf-8"), tail.encode("utf-8")
 
 
@@ -285,7 +285,7 @@ class _JsonWalk:
             self.value(start)
             raise NotAThread("it is not a JSON object")
         members = list(self._members(start))
-        assigned: list[_JsonMember] = []
+        assigned_members: list[_JsonMember] = []
         for member in members:
             name = _field_name(member.key, _FIELDS)
             if name is None:
@@ -293,8 +293,8 @@ class _JsonWalk:
                 document.extras.append((raw_key, self.text[member.start : member.end]))
             elif member.value is not None:
                 self._assign(document, name, member)
-                assigned.append(member)
-        document.splice = self._splice(members, assigned)
+                assigned_members.append(member)
+        document.splice = self._splice(members, assigned_members)
         return document
 
     def _assign(self, document: ThreadDocument, name: str, member: _JsonMember) -> None:
@@ -317,10 +317,10 @@ class _JsonWalk:
         members_by_key = {member.key: member for member in assigned}
         if names != ["turns", "updated"] or len(members_by_key.keys() & set(names)) < 2:
             return None
-        turns, updated = members_by_key["turns"], members_by_key["updated"]
-        if not _UPDATED_NEXT.match(self.text[turns.end : updated.start]):
+        turns, updated_member = members_by_key["turns"], members_by_key["updated"]
+        if not _UPDATED_NEXT.match(self.text[turns.end : updated_member.start]):
             return None
-        return self._bytes(turns.end - 1), self._bytes(updated.end)
+        return self._bytes(turns.end - 1), self._bytes(updated_member.end)
 
     def _bytes(self, position: int) -> int:
         if self.text.isascii():
@@ -392,8 +392,8 @@ def _field_name(key: str, fields: frozenset[str]) -> str | None:
     """The field that Go would fill from this key: it does not heed case."""
     if key in fields:
         return key
-    folded = key.casefold()
-    return folded if folded in fields else None
+    folded_key = key.casefold()
+    return folded_key if folded_key in fields else None
 
 
 def _turn(element: Any) -> Turn:
@@ -425,7 +425,7 @@ def redact_turn(document: ThreadDocument, index: int) -> list[int]:
     """Take the words of a turn out of a document; the positions of the turns that changed."""
     words = document.turns[index].text
     elsewhere = len(words.strip()) >= _REDACT_ELSEWHERE and words != REDACTED
-    changed: list[int] = []
+    changed_positions: list[int] = []
     for position, turn in enumerate(document.turns):
         text = REDACTED if position == index else turn.text
         if elsewhere and position != index:
@@ -438,14 +438,14 @@ def redact_turn(document: ThreadDocument, index: int) -> list[int]:
         if changes:
             document.turns[position] = replace(turn, text=text)
             document.raw_turns[position] = encode_turn(document.turns[position])
-            changed.append(position)
+            changed_positions.append(position)
     if elsewhere:
         document.title = document.title.replace(words, REDACTED)
         document.extras = [extra for extra in document.extras if not contains(extra[1], words)]
-    return changed
+    return changed_positions
 
 
 def latest(updated: str, turns: Sequence[Turn]) -> str:
     """The latest of a time and the turns' times: the text itself, or a turn's in UTC."""
-    last = max((turn.ts_text for turn in turns), key=nanoseconds, default=updated)
-    return utc_text(last) if nanoseconds(last) > nanoseconds(updated) else updated
+    last_time = max((turn.ts_text for turn in turns), key=nanoseconds, default=updated)
+    return utc_text(last_time) if nanoseconds(last_time) > nanoseconds(updated) else updated

@@ -96,8 +96,8 @@ def unfit_for_windows(conversation_id: str) -> str | None:
 
 def lock_name(conversation_id: str) -> str:
     """What the lock of a conversation is named by: the same for ids that some disk confuses."""
-    folded = unicodedata.normalize("NFC", conversation_id).casefold()
-    return unicodedata.normalize("NFC", folded) + SUFFIX
+    folded_id = unicodedata.normalize("NFC", conversation_id).casefold()
+    return unicodedata.normalize("NFC", folded_id) + SUFFIX
 
 
 def spellings(name: str) -> tuple[str, ...]:
@@ -152,9 +152,9 @@ def id_of_escaped(name: str) -> str | None:
     if _HASHED.match(stem):
         return None
     try:
-        unescaped = _unescape(stem)
-        if unescaped is not None and _escaped_stem(check_id(unescaped)) == stem:
-            return unescaped
+        plain_id = _unescape(stem)
+        if plain_id is not None and _escaped_stem(check_id(plain_id)) == stem:
+            return plain_id
         # Another program's file: its name is its id.
         return check_id(stem)
     except InvalidId:
@@ -183,10 +183,10 @@ def _hashed_stem(conversation_id: str) -> str:
 
 
 def _escape(conversation_id: str) -> str:
-    escaped = [c if c in _PLAIN else _percent(c) for c in conversation_id]
-    if escaped[0] == "." or conversation_id.split(".", 1)[0] in _RESERVED:
-        escaped[0] = _percent(escaped[0])
-    return "".join(escaped)
+    escaped_characters = [c if c in _PLAIN else _percent(c) for c in conversation_id]
+    if escaped_characters[0] == "." or conversation_id.split(".", 1)[0] in _RESERVED:
+        escaped_characters[0] = _percent(escaped_characters[0])
+    return "".join(escaped_characters)
 
 
 def _percent(character: str) -> str:

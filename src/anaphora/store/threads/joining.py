@@ -27,25 +27,27 @@ def restore_lost(ours: ThreadDocument, theirs: ThreadDocument) -> ThreadDocument
     """
     our_keys, their_keys = _keys(ours.turns), _keys(theirs.turns)
     pairs = enumerate(zip(our_keys, their_keys, strict=False))
-    shared = next((index for index, (a, b) in pairs if a != b), min(len(our_keys), len(their_keys)))
-    missing = Counter(our_keys[shared:]) - Counter(their_keys[shared:])
-    if not missing or len(their_keys) == shared:
+    shared_count = next(
+        (index for index, (a, b) in pairs if a != b), min(len(our_keys), len(their_keys))
+    )
+    missing = Counter(our_keys[shared_count:]) - Counter(their_keys[shared_count:])
+    if not missing or len(their_keys) == shared_count:
         return None
-    unmatched = Counter(our_keys[shared:])
-    added: list[int] = []
-    for index in range(shared, len(their_keys)):
-        if unmatched[their_keys[index]] > 0:
-            unmatched[their_keys[index]] -= 1
+    unmatched_keys = Counter(our_keys[shared_count:])
+    added_positions: list[int] = []
+    for index in range(shared_count, len(their_keys)):
+        if unmatched_keys[their_keys[index]] > 0:
+            unmatched_keys[their_keys[index]] -= 1
         else:
-            added.append(index)
-    if {key[0::3] for key in missing} & {their_keys[index][0::3] for index in added}:
+            added_positions.append(index)
+    if {key[0::3] for key in missing} & {their_keys[index][0::3] for index in added_positions}:
         return None
     extra_keys = {key for key, _ in ours.extras}
     return ThreadDocument(
         ours.conversation_id or theirs.conversation_id,
         ours.title or theirs.title,
-        [*ours.turns, *(theirs.turns[index] for index in added)],
-        [*ours.raw_turns, *(theirs.raw_turns[index] for index in added)],
+        [*ours.turns, *(theirs.turns[index] for index in added_positions)],
+        [*ours.raw_turns, *(theirs.raw_turns[index] for index in added_positions)],
         max(ours.updated, theirs.updated, key=nanoseconds),
         [*ours.extras, *(extra for extra in theirs.extras if extra[0] not in extra_keys)],
     )

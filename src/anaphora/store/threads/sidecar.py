@@ -28,10 +28,10 @@ _COLUMNS = (*TURN_NOTE.names, "identity_key")
 
 
 def _notes_in(table: Table) -> str:
-    listed = (name if name in table.names else f"NULL AS {name}" for name in _COLUMNS)
-    forgotten = int(table is FORGOTTEN_TURN)
+    column_list = (name if name in table.names else f"NULL AS {name}" for name in _COLUMNS)
+    forgotten_flag = int(table is FORGOTTEN_TURN)
     return (
-        f"SELECT {', '.join(listed)}, {forgotten} AS forgotten FROM {table.name} "  # noqa: S608
+        f"SELECT {', '.join(column_list)}, {forgotten_flag} AS forgotten FROM {table.name} "  # noqa: S608
         "WHERE namespace = :namespace AND {where} "
     )
 
@@ -98,8 +98,8 @@ class ConversationNote:
 
 
 def _chat_key(note: TurnNote) -> str | None:
-    imported = note.source is not None and note.source_key is not None
-    return _digest("chat", note.source, note.source_key) if imported else None
+    is_imported = note.source is not None and note.source_key is not None
+    return _digest("chat", note.source, note.source_key) if is_imported else None
 
 
 _TURNS = RowMapping(
@@ -135,8 +135,8 @@ class NoteTransaction(NamespaceTransaction):
     def put(self, notes: Iterable[TurnNote]) -> None:
         """Write notes, in place of the ones at the same places; what they tell is not forgotten."""
         # Two notes for one place in one call: the last one counts, as in two calls.
-        written = {(note.conversation_id, note.index): note for note in notes}
-        rows = [_TURNS.row(note) for note in written.values()]
+        notes_by_turn = {(note.conversation_id, note.index): note for note in notes}
+        rows = [_TURNS.row(note) for note in notes_by_turn.values()]
         keys = [self._lookup("identity_key", _identity_key(row)) for row in rows]
         self._delete(FORGOTTEN_TURN, identity_key=keys)
         self._replace(TURN_NOTE, rows)
@@ -150,9 +150,11 @@ class NoteTransaction(NamespaceTransaction):
         if rows:
             self._delete(TURN_NOTE, **of_turn)
         rows.sort(key=lambda row: int(row["position"]))
-        forgotten = [row | {"identity_key": _identity_key(row)} for row in rows]
+        forgotten_rows = [row | {"identity_key": _identity_key(row)} for row in rows]
         names = FORGOTTEN_TURN.names
-        self._replace(FORGOTTEN_TURN, [{name: row[name] for name in names} for row in forgotten])
+        self._replace(
+            FORGOTTEN_TURN, [{name: row[name] for name in names} for row in forgotten_rows]
+        )
         return len(rows)
 
     def forget_messages(self, conversation_id: str) -> None:
@@ -160,8 +162,8 @@ class NoteTransaction(NamespaceTransaction):
         self.forget(conversation_id, None)
         stored_id = self._lookup("conversation_id", conversation_id)
         rows = self._found_rows(FORGOTTEN_TURN, conversation_id=stored_id)
-        unnamed = [row["position"] for row in rows if row["source"] is None]
-        self._delete(FORGOTTEN_TURN, conversation_id=stored_id, position=unnamed)
+        unnamed_positions = [row["position"] for row in rows if row["source"] is None]
+        self._delete(FORGOTTEN_TURN, conversation_id=stored_id, position=unnamed_positions)
 
     def bury_thread(self, key: str) -> None:
         """Leave the tombstone of a conversation."""
@@ -199,10 +201,10 @@ class Sidecar(NamespaceReader):
         A note replaces the one at its place; a message that was forgotten and is noted again is
         no longer forgotten. `StoreError` and its kinds when the database cannot be written.
         """
-        written = list(notes)
-        if written:
+        note_list = list(notes)
+        if note_list:
             with self._change(write) as work:
-                work.put(written)
+                work.put(note_list)
 
     def turn_notes(self, conversation_id: str, start: int = 0) -> dict[int, TurnNote]:
         """The notes of a conversation from turn `start` on, by index, forgotten ones among them."""
@@ -315,9 +317,9 @@ class Sidecar(NamespaceReader):
             of = dict(zip((*_COLUMNS, "forgotten"), row, strict=True))
             mapping = _FORGOTTEN if of["forgotten"] else _TURNS
             cells = tuple(of[name] for name in mapping.columns)
-            (opened,) = self._opened(mapping.table, [cells])
+            (opened_row,) = self._opened(mapping.table, [cells])
             missing = {"turn_hash": "", "forgotten": True} if of["forgotten"] else {}
-            yield mapping.value(opened, **missing)
+            yield mapping.value(opened_row, **missing)
 
 
 def notes_of(
@@ -329,13 +331,13 @@ def notes_of(
             conversation_id,
             index,
             stored_turn_hash(turn.role, turn.text),
-            speaker=new.speaker,
-            source=new.source,
-            source_key=new.source_key,
-            message_key=new.message_key,
+            speaker=new_turn.speaker,
+            source=new_turn.source,
+            source_key=new_turn.source_key,
+            message_key=new_turn.message_key,
         )
-        for index, (new, turn) in enumerate(zip(news, turns, strict=True), start)
-        if new.speaker is not None or new.source is not None
+        for index, (new_turn, turn) in enumerate(zip(news, turns, strict=True), start)
+        if new_turn.speaker is not None or new_turn.source is not None
     ]
 
 
@@ -350,7 +352,7 @@ def _digest(*parts: str | None) -> str:
     """32 hexadecimal digits that stand for these strings in this order, None as empty."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
-        encoded = (part or "").encode("utf-8", "surrogatepass")
+        encoded_part = (part or "").encode("utf-8", "surrogatepass")
         # Lengths first: without them ("ab", "c") and ("a", "bc") would be one.
-        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        digest.update(len(encoded_part).to_bytes(8, "big") + encoded_part)
     return digest.hexdigest()

@@ -265,8 +265,10 @@ class SqlConversationStore(NamespaceReader, Conversations):
                     self._listed.pop(key, None)
                 else:
                     self._listed[key] = self._summary(key, row)
-            ordered = sorted(self._listed.values(), key=lambda f: (-f[0], f[1].conversation_id))
-        return tuple(summary for _, summary in ordered)
+            ordered_threads = sorted(
+                self._listed.values(), key=lambda f: (-f[0], f[1].conversation_id)
+            )
+        return tuple(summary for _, summary in ordered_threads)
 
     def _extend(
         self, conversation_id: str, news: Sequence[NewTurn], turns: Sequence[Turn], title: str
@@ -313,8 +315,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
     def _thread(self, conversation_id: str, last: int | None) -> Thread | None:
         statement, number = (_FROM, 0) if last is None else (_LAST, last)
-        stored = self._stored(statement, conversation_id, number)
-        return stored.thread if stored else None
+        stored_thread = self._stored(statement, conversation_id, number)
+        return stored_thread.thread if stored_thread else None
 
     def _delete(self, conversation_id: str) -> bool:
         with self._changing() as work:
@@ -324,8 +326,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
                 if self._sidecar is not None:
                     self._sidecar.note_deletion(conversation_id, work.write)
                 work.drop_turns(conversation_id)
-                deleted = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
-                work.put_head(conversation_id, deleted)
+                deleted_head = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
+                work.put_head(conversation_id, deleted_head)
         return self._scrub_after(head is not None)
 
     def _redact(self, conversation_id: str, index: int) -> bool:
@@ -340,8 +342,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
                 for position in positions:
                     self._forget(work.write, conversation_id, position)
                 stamp = self._stamp()
-                changed = [(position, document.turns[position]) for position in positions]
-                work.change_turns(conversation_id, changed, stamp)
+                changed_turns = [(position, document.turns[position]) for position in positions]
+                work.change_turns(conversation_id, changed_turns, stamp)
                 head = replace(head, title=document.title, stamp=stamp)
                 work.put_head(conversation_id, head)
         return self._scrub_after(exists)
@@ -355,11 +357,11 @@ class SqlConversationStore(NamespaceReader, Conversations):
                 self._sidecar.replace_notes(conversation_id, new.notes, work.write)
             work.drop_turns(conversation_id)
             if new.turns:
-                fresh = ThreadHead(0, None, new.title, ZERO_TIME, self._stamp())
-                self._add(work, conversation_id, fresh, new.turns)
+                new_head = ThreadHead(0, None, new.title, ZERO_TIME, self._stamp())
+                self._add(work, conversation_id, new_head, new.turns)
             elif head is not None:
-                deleted = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
-                work.put_head(conversation_id, deleted)
+                deleted_head = ThreadHead(0, None, "", ZERO_TIME, self._stamp(), deleted=True)
+                work.put_head(conversation_id, deleted_head)
         return self._scrub_after(True) if new.lost else True
 
     def _set_title(self, conversation_id: str, title: str) -> bool:
@@ -381,19 +383,19 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
     def mend_times(self) -> int:
         """Set times of turns that make no sense to the one that was never set; how many."""
-        done = 0
+        mended_count = 0
         for key, positions in self._find_misdated().items():
             with self._changing() as work:
                 head = work.head(key)
                 # Reading has put the time in order already.
                 turns = work.turns(key)
-                changed = [(index, turns[index]) for index in positions if index < len(turns)]
-                if head is not None and changed:
+                changed_turns = [(index, turns[index]) for index in positions if index < len(turns)]
+                if head is not None and changed_turns:
                     stamp = self._stamp()
-                    work.change_turns(key, changed, stamp)
+                    work.change_turns(key, changed_turns, stamp)
                     work.put_head(key, replace(head, stamp=stamp))
-                    done += len(changed)
-        return done
+                    mended_count += len(changed_turns)
+        return mended_count
 
     def path(self, conversation_id: str) -> Path:
         """Raises StoreError: there is no file. InvalidId for an id that no store would take."""
@@ -405,10 +407,10 @@ class SqlConversationStore(NamespaceReader, Conversations):
 
         FileNotFoundError where there is none, as from a store of files.
         """
-        stored = self.stored(conversation_id)
-        if stored is None:
+        stored_thread = self.stored(conversation_id)
+        if stored_thread is None:
             raise FileNotFoundError(conversation_id)
-        return encode(stored.thread), (stored.stamp, stored.turn_count, 0, 0)
+        return encode(stored_thread.thread), (stored_thread.stamp, stored_thread.turn_count, 0, 0)
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every conversation's id and the name that its file would have, in no particular order."""
@@ -429,11 +431,13 @@ class SqlConversationStore(NamespaceReader, Conversations):
         earlier moment.
         """
         identities: dict[str, Identity | None] = {}
-        for stored_id, stamp, count, deleted, title in self._rows(_CHANGED, since=seq):
+        for stored_id, stamp, count, is_deleted, title in self._rows(_CHANGED, since=seq):
             identity = None
-            if not deleted:
-                opened = self._open_row("thread", stored_id, title=title)["title"] if title else ""
-                identity = identity_of_state(stamp, count, opened)
+            if not is_deleted:
+                opened_title = (
+                    self._open_row("thread", stored_id, title=title)["title"] if title else ""
+                )
+                identity = identity_of_state(stamp, count, opened_title)
             identities[self._id_of(stored_id)] = identity
         return identities
 
@@ -451,13 +455,13 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def _find_misdated(self) -> dict[str, tuple[int, ...]]:
         """The positions of turns with invalid times, by conversation. Reads every time."""
         positions_by_id: dict[str, list[int]] = {}
-        after, last = "", -1
-        while rows := self._rows(_TIMES, after=after, position=last, limit=_STEP):
+        last_id, last_position = "", -1
+        while rows := self._rows(_TIMES, after=last_id, position=last_position, limit=_STEP):
             for stored_id, position, ts_text in rows:
-                opened = self._open_row("turn", stored_id, position=position, ts_text=ts_text)
-                if sound_time(opened["ts_text"]) != opened["ts_text"]:
+                opened_turn = self._open_row("turn", stored_id, position=position, ts_text=ts_text)
+                if sound_time(opened_turn["ts_text"]) != opened_turn["ts_text"]:
                     positions_by_id.setdefault(self._id_of(stored_id), []).append(position)
-            after, last = rows[-1][:2]
+            last_id, last_position = rows[-1][:2]
         return {key: tuple(positions) for key, positions in positions_by_id.items()}
 
     def _stored(self, statement: str, conversation_id: str, number: int) -> StoredThread | None:
@@ -506,16 +510,19 @@ class SqlConversationStore(NamespaceReader, Conversations):
             yield _turn_of(role, text, ts_text, intent_id, speaker, source)
 
     def _summary(self, conversation_id: str, row: tuple[Any, ...]) -> tuple[int, ThreadSummary]:
-        *cells, first, last = row
+        *cells, first_text, last_text = row
         head = self._head(tuple(cells))
-        updated, count = head.updated_text, head.turn_count
-        document = ThreadDocument(conversation_id, head.title, updated=updated)
-        for role, position, text in (("user", head.opening, first), ("", count - 1, last)):
+        updated_text, count = head.updated_text, head.turn_count
+        document = ThreadDocument(conversation_id, head.title, updated=updated_text)
+        for role, position, text in (
+            ("user", head.opening, first_text),
+            ("", count - 1, last_text),
+        ):
             if text is not None:
                 words = self._open_row("turn", row[0], position=position, text=text)["text"]
-                document.turns.append(Turn(role, words, read_time(updated), updated))
+                document.turns.append(Turn(role, words, read_time(updated_text), updated_text))
         summary = replace(summary_of(conversation_id, document), turn_count=count)
-        return nanoseconds(updated), summary
+        return nanoseconds(updated_text), summary
 
     def _head(self, row: tuple[Any, ...]) -> ThreadHead:
         return _HEADS.value(self._opened(THREAD, [row])[0])
@@ -548,12 +555,14 @@ class SqlConversationStore(NamespaceReader, Conversations):
     ) -> None:
         head = head or ThreadHead(0, None, "", ZERO_TIME, 0)
         start, stamp = head.turn_count, self._stamp()
-        placed = [*enumerate(turns, start)]
+        numbered_turns = [*enumerate(turns, start)]
         opening = head.opening
         if opening is None:
-            spoken = (index for index, t in placed if t.role == "user" and t.text.strip())
-            opening = next(spoken, None)
-        work.add_turns(conversation_id, placed, stamp)
+            question_indexes = (
+                index for index, t in numbered_turns if t.role == "user" and t.text.strip()
+            )
+            opening = next(question_indexes, None)
+        work.add_turns(conversation_id, numbered_turns, stamp)
         head = replace(
             head,
             turn_count=start + len(turns),
@@ -570,8 +579,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
     def _scrub_after(self, removed: bool) -> bool:
         """`removed` itself, once the words are out of the database's log."""
         if removed and not self.truth.scrub():
-            where = self.truth.location
-            _log.warning("%s: deleted words are in its log until readers let go of it", where)
+            location = self.truth.location
+            _log.warning("%s: deleted words are in its log until readers let go of it", location)
         return removed
 
     def _stamp(self) -> int:

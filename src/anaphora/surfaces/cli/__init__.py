@@ -135,12 +135,12 @@ def recall_at_once(words: Sequence[str]) -> bool:
     from anaphora.surfaces.cli.where import Where
 
     home, folder = (options.get(name) for name in ("--home", "--conversations-dir"))
-    where = Where(
+    home_options = Where(
         Path(home) if home is not None else None,
         options.get("--namespace", "default"),
         Path(folder) if folder is not None else None,
     )
-    ask(where, command[1], as_json=as_json)
+    ask(home_options, command[1], as_json=as_json)
     return True
 
 
@@ -159,9 +159,9 @@ def command_words(words: Sequence[str]) -> list[str]:
 def _take_options(words: list[str], names: Sequence[str], options: dict[str, str]) -> list[str]:
     """Strip leading options called `names` into `options`; return the remaining words."""
     while words:
-        name, joined, argument = words[0].partition("=")
-        if name not in names or (not joined and len(words) < 2):
+        name, equals_sign, argument = words[0].partition("=")
+        if name not in names or (not equals_sign and len(words) < 2):
             break
-        options[name] = argument if joined else words[1]
-        words = words[1:] if joined else words[2:]
+        options[name] = argument if equals_sign else words[1]
+        words = words[1:] if equals_sign else words[2:]
     return words

@@ -86,34 +86,38 @@ def verify(
 
 
 def _show_status(state: AuditStatus) -> None:
-    out = console()
-    out.print(f"{'on' if state.on else 'off'}, {counted(state.entries, 'entry', 'entries')}")
+    terminal = console()
+    terminal.print(f"{'on' if state.on else 'off'}, {counted(state.entries, 'entry', 'entries')}")
     if state.tip:
-        out.print(styled(f"tip {state.tip}"))
+        terminal.print(styled(f"tip {state.tip}"))
 
 
 def _show_entries(events: tuple[AuditEntry, ...]) -> None:
-    out = console()
+    terminal = console()
     for event in events:
         who = " ".join(part for part in (event.surface, event.token, event.agent) if part)
         ids = " ".join(map(short_place, event.ids[:_IDS]))
-        more = f" and {event.count - _IDS} more" if event.count > _IDS and ids else ""
+        more_note = f" and {event.count - _IDS} more" if event.count > _IDS and ids else ""
         question = f" question {event.query[:8]}" if event.query else ""
         number = "" if ids or not event.count else f" {event.count}"
-        action = f"{event.action} {event.lane}{number} {ids}{more}{question}".strip()
-        out.print(
+        action = f"{event.action} {event.lane}{number} {ids}{more_note}{question}".strip()
+        terminal.print(
             styled(f"{event.number:>6} {shown_minute(event.at, seconds=True)} {who}: {action}")
         )
     if not events:
-        out.print("no entries")
+        terminal.print("no entries")
 
 
 def _show_report(report: AuditReport) -> None:
-    out = console()
+    terminal = console()
     if report.problem is None:
-        out.print(f"{counted(report.entries, 'entry', 'entries')}: each follows from the last")
+        terminal.print(f"{counted(report.entries, 'entry', 'entries')}: each follows from the last")
         if report.tip:
-            out.print(styled(f"tip {report.tip} (save it elsewhere, and pass it to --tip later)"))
+            terminal.print(
+                styled(f"tip {report.tip} (save it elsewhere, and pass it to --tip later)")
+            )
         return
     problem = report.problem
-    out.print(styled(f"{problem.fault} from entry {problem.number} on: {problem.detail}", "red"))
+    terminal.print(
+        styled(f"{problem.fault} from entry {problem.number} on: {problem.detail}", "red")
+    )

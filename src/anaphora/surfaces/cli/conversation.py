@@ -92,24 +92,24 @@ def watch(
     Runs until it is interrupted. Only files that changed are read; a session that was quiet for
     --idle minutes counts as ended, which queues what a session's end brings.
     """
-    where: Where = context.obj
-    settings = load_settings(where.home, where.conversations)
+    home_options: Where = context.obj
+    settings = load_settings(home_options.home, home_options.conversations)
     clients = client_folders()
     with open_memory(context, warm=not once, begins=True) as memory:
         following = TranscriptWatch(
             folders or [clients.claude / "projects", clients.codex / "sessions"],
             memory.import_,
             clock=lambda: datetime.now(UTC),
-            stamps=settings.home / "index" / f"watched-{folder_name(where.namespace)}.json",
+            stamps=settings.home / "index" / f"watched-{folder_name(home_options.namespace)}.json",
             idle=timedelta(minutes=idle),
         )
         try:
             while True:
-                looked = following.look()
-                for conversation_id in looked.ended:
+                report = following.look()
+                for conversation_id in report.ended:
                     memory.end_session(conversation_id)
-                if once or looked.files or looked.ended:
-                    present(looked, _show_watched, as_json=as_json)
+                if once or report.files or report.ended:
+                    present(report, _show_watched, as_json=as_json)
                 if once:
                     return
                 time.sleep(interval)
@@ -118,13 +118,13 @@ def watch(
 
 
 def _show_watched(looked: WatchReport) -> None:
-    out = console()
-    out.print(
+    terminal = console()
+    terminal.print(
         f"{counted(looked.added, 'turn')} from {counted(looked.files, 'transcript')}"
         + (f", {counted(len(looked.ended), 'session')} ended" if looked.ended else "")
     )
     for problem in looked.problems:
-        out.print(styled(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
+        terminal.print(styled(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
 
 
 @app.command("import")
@@ -155,12 +155,12 @@ def import_(
     They are searchable by keyword at once. Then the vectors are computed; Ctrl-C leaves them to
     later questions.
     """
-    chosen = paths or choose_offers(find_offers())
+    chosen_paths = paths or choose_offers(find_offers())
     with open_memory(context, warm=embed, begins=True) as memory:
         try:
             with long_work("Importing", kept=_KEPT, quiet=as_json) as progress:
                 report = memory.import_(
-                    chosen, format=form, again=again, embed=False, progress=progress
+                    chosen_paths, format=form, again=again, embed=False, progress=progress
                 )
         except UnknownFormat as error:
             from anaphora.ingest.importers import RECOGNISED
@@ -185,9 +185,9 @@ def import_(
 
 
 def _show_import(report: ImportReport) -> None:
-    out = console()
+    terminal = console()
     if _has_memories(report):
-        out.print(
+        terminal.print(
             f"{counted(report.memories_added, 'memory', 'memories')} added, "
             f"{report.memories_known} known already"
             + (f", {report.memories_changed} changed" if report.memories_changed else "")
@@ -199,18 +199,18 @@ def _show_import(report: ImportReport) -> None:
             )
         )
     if report.notes_added or report.notes_known:
-        out.print(
+        terminal.print(
             f"{counted(report.notes_added, 'note')} added, {report.notes_known} known already"
         )
     if report.documents_added or report.documents_known:
-        out.print(
+        terminal.print(
             f"{counted(report.documents_added, 'document')} added, "
             f"{report.documents_known} known already"
         )
     if report.gaps_added:
-        out.print(f"{counted(report.gaps_added, 'open question')} added")
+        terminal.print(f"{counted(report.gaps_added, 'open question')} added")
     if report.conversations or not _has_memories(report):
-        out.print(
+        terminal.print(
             f"{counted(report.conversations, 'conversation')}: "
             f"{counted(report.added, 'turn')} added, {report.known} known already"
             + (f", {counted(report.branches, 'branch', 'branches')}" if report.branches else "")
@@ -218,17 +218,17 @@ def _show_import(report: ImportReport) -> None:
             + (f", {counted(report.tool_calls, 'tool call')} noted" if report.tool_calls else "")
         )
     for kind, count in sorted(report.left_out.items()):
-        out.print(Text(f"  left out: {count} {kind}"))
+        terminal.print(Text(f"  left out: {count} {kind}"))
     _show_problems(report)
     if report.redacted:
-        out.print(f"  taken out: {', '.join(report.redacted)}")
+        terminal.print(f"  taken out: {', '.join(report.redacted)}")
     if report.gone:
-        named = ", ".join(one_line(name) for name in report.gone[:_MOST_GONE])
-        more = len(report.gone) - _MOST_GONE
-        out.print(
+        shown_names = ", ".join(one_line(name) for name in report.gone[:_MOST_GONE])
+        hidden_count = len(report.gone) - _MOST_GONE
+        terminal.print(
             Text(
-                f"  deleted at the source, kept here: {named}"
-                + (f" and {more} more" if more > 0 else "")
+                f"  deleted at the source, kept here: {shown_names}"
+                + (f" and {hidden_count} more" if hidden_count > 0 else "")
                 + " (anaphora history PATH shows what they said)"
             )
         )
@@ -240,14 +240,16 @@ def _show_problems(report: ImportReport) -> None:
     from anaphora.ingest.importers import RECOGNISED
     from anaphora.ingest.problems import UNKNOWN, UNKNOWN_ALL
 
-    out = console()
+    terminal = console()
     for problem in report.problems[:_MOST_PROBLEMS]:
-        out.print(styled(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
-    more = len(report.problems) - _MOST_PROBLEMS
-    if more > 0:
-        out.print(styled(f"  {more:,} more could not be read (--json lists them)", "yellow"))
+        terminal.print(styled(f"  {problem.path}: {problem.place}: {problem.reason}", "yellow"))
+    hidden_count = len(report.problems) - _MOST_PROBLEMS
+    if hidden_count > 0:
+        terminal.print(
+            styled(f"  {hidden_count:,} more could not be read (--json lists them)", "yellow")
+        )
     if any(problem.reason.startswith((UNKNOWN, UNKNOWN_ALL)) for problem in report.problems):
-        out.print(Text(RECOGNISED))
+        terminal.print(Text(RECOGNISED))
 
 
 def _has_memories(report: ImportReport) -> bool:
@@ -280,10 +282,12 @@ def list_(
         (s.conversation_id, s.title, s.turn_count, shown_minute(s.updated))
         for s in summaries[:limit]
     ]
-    out = console()
-    out.print(table("", ("id", "title", "turns#", "updated"), rows) if rows else "no conversations")
+    terminal = console()
+    terminal.print(
+        table("", ("id", "title", "turns#", "updated"), rows) if rows else "no conversations"
+    )
     if len(summaries) > limit:
-        out.print(f"… and {len(summaries) - limit} more (--limit)")
+        terminal.print(f"… and {len(summaries) - limit} more (--limit)")
 
 
 @app.command()
@@ -304,16 +308,16 @@ def show(
     if as_json:
         emit({"conversation": thread, "tool_calls": tool_calls} if calls else thread)
         return
-    out = console()
-    out.print(Text(one_line(thread.title or conversation_id), style="bold"))
-    first = 0 if last is None else max(0, len(thread.turns) - last)
-    for index, turn in enumerate(thread.turns[first:], first):
+    terminal = console()
+    terminal.print(Text(one_line(thread.title or conversation_id), style="bold"))
+    first_index = 0 if last is None else max(0, len(thread.turns) - last)
+    for index, turn in enumerate(thread.turns[first_index:], first_index):
         head = Text(f"#{index} ", style="dim").append(one_line(turn.speaker or turn.role), "bold")
-        out.print(head.append(f"  {shown_minute(turn.ts)}", style="dim"))
-        show_text(out, turn.text)
+        terminal.print(head.append(f"  {shown_minute(turn.ts)}", style="dim"))
+        show_text(terminal, turn.text)
         for call in tool_calls:
             if call.index == index:
-                out.print(styled(f"   · {call.text}", "dim"))
+                terminal.print(styled(f"   · {call.text}", "dim"))
 
 
 @app.command()
@@ -397,7 +401,7 @@ def redact(
     """Remove one turn's text from the file and the index; the turn stays, marked as redacted."""
     with open_memory(context) as memory:
         conversation_id = resolve_conversation(memory, conversation_id)
-        redacted = memory.conversations.redact(conversation_id, index)
-        must_exist(redacted, "turn", f"{conversation_id} #{index}")
-    done = {"redacted": {"conversation_id": conversation_id, "index": index}}
-    present(done, f"redacted {conversation_id} #{index}", as_json=as_json)
+        is_redacted = memory.conversations.redact(conversation_id, index)
+        must_exist(is_redacted, "turn", f"{conversation_id} #{index}")
+    fields = {"redacted": {"conversation_id": conversation_id, "index": index}}
+    present(fields, f"redacted {conversation_id} #{index}", as_json=as_json)

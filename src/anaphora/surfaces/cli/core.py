@@ -59,10 +59,10 @@ def add(
 ) -> None:
     """Remember something and pin it."""
     with open_memory(context, warm=True, begins=True) as memory:
-        done = memory.remember(text, path=path)
-        pinned = memory.pin(done.id, at)
-    show_notices(done.notices)
-    present({"id": pinned}, f"{done.action} and pinned {short_id(pinned)}", as_json=as_json)
+        report = memory.remember(text, path=path)
+        pinned_id = memory.pin(report.id, at)
+    show_notices(report.notices)
+    present({"id": pinned_id}, f"{report.action} and pinned {short_id(pinned_id)}", as_json=as_json)
 
 
 @app.command()
@@ -74,8 +74,8 @@ def pin(
 ) -> None:
     """Pin a memory: every session gets it, or the memory that replaces it."""
     with open_memory(context) as memory:
-        pinned = memory.pin(_find_memory(memory, id_), at)
-    present({"id": pinned}, f"pinned {short_id(pinned)}", as_json=as_json)
+        pinned_id = memory.pin(_find_memory(memory, id_), at)
+    present({"id": pinned_id}, f"pinned {short_id(pinned_id)}", as_json=as_json)
 
 
 @app.command()
@@ -87,16 +87,16 @@ def move(
 ) -> None:
     """Move a pinned memory to another position."""
     with open_memory(context) as memory:
-        pinned = memory.pin(_find_memory(memory, id_), position)
-    present({"id": pinned}, f"moved {short_id(pinned)}", as_json=as_json)
+        pinned_id = memory.pin(_find_memory(memory, id_), position)
+    present({"id": pinned_id}, f"moved {short_id(pinned_id)}", as_json=as_json)
 
 
 @app.command()
 def unpin(context: typer.Context, id_: Which, as_json: Json = False) -> None:
     """Take a memory out of the block, pinned or not. It stays remembered."""
     with open_memory(context) as memory:
-        removed = memory.unpin(_find_memory(memory, id_))
-    present({"id": removed}, f"not in the core block: {short_id(removed)}", as_json=as_json)
+        removed_id = memory.unpin(_find_memory(memory, id_))
+    present({"id": removed_id}, f"not in the core block: {short_id(removed_id)}", as_json=as_json)
 
 
 def _find_memory(memory: Memory, name: str) -> str:
@@ -110,29 +110,29 @@ def _find_memory(memory: Memory, name: str) -> str:
 
 
 def _show_block(core: CoreBlock) -> None:
-    out = console()
+    terminal = console()
     for memory in core.entries:
         _show_entry(memory)
     if not core.entries and not core.left_out:
-        out.print('nothing yet: anaphora core add "I prefer short answers."')
+        terminal.print('nothing yet: anaphora core add "I prefer short answers."')
         return
-    out.print(styled(f"{core.tokens} of {counted(core.budget, 'token')}", "dim"))
+    terminal.print(styled(f"{core.tokens} of {counted(core.budget, 'token')}", "dim"))
     if core.left_out:
-        out.print(styled(f"did not fit ({len(core.left_out)}):", "yellow"))
+        terminal.print(styled(f"did not fit ({len(core.left_out)}):", "yellow"))
     for memory in core.left_out:
         _show_entry(memory)
 
 
 def _show_entry(memory: CoreEntry) -> None:
-    out = console()
+    terminal = console()
     position = "-" if memory.position is None else str(memory.position)
     facts = [position, short_id(memory.id), memory.kind, shown_day(memory.since), memory.path or ""]
-    out.print(styled(" ".join(fact for fact in facts if fact)))
-    show_text(out, memory.text)
+    terminal.print(styled(" ".join(fact for fact in facts if fact)))
+    show_text(terminal, memory.text)
     if memory.previous is not None:
-        out.print(styled(f"   before: {memory.previous.text}", "dim"))
+        terminal.print(styled(f"   before: {memory.previous.text}", "dim"))
     if memory.sources:
-        out.print(styled(f"   from {', '.join(memory.sources)}", "dim"))
+        terminal.print(styled(f"   from {', '.join(memory.sources)}", "dim"))
     if memory.conversation_id is not None:
         turn = "" if memory.turn_index is None else f"#{memory.turn_index}"
-        out.print(styled(f"   said in {memory.conversation_id}{turn}", "dim"))
+        terminal.print(styled(f"   said in {memory.conversation_id}{turn}", "dim"))

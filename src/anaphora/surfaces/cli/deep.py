@@ -71,8 +71,8 @@ def show_step(step: DeepStep, out: Console | None = None) -> None:
     for call in step.sub_calls:
         prompt = " ".join(call.prompt[:PROMPT_CHARS].split())
         reply = " ".join((call.error or call.answer)[:ANSWER_CHARS].split())
-        repeated = " (asked before)" if call.cached else ""
-        out.print(styled(f"   ? {prompt} → {reply}{repeated}", "magenta"))
+        repeat_note = " (asked before)" if call.cached else ""
+        out.print(styled(f"   ? {prompt} → {reply}{repeat_note}", "magenta"))
     if step.error:
         out.print(Text("   " + visible(step.error).replace("\n", "\n   "), "red"))
 
@@ -189,43 +189,46 @@ def _show_traces(context: typer.Context, trace_id: str | None, *, as_json: bool)
                 show_step(step)
             _show_answer(trace)
             return
-        stored = home.traces(100)
+        stored_traces = home.traces(100)
     rows = [
-        [summary.id, shown_minute(summary.made_at), summary.question[:80]] for summary in stored
+        [summary.id, shown_minute(summary.made_at), summary.question[:80]]
+        for summary in stored_traces
     ]
     columns = ("trace", "when", "question")
-    present(stored, table("", columns, rows) if rows else "no traces", as_json=as_json)
+    present(stored_traces, table("", columns, rows) if rows else "no traces", as_json=as_json)
 
 
 def _show_answer(answer: DeepAnswer, *, full: bool = True) -> None:
-    out = console()
+    terminal = console()
     if answer.answer:
-        show_text(out, answer.answer)
+        show_text(terminal, answer.answer)
     else:
         # The reason comes before the evidence, which would push it off the screen.
         if answer.note:
-            out.print(styled(answer.note, "yellow"))
+            terminal.print(styled(answer.note, "yellow"))
         if not answer.sources:
-            out.print("nothing was found")
+            terminal.print("nothing was found")
     if not (answer.shortcut and answer.answer):
-        most = len(answer.sources) if full else SOURCES
-        for source in answer.sources[:most]:
+        max_sources = len(answer.sources) if full else SOURCES
+        for source in answer.sources[:max_sources]:
             when = f"  {shown_minute(source.ts)}" if source.ts and source.ts.year > 1 else ""
             conversation, index = source.conversation_id, source.index
-            short = (
+            source_label = (
                 short_turn(conversation, index)
                 if conversation is not None and index is not None
                 else short_id(source.id)
             )
-            head = f"{short}{when}  {source.role or source.kind}"
+            head = f"{source_label}{when}  {source.role or source.kind}"
             if full:
-                out.print(styled(head, "dim"))
-                show_text(out, source.text)
+                terminal.print(styled(head, "dim"))
+                show_text(terminal, source.text)
             else:
-                out.print(styled(head, "dim").append(f"  {one_line(source.text, SOURCE_CHARS)}"))
-        if len(answer.sources) > most:
-            more = len(answer.sources) - most
-            out.print(styled(f"… and {counted(more, 'more place')} (--full)", "dim"))
+                terminal.print(
+                    styled(head, "dim").append(f"  {one_line(source.text, SOURCE_CHARS)}")
+                )
+        if len(answer.sources) > max_sources:
+            hidden_count = len(answer.sources) - max_sources
+            terminal.print(styled(f"… and {counted(hidden_count, 'more place')} (--full)", "dim"))
     for word, remark in (
         (answer.cached, "from the cache: its sources have not changed"),
         (
@@ -237,11 +240,11 @@ def _show_answer(answer: DeepAnswer, *, full: bool = True) -> None:
         (answer.answer and answer.note, answer.note),
     ):
         if word:
-            out.print(styled(remark, "yellow"))
+            terminal.print(styled(remark, "yellow"))
     tail = (
         f"{_cost(answer.cost)}  trace {answer.trace_id}" if answer.trace_id else _cost(answer.cost)
     )
-    out.print(Text(tail, "dim"))
+    terminal.print(Text(tail, "dim"))
     show_degraded(answer.degraded)
 
 
@@ -267,17 +270,17 @@ def gaps(
     if as_json:
         emit(questions)
         return
-    out = console()
+    terminal = console()
     if not questions:
-        out.print("no gaps" if status == "all" else f"no {status} gaps")
+        terminal.print("no gaps" if status == "all" else f"no {status} gaps")
     for gap in questions:
-        out.print(styled(gap.question, "bold"))
+        terminal.print(styled(gap.question, "bold"))
         until = {
             "open": f"until {shown_day(gap.expires_at)}",
             "closed": f"closed by {', '.join(gap.closed_by)}",
         }.get(gap.status, "expired")
         times = f"asked {gap.asked} times" if gap.asked > 1 else "asked once"
-        out.print(styled(f"   {times}, priority {gap.priority:.2f}, {until}", "dim"))
+        terminal.print(styled(f"   {times}, priority {gap.priority:.2f}, {until}", "dim"))
 
 
 def dream(
@@ -301,34 +304,34 @@ def dream(
 
 
 def _show_dream(report: DreamReport) -> None:
-    out = console()
+    terminal = console()
     how = "with a model" if report.with_model else "without a model"
-    out.print(
+    terminal.print(
         f"explored {counted(len(report.explored), 'gap')} {how}: closed {len(report.closed)}, "
         f"expired {len(report.expired)}"
     )
     for gap in report.closed:
-        out.print(styled(f"   closed: {gap.question}", "green"))
-        out.print(styled(f"      by {', '.join(gap.closed_by)}", "dim"))
+        terminal.print(styled(f"   closed: {gap.question}", "green"))
+        terminal.print(styled(f"      by {', '.join(gap.closed_by)}", "dim"))
     for gap in report.expired:
-        out.print(styled(f"   expired: {gap.question}", "yellow"))
-    done = {gap.id for gap in report.closed}
+        terminal.print(styled(f"   expired: {gap.question}", "yellow"))
+    closed_ids = {gap.id for gap in report.closed}
     for gap in report.explored:
-        if gap.id not in done:
-            out.print(styled(f"   still open: {gap.question}"))
+        if gap.id not in closed_ids:
+            terminal.print(styled(f"   still open: {gap.question}"))
     for facts in report.extracted:
         _show_extracted(facts)
-    same = sum(link.kind == "same" for link in report.links)
+    same_count = sum(link.kind == "same" for link in report.links)
     differ = sum(link.kind == OPEN for link in report.links)
     pairs = counted(len(report.links) - differ, "pair")
-    out.print(f"linked {pairs} of memories, {same} of them restatements")
+    terminal.print(f"linked {pairs} of memories, {same_count} of them restatements")
     if differ:
         pairs = counted(differ, "pair seems", "pairs seem")
-        out.print(f"{pairs} to contradict each other: see `anaphora contradictions`")
+        terminal.print(f"{pairs} to contradict each other: see `anaphora contradictions`")
     if report.stored:
-        stored = counted(len(report.stored), "answer")
-        out.print(f"stored {stored} as memories: {', '.join(report.stored)}")
-    out.print(Text(_cost(report.cost), "dim"))
+        stored_count = counted(len(report.stored), "answer")
+        terminal.print(f"stored {stored_count} as memories: {', '.join(report.stored)}")
+    terminal.print(Text(_cost(report.cost), "dim"))
     show_degraded(report.degraded)
 
 
@@ -342,21 +345,21 @@ def extract(
         open_memory(context, warm=True) as home,
         long_work("Extracting facts", kept=_DREAMT, quiet=as_json),
     ):
-        done = home.extract(conversation)
-        texts = {} if as_json else {fact_id: home.get(fact_id).text for fact_id in done.added}
+        report = home.extract(conversation)
+        texts = {} if as_json else {fact_id: home.get(fact_id).text for fact_id in report.added}
     if as_json:
-        emit(done)
+        emit(report)
     else:
-        _show_extracted(done)
+        _show_extracted(report)
         for text in texts.values():
             show_text(console(), text)
-        console().print(Text(_cost(done.cost), "dim"))
-    if done.unread:
+        console().print(Text(_cost(report.cost), "dim"))
+    if report.unread:
         raise typer.Exit(EXIT_PARTLY)
 
 
 def _show_extracted(done: Extracted) -> None:
-    out = console()
+    terminal = console()
     why = {
         "no_model": "no model is configured: set ANAPHORA_MODEL",
         "unchanged": "nothing new since last time",
@@ -364,21 +367,20 @@ def _show_extracted(done: Extracted) -> None:
     }
     name = one_line(done.conversation_id)
     if done.skipped in why:
-        out.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
+        terminal.print(Text(f"{name}: {why[done.skipped]}", "yellow"))
         return
-    early = {
+    early_ends = {
         "malformed": "the model's reply was not a list of facts and was ignored",
         "cut": "the model's reply was cut off at its token limit and was ignored",
     }
     if done.skipped:
         limit = f"the limit of {done.skipped} was reached"
-        message = (
-            f"{name}: ended early, {early.get(done.skipped, limit)}; the rest is read next time"
-        )
-        out.print(Text(message, "yellow"))
-    out.print(
+        cause = early_ends.get(done.skipped, limit)
+        message = f"{name}: ended early, {cause}; the rest is read next time"
+        terminal.print(Text(message, "yellow"))
+    terminal.print(
         f"{name}: {counted(len(done.added), 'fact')} added, {len(done.reinforced)} reinforced, "
         f"{len(done.refused)} refused"
     )
     for text in done.refused:
-        out.print(styled(f"   rejected, it cites no existing turn: {text}", "yellow"))
+        terminal.print(styled(f"   rejected, it cites no existing turn: {text}", "yellow"))

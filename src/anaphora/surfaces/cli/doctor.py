@@ -51,8 +51,8 @@ def doctor(
         folders = client_folders()
         for client in clients_set_up(folders):
             trials = try_client(client, folders, command.program)
-            failed = next((trial for trial in trials if trial.problem), None)
-            if failed is None:
+            failed_trial = next((trial for trial in trials if trial.problem), None)
+            if failed_trial is None:
                 detail = "; ".join(
                     f"the {trial.what} answered in {trial.seconds:.1f} s and recalled a test "
                     "sentence"
@@ -60,24 +60,24 @@ def doctor(
                 )
                 findings.append(Finding(client, True, detail))
             else:
-                detail = f"{failed.what}, {failed.step}: {failed.problem}"
-                findings.append(Finding(client, False, detail, failed.remedy))
-    first = next((finding for finding in findings if not finding.ok), None)
+                detail = f"{failed_trial.what}, {failed_trial.step}: {failed_trial.problem}"
+                findings.append(Finding(client, False, detail, failed_trial.remedy))
+    first_problem = next((finding for finding in findings if not finding.ok), None)
     if as_json:
-        emit({"ok": first is None, "checks": findings, "first": first})
+        emit({"ok": first_problem is None, "checks": findings, "first": first_problem})
     else:
-        out = console()
+        terminal = console()
         for finding in findings:
             line = Text("  ok  ", "green") if finding.ok else Text(" BAD  ", "bold red")
             detail = one_line(finding.detail, None)
-            out.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
+            terminal.print(line.append(f"{finding.name:<12} ", "bold").append(detail, "none"))
             if not finding.ok:
-                out.print(styled(f"      to repair it: {finding.remedy}", "yellow"))
+                terminal.print(styled(f"      to repair it: {finding.remedy}", "yellow"))
         end = f"Nothing is wrong: {len(findings)} checks passed."
-        if first is not None:
-            end = f"first failure: {first.name}; run: {first.remedy}"
-        out.print(styled(end, "bold"))
-    if first is not None:
+        if first_problem is not None:
+            end = f"first failure: {first_problem.name}; run: {first_problem.remedy}"
+        terminal.print(styled(end, "bold"))
+    if first_problem is not None:
         raise typer.Exit(1)
 
 
@@ -119,16 +119,15 @@ def _repair(command: _Command, detail: str) -> str:
 
 
 def _restore(command: _Command, detail: str) -> str:
-    fresh = command.home.with_name(f"{command.home.name}-restored")
-    return command.of_home("restore", "YOUR.backup", home=fresh)
+    new_home = command.home.with_name(f"{command.home.name}-restored")
+    return command.of_home("restore", "YOUR.backup", home=new_home)
 
 
 def _move(command: _Command, detail: str) -> str:
     backup = str(Path.home() / "anaphora.backup")
-    fresh = Path.home() / "anaphora-local"
-    return (
-        f"{command.of_home('backup', backup)} && {command.of_home('restore', backup, home=fresh)}"
-    )
+    new_home = Path.home() / "anaphora-local"
+    restore = command.of_home("restore", backup, home=new_home)
+    return f"{command.of_home('backup', backup)} && {restore}"
 
 
 def _allow_writing(command: _Command, detail: str) -> str:

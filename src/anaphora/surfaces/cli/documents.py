@@ -69,15 +69,15 @@ def add(
     """Import files as sections of text. Unreadable files are skipped."""
     if len(files) > 1 and (name or title):
         raise InvalidInput("name" if name else "title", name or title, "give one file with it")
-    done: list[AddedDocument] = []
-    failed: list[UnreadableDocument] = []
+    added_documents: list[AddedDocument] = []
+    unreadable_documents: list[UnreadableDocument] = []
     with open_memory(context, warm=True, begins=True) as memory:
-        stored = f"Files read so far are stored. {AGAIN}"
-        with long_work("Reading", kept=stored, quiet=as_json) as progress:
+        stored_note = f"Files read so far are stored. {AGAIN}"
+        with long_work("Reading", kept=stored_note, quiet=as_json) as progress:
             for number, file in enumerate(files):
                 progress(file.name, number, len(files))
                 try:
-                    done.append(
+                    added_documents.append(
                         memory.add_document(
                             file,
                             name=name,
@@ -90,17 +90,17 @@ def add(
                         )
                     )
                 except UnreadableDocument as unread:
-                    failed.append(unread)
+                    unreadable_documents.append(unread)
         if as_json:
-            emit(done)
+            emit(added_documents)
         else:
-            for document in done:
+            for document in added_documents:
                 _show_added(document)
-        for error in failed:
+        for error in unreadable_documents:
             show_error(error)
-        if any(document.pending for document in done):
+        if any(document.pending for document in added_documents):
             finish_vectors(memory, quiet=as_json)
-    if failed or any(document.problems for document in done):
+    if unreadable_documents or any(document.problems for document in added_documents):
         raise typer.Exit(EXIT_PARTLY)
 
 
@@ -148,11 +148,11 @@ def show_whole(memory: Memory, document: Document, section: str, *, as_json: boo
         emit({"document": document, "sections": sections})
         return
     show_document(document)
-    out = console()
+    terminal = console()
     for part in sections:
-        where = "  ".join(p for p in (short_turn(part.document, part.number), part.place) if p)
-        out.print(styled(f" {one_line(where)}", "green"))
-        show_text(out, part.text)
+        place_line = "  ".join(p for p in (short_turn(part.document, part.number), part.place) if p)
+        terminal.print(styled(f" {one_line(place_line)}", "green"))
+        show_text(terminal, part.text)
 
 
 @app.command()
@@ -166,8 +166,8 @@ def file(
         document, _ = _resolve(memory, id_)
         content = memory.document_file(document.id)
     try:
-        with target.open("xb") as written:
-            written.write(content)
+        with target.open("xb") as target_file:
+            target_file.write(content)
     except FileExistsError:
         raise NotEmpty("write", target, "there is a file of this name") from None
     console().print(styled(f"{counted(len(content), 'byte')} written to {target}"))
@@ -195,39 +195,39 @@ def forget(
             return
         if not (yes or as_json or typer.confirm("Erase it?" if now else "Forget it?")):
             raise typer.Exit(1)
-        done = memory.forget(document.id, undoable=not now)
+        report = memory.forget(document.id, undoable=not now)
     if as_json:
-        emit(done)
+        emit(report)
         return
-    out = console()
-    out.print(f"forgot {counted(done.count, 'version')}")
+    terminal = console()
+    terminal.print(f"forgot {counted(report.count, 'version')}")
     if not now:
-        back = f"`anaphora undo-forget {short_id(document.id)}` brings it back"
-        out.print(styled(f"  erased after a day; {back}", "dim"))
-    show_surviving(done)
+        undo_note = f"`anaphora undo-forget {short_id(document.id)}` brings it back"
+        terminal.print(styled(f"  erased after a day; {undo_note}", "dim"))
+    show_surviving(report)
 
 
 def _resolve(memory: Memory, name: str) -> tuple[Document, str]:
     """The document with this id, end of an id, or name; and a section's number or ""."""
     try:
-        full = memory.resolve_id(name)
+        full_id = memory.resolve_id(name)
     except (NotFound, InvalidInput):
-        full = name
-    _, _, section = full.partition("#")
+        full_id = name
+    _, _, section = full_id.partition("#")
     try:
-        return memory.document(full), section if section.isdecimal() else ""
+        return memory.document(full_id), section if section.isdecimal() else ""
     except NotFound:
         return memory.document(Path(name).expanduser().resolve().as_posix()), ""
 
 
 def _show_added(done: AddedDocument) -> None:
-    out = console()
+    terminal = console()
     show_document(done.document, done.action)
     for problem in done.problems:
-        out.print(styled(f"   not read: {problem.place}: {problem.reason}", "yellow"))
+        terminal.print(styled(f"   not read: {problem.place}: {problem.reason}", "yellow"))
     if done.redacted:
         remark = "" if done.document.file_kept else "; the file itself is not stored"
-        out.print(
+        terminal.print(
             styled(f"   redacted before storing: {', '.join(done.redacted)}{remark}", "yellow")
         )
 
@@ -245,6 +245,6 @@ def show_document(document: Document, action: str = "") -> None:
     ]
     facts += [one_line(document.author or ""), "" if document.file_kept else "text only"]
     facts += [", ".join(document.tags), one_line(document.name)]
-    out = console()
-    out.print(head)
-    out.print(styled("   " + " · ".join(fact for fact in facts if fact), "dim"))
+    terminal = console()
+    terminal.print(head)
+    terminal.print(styled("   " + " · ".join(fact for fact in facts if fact), "dim"))

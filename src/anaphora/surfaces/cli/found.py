@@ -28,17 +28,17 @@ def show_search(answer: Recall[SearchHit], *, full: bool, why: bool, as_json: bo
     if as_json:
         emit(answer)
         return
-    out = console()
+    terminal = console()
     for rank, hit in enumerate(answer.hits, 1):
-        show_hit(out, f"{rank}  ", hit, full=full, why=why)
+        show_hit(terminal, f"{rank}  ", hit, full=full, why=why)
     if not answer.hits and not answer.nearest:
-        out.print("No results.")
+        terminal.print("No results.")
     elif not answer.hits:
         sure = "" if answer.confidence is None else f" ({answer.confidence:.0%})"
-        out.print(Text(f"No confident match{sure}. Closest:"))
+        terminal.print(Text(f"No confident match{sure}. Closest:"))
         for hit in answer.nearest[:_NEAREST]:
-            show_hit(out, "   ", hit, full=False, why=False)
-        out.print(Text("--min-confidence 0 shows all of them", style="dim"))
+            show_hit(terminal, "   ", hit, full=False, why=False)
+        terminal.print(Text("--min-confidence 0 shows all of them", style="dim"))
     show_notes(answer)
 
 

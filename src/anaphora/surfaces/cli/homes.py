@@ -64,8 +64,8 @@ def export(
         open_memory(context) as memory,
         long_work("Exporting", kept=UNWRITTEN, quiet=as_json) as progress,
     ):
-        done = memory.export(path, masked=masked, progress=progress)
-    present(done, f"exported to {done.path}", as_json=as_json)
+        report = memory.export(path, masked=masked, progress=progress)
+    present(report, f"exported to {report.path}", as_json=as_json)
 
 
 def backup(
@@ -85,22 +85,24 @@ def backup(
     if path is None:
         # The first name with today's date that does not exist yet.
         day = f"{datetime.now(UTC).astimezone():%Y-%m-%d}"
-        names = (f"anaphora-{day}{f'-{more}' if more > 1 else ''}.backup" for more in count(1))
+        names = (
+            f"anaphora-{day}{f'-{number}' if number > 1 else ''}.backup" for number in count(1)
+        )
         paths = (client_folders().user / name for name in names)
-        path = next(unused for unused in paths if not unused.exists())
+        path = next(unused_path for unused_path in paths if not unused_path.exists())
     with (
         open_memory(context, begins=True) as memory,
         long_work("Backing up", kept=UNWRITTEN, quiet=as_json) as progress,
     ):
-        done = memory.backup(path, progress=progress)
+        report = memory.backup(path, progress=progress)
     if as_json:
-        emit(done)
+        emit(report)
         return
-    out = console()
-    out.print(styled(f"{_contents(done)} in {done.path}"))
-    if done.needs_key:
-        out.print(
-            Text(f"this backup is sealed: it needs the exported key {done.needs_key}", "yellow")
+    terminal = console()
+    terminal.print(styled(f"{_contents(report)} in {report.path}"))
+    if report.needs_key:
+        terminal.print(
+            Text(f"this backup is sealed: it needs the exported key {report.needs_key}", "yellow")
         )
 
 
@@ -120,14 +122,16 @@ def restore(
 
     With ANAPHORA_DATABASE a backup of a PostgreSQL database goes into that one, also empty.
     """
-    where = require_whole_home(context, "restore")
+    home_options = require_whole_home(context, "restore")
     path = path or choose_offers(find_backups(), "restore")[0]
-    home = where.home or load_settings(None).home
+    home = home_options.home or load_settings(None).home
     with long_work("Restoring", kept=UNWRITTEN, quiet=as_json) as progress:
-        done = Memory.restore(path, home, conversations_dir=where.conversations, progress=progress)
+        report = Memory.restore(
+            path, home, conversations_dir=home_options.conversations, progress=progress
+        )
     on_server = load_settings(home).database is not None
     database = " and the database of ANAPHORA_DATABASE" if on_server else ""
-    present(done, f"{_contents(done)} in {home}{database}", as_json=as_json)
+    present(report, f"{_contents(report)} in {home}{database}", as_json=as_json)
 
 
 def _contents(done: Backup) -> str:
@@ -146,17 +150,17 @@ def reindex(
     as_json: Json = False,
 ) -> None:
     """Compute missing vectors. Interrupted, it goes on where it stopped."""
-    stored = f"Vectors computed so far are stored. {AGAIN}"
+    stored_note = f"Vectors computed so far are stored. {AGAIN}"
     with (
         open_memory(context, warm=embedder is None, embedder=embedder) as memory,
-        long_work("Computing vectors", kept=stored, quiet=as_json) as progress,
+        long_work("Computing vectors", kept=stored_note, quiet=as_json) as progress,
     ):
-        done = memory.reindex(embedder, progress=progress)
+        report = memory.reindex(embedder, progress=progress)
     message = (
-        f"{counted(done.turns, 'turn')} and {counted(done.memories, 'memory', 'memories')} "
-        f"embedded by {done.embedder}" + (f", {done.left} left" if done.left else "")
+        f"{counted(report.turns, 'turn')} and {counted(report.memories, 'memory', 'memories')} "
+        f"embedded by {report.embedder}" + (f", {report.left} left" if report.left else "")
     )
-    present(done, message, as_json=as_json)
+    present(report, message, as_json=as_json)
 
 
 def stats(context: typer.Context, as_json: Json = False) -> None:

@@ -52,30 +52,32 @@ def register(program: typer.Typer) -> None:
 
 def encrypt(context: typer.Context, kept: KeptIn = "keychain", as_json: Json = False) -> None:
     """Encrypt the home: memories, vectors, threads, index. Export the key afterwards."""
-    where = require_whole_home(context, "encrypt")
+    home_options = require_whole_home(context, "encrypt")
     with long_work("Encrypting", kept=_CONVERTED, quiet=as_json) as progress:
-        done = keys.encrypt(
-            where.home,
+        report = keys.encrypt(
+            home_options.home,
             kept=cast(keys.Kept, kept),
-            conversations_dir=where.conversations,
+            conversations_dir=home_options.conversations,
             progress=progress,
         )
-    _show(done, as_json, f"encrypted: {_contents(done)}")
+    _show(report, as_json, f"encrypted: {_contents(report)}")
     if not as_json:
         console(stderr=True).print(
             Text("without the key the data is lost: run `anaphora key export` now", "yellow")
         )
-    if done.problems:
+    if report.problems:
         raise typer.Exit(EXIT_PARTLY)
 
 
 def decrypt(context: typer.Context, as_json: Json = False) -> None:
     """Decrypt the home, and delete its key."""
-    where = require_whole_home(context, "decrypt")
+    home_options = require_whole_home(context, "decrypt")
     with long_work("Decrypting", kept=_CONVERTED, quiet=as_json) as progress:
-        done = keys.decrypt(where.home, conversations_dir=where.conversations, progress=progress)
-    _show(done, as_json, f"decrypted: {_contents(done)}")
-    if done.problems:
+        report = keys.decrypt(
+            home_options.home, conversations_dir=home_options.conversations, progress=progress
+        )
+    _show(report, as_json, f"decrypted: {_contents(report)}")
+    if report.problems:
         raise typer.Exit(EXIT_PARTLY)
 
 
@@ -87,12 +89,12 @@ def _show(done: keys.Converted, as_json: bool, line: str) -> None:
     if as_json:
         emit(done)
         return
-    out = console()
-    out.print(line)
+    terminal = console()
+    terminal.print(line)
     for problem in done.problems:
-        out.print(styled(f"  not converted: {problem}", "yellow"))
+        terminal.print(styled(f"  not converted: {problem}", "yellow"))
     for path in done.left_in_clear:
-        out.print(styled(f"  not one of our files, left unencrypted: {path}", "yellow"))
+        terminal.print(styled(f"  not one of our files, left unencrypted: {path}", "yellow"))
 
 
 @app.command("export")
@@ -103,13 +105,13 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Print the key, protected by a passphrase. Store it away from the home."""
-    where = require_whole_home(context, "key export")
+    home_options = require_whole_home(context, "key export")
     phrase = None if raw else _passphrase(passphrase_file, confirm=True)
-    exported = keys.export_key(where.home, phrase, raw=raw)
+    exported_key = keys.export_key(home_options.home, phrase, raw=raw)
     if as_json:
-        emit({"key": exported})
+        emit({"key": exported_key})
     else:
-        sys.stdout.write(exported + "\n")
+        sys.stdout.write(exported_key + "\n")
 
 
 @app.command("import")
@@ -123,11 +125,11 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import an exported key for this home, after a restore or on another machine."""
-    where = require_whole_home(context, "key import")
-    exported = sys.stdin.read() if str(path) == "-" else _read(path)
+    home_options = require_whole_home(context, "key import")
+    exported_key = sys.stdin.read() if str(path) == "-" else _read(path)
     # Only a key exported with a passphrase is JSON.
-    phrase = _passphrase(passphrase_file) if exported.lstrip().startswith("{") else None
-    keys.import_key(where.home, exported, phrase, kept=cast("keys.Kept | None", kept))
+    phrase = _passphrase(passphrase_file) if exported_key.lstrip().startswith("{") else None
+    keys.import_key(home_options.home, exported_key, phrase, kept=cast("keys.Kept | None", kept))
     present({"done": "imported"}, "imported", as_json=as_json)
 
 
@@ -139,13 +141,13 @@ def rotate(
     as_json: Json = False,
 ) -> None:
     """Make a new key; the old one then opens only older backups. Export the new one afterwards."""
-    where = require_whole_home(context, "key rotate")
+    home_options = require_whole_home(context, "key rotate")
     with long_work("Encrypting again", kept=_CONVERTED, quiet=as_json):
         keys.rotate_key(
-            where.home,
+            home_options.home,
             kept=cast("keys.Kept | None", kept),
             deep=deep,
-            conversations_dir=where.conversations,
+            conversations_dir=home_options.conversations,
         )
     present({"done": "rotated"}, "rotated", as_json=as_json)
 

@@ -100,7 +100,7 @@ def remember(
             except UnicodeDecodeError as error:
                 reason = f"byte {error.start + 1} is not UTF-8"
                 raise InvalidInput("text", "-", reason) from error
-        done = memory.remember(
+        report = memory.remember(
             text,
             type=cast(MemoryType, type_),
             path=path,
@@ -112,27 +112,27 @@ def remember(
             expires_at=time_of("expires", expires),
         )
     if as_json:
-        emit(done)
+        emit(report)
         return
-    out = console()
-    out.print(f"{done.action} {short_id(done.id)}")
-    show_notices(done.notices)
-    if done.redacted:
-        out.print(Text(f"  redacted before storing: {', '.join(done.redacted)}", "yellow"))
-    against = {rival.id for rival in done.conflicts}
-    for related in done.related:
-        if related not in against:
-            out.print(styled(f"  similar to {short_id(related)}", "dim"))
-    for rival in done.conflicts:
-        out.print(
+    terminal = console()
+    terminal.print(f"{report.action} {short_id(report.id)}")
+    show_notices(report.notices)
+    if report.redacted:
+        terminal.print(Text(f"  redacted before storing: {', '.join(report.redacted)}", "yellow"))
+    against = {rival.id for rival in report.conflicts}
+    for related_memory in report.related:
+        if related_memory not in against:
+            terminal.print(styled(f"  similar to {short_id(related_memory)}", "dim"))
+    for rival in report.conflicts:
+        terminal.print(
             styled(
                 f"  {shown_day(rival.created_at)} {short_id(rival.id)} contradicts it:", "yellow"
             )
         )
-        show_text(out, rival.text)
-        pair = f"anaphora settle {short_id(done.id)} {short_id(rival.id)}"
-        out.print(styled(f"  if it is replaced: {pair} --as replaces", "dim"))
-        out.print(styled(f"  if both are true:  {pair} --as both_hold", "dim"))
+        show_text(terminal, rival.text)
+        pair = f"anaphora settle {short_id(report.id)} {short_id(rival.id)}"
+        terminal.print(styled(f"  if it is replaced: {pair} --as replaces", "dim"))
+        terminal.print(styled(f"  if both are true:  {pair} --as both_hold", "dim"))
 
 
 @app.command()
@@ -171,32 +171,32 @@ def recall(
     if as_json:
         emit(answer)
         return
-    out = console()
+    terminal = console()
     if not answer.hits:
-        show_nothing(answer, out)
+        show_nothing(answer, terminal)
     for rank, hit in enumerate(answer.hits, 1):
         _show_hit(f"{rank}  ", hit, why=why)
-    for rejected in answer.rejected:
-        out.print(Text(f"rejected: {rejected.reason}", "yellow"))
-        _show_hit("   ", rejected.hit, why=why)
+    for rejection in answer.rejected:
+        terminal.print(Text(f"rejected: {rejection.reason}", "yellow"))
+        _show_hit("   ", rejection.hit, why=why)
     show_notes(answer)
 
 
 def _show_hit(mark: str, hit: MemoryHit, *, why: bool) -> None:
-    out = console()
+    terminal = console()
     head = Text(mark, style="dim").append(one_line(hit.path or hit.type), style="bold")
     head.append(f"  {shown_minute(hit.created_at)}  {short_id(hit.id)}", style="dim")
-    out.print(head.append(f"  {hit.score:.3f}", style="green"))
-    show_text(out, hit.text)
-    show_versions(out, hit)
+    terminal.print(head.append(f"  {hit.score:.3f}", style="green"))
+    show_text(terminal, hit.text)
+    show_versions(terminal, hit)
     if why:
         product = (
             f"   similarity {hit.similarity:.3f} × decay {hit.decay:.3f}"
             f" × reinforcement {hit.reinforcement:.3f}"
         )
-        out.print(Text(product, "dim"))
-        show_reason(out, hit.reason)
-        show_factors(out, hit.factors, hit.answers)
+        terminal.print(Text(product, "dim"))
+        show_reason(terminal, hit.reason)
+        show_factors(terminal, hit.factors, hit.answers)
 
 
 def list_(
@@ -216,13 +216,13 @@ def list_(
     if as_json:
         emit(page)
         return
-    out = console()
+    terminal = console()
     for record in page.items:
         _show_record(record)
     if not page.items:
-        out.print("no memories")
+        terminal.print("no memories")
     if page.cursor:
-        out.print(f"… more with --cursor {page.cursor}")
+        terminal.print(f"… more with --cursor {page.cursor}")
 
 
 def get(
@@ -232,48 +232,48 @@ def get(
 ) -> None:
     """Show a memory in full, a turn in context, or a document."""
     with open_memory(context) as memory:
-        full = memory.resolve_id(id_)
+        full_id = memory.resolve_id(id_)
         with suppress(NotFound):
-            show_whole(memory, memory.document(full), full.partition("#")[2], as_json=as_json)
+            show_whole(memory, memory.document(full_id), full_id.partition("#")[2], as_json=as_json)
             return
-        conversation_id, mark, number = full.rpartition("#")
+        conversation_id, mark, number = full_id.rpartition("#")
         if not mark:
-            present(memory.get(full), _show_details, as_json=as_json)
+            present(memory.get(full_id), _show_details, as_json=as_json)
             return
         thread = must_exist(
             memory.conversations.get(conversation_id), "conversation", conversation_id
         )
     index = int(number) if number.isdecimal() else len(thread.turns)
-    turn = must_exist(thread.turns[index] if index < len(thread.turns) else None, "turn", full)
+    turn = must_exist(thread.turns[index] if index < len(thread.turns) else None, "turn", full_id)
     if as_json:
         emit(turn)
         return
-    out = console()
-    out.print(styled(thread.title or conversation_id, style="bold"))
+    terminal = console()
+    terminal.print(styled(thread.title or conversation_id, style="bold"))
     for at in range(max(0, index - AROUND), min(len(thread.turns), index + AROUND + 1)):
         neighbour = thread.turns[at]
         head = Text(f"{'>' if at == index else ' '} #{at} ", "green" if at == index else "dim")
         head.append(one_line(neighbour.speaker or neighbour.role), "bold")
-        out.print(head.append(f"  {shown_minute(neighbour.ts)}", style="dim"))
-        show_text(out, neighbour.text)
+        terminal.print(head.append(f"  {shown_minute(neighbour.ts)}", style="dim"))
+        show_text(terminal, neighbour.text)
 
 
 def _show_record(record: MemoryRecord) -> None:
-    out = console()
+    terminal = console()
     head = styled(record.path or record.type, style="bold")
     head.append(f"  {shown_minute(record.created_at)}  {short_id(record.id)}", style="dim")
     if record.reinforce_count:
         head.append(f"  stated {record.reinforce_count + 1} times", style="green")
     if record.superseded_by:
         head.append(f"  superseded by {short_id(record.superseded_by)}", style="yellow")
-    out.print(head)
-    show_text(out, record.text)
+    terminal.print(head)
+    show_text(terminal, record.text)
 
 
 def _show_details(record: MemoryRecord) -> None:
     """Show every property of a memory, one per line."""
     _show_record(record)
-    out = console()
+    terminal = console()
     facts = {
         "id": record.id,
         "type": record.type,
@@ -291,7 +291,7 @@ def _show_details(record: MemoryRecord) -> None:
     }
     for name, fact in facts.items():
         if fact:
-            out.print(styled(f"   {name}: {fact}", "dim"))
+            terminal.print(styled(f"   {name}: {fact}", "dim"))
 
 
 def history(
@@ -337,10 +337,10 @@ def update(
     if not changes:
         raise InvalidInput("update", id_, "nothing to change: give at least one option")
     with open_memory(context, warm=True) as memory:
-        full = memory.resolve_id(id_, "memory")
-        done = memory.update(full, **changes)
-    new = "" if done.id == full else f"; it has a new id, {short_id(done.id)}"
-    present(done, f"{done.action} {short_id(full)}{new}", as_json=as_json)
+        full_id = memory.resolve_id(id_, "memory")
+        report = memory.update(full_id, **changes)
+    new_id_note = "" if report.id == full_id else f"; it has a new id, {short_id(report.id)}"
+    present(report, f"{report.action} {short_id(full_id)}{new_id_note}", as_json=as_json)
 
 
 def contradictions(
@@ -366,12 +366,12 @@ def settle(
 ) -> None:
     """Resolve a contradiction between two memories; `reopen` undoes it."""
     with open_memory(context) as memory:
-        done = memory.settle_contradiction(
+        report = memory.settle_contradiction(
             memory.resolve_id(id_, "memory"),
             memory.resolve_id(other_id, "memory"),
             cast(Verdict, verdict),
         )
-    present(done, lambda done: _show_contradictions([done]), as_json=as_json)
+    present(report, lambda report: _show_contradictions([report]), as_json=as_json)
 
 
 def reopen(
@@ -382,28 +382,31 @@ def reopen(
 ) -> None:
     """Undo a resolution: both memories become active again."""
     with open_memory(context) as memory:
-        done = memory.reopen_contradiction(
+        report = memory.reopen_contradiction(
             memory.resolve_id(id_, "memory"), memory.resolve_id(other_id, "memory")
         )
-    present(done, lambda done: _show_contradictions([done]), as_json=as_json)
+    present(report, lambda report: _show_contradictions([report]), as_json=as_json)
 
 
 def _show_contradictions(pairs: Sequence[Contradiction]) -> None:
-    out = console()
+    terminal = console()
     for pair in pairs:
-        out.print(styled(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
+        terminal.print(styled(pair.verdict or "open", style="bold" if pair.verdict else "yellow"))
         for memory in (pair.older, pair.newer):
-            ended = "" if memory.id in pair.holds else "  replaced"
-            out.print(
-                styled(f"  {shown_minute(memory.created_at)}  {short_id(memory.id)}{ended}", "dim")
+            replaced_note = "" if memory.id in pair.holds else "  replaced"
+            terminal.print(
+                styled(
+                    f"  {shown_minute(memory.created_at)}  {short_id(memory.id)}{replaced_note}",
+                    "dim",
+                )
             )
-            show_text(out, memory.text)
+            show_text(terminal, memory.text)
         if not pair.verdict:
             ids = f"{short_id(pair.newer.id)} {short_id(pair.older.id)}"
             settle = f"to settle it: anaphora settle {ids} (the newer replaces the older)"
-            out.print(styled(f"  {settle}, or with --as both_hold or --as wrong", "dim"))
+            terminal.print(styled(f"  {settle}, or with --as both_hold or --as wrong", "dim"))
     if not pairs:
-        out.print("no contradictions")
+        terminal.print("no contradictions")
 
 
 def forget(
@@ -425,10 +428,10 @@ def forget(
     Hidden at once, it is erased after 24 hours; `anaphora undo-forget ID` restores it until then.
     --now erases it before the command returns, and lists what still contains the text.
     """
-    chosen = _filters(filters, tag, type_)
+    chosen_filters = _filters(filters, tag, type_)
     with open_memory(context) as memory:
-        full = None if id_ is None else memory.resolve_id(id_, "memory")
-        would = memory.forget(full, filters=chosen, dry_run=True)
+        full_id = None if id_ is None else memory.resolve_id(id_, "memory")
+        would = memory.forget(full_id, filters=chosen_filters, dry_run=True)
         if not as_json:
             for memory_id in would.ids[:SHOWN_IDS]:
                 try:
@@ -443,18 +446,20 @@ def forget(
         question = f"{'Erase' if now else 'Forget'} {counted(would.count, 'memory', 'memories')}?"
         if would.count and not (yes or as_json or confirmed(question)):
             raise typer.Exit(1)
-        done = memory.forget(full, filters=chosen, soft=soft, undoable=not (now or soft))
+        report = memory.forget(
+            full_id, filters=chosen_filters, soft=soft, undoable=not (now or soft)
+        )
     if as_json:
-        emit(done)
+        emit(report)
         return
-    out = console()
-    out.print(f"forgot {done.count}")
-    if done.count and not (now or soft):
-        ids = short_id(done.ids[0])
-        out.print(
+    terminal = console()
+    terminal.print(f"forgot {report.count}")
+    if report.count and not (now or soft):
+        ids = short_id(report.ids[0])
+        terminal.print(
             styled(f"  erased after a day; `anaphora undo-forget {ids}` brings it back", "dim")
         )
-    show_surviving(done)
+    show_surviving(report)
 
 
 def undo_forget(
@@ -464,9 +469,11 @@ def undo_forget(
 ) -> None:
     """Restore what was forgotten and is not erased yet."""
     with open_memory(context) as memory:
-        back = memory.undo_forget(memory.resolve_id(id_, "memory"))
+        restored_ids = memory.undo_forget(memory.resolve_id(id_, "memory"))
     present(
-        {"back": back}, f"{counted(len(back), 'memory is', 'memories are')} back", as_json=as_json
+        {"back": restored_ids},
+        f"{counted(len(restored_ids), 'memory is', 'memories are')} back",
+        as_json=as_json,
     )
 
 
@@ -487,8 +494,10 @@ def redact_memories(
             if not (yes or as_json or confirmed(question)):
                 raise typer.Exit(1)
             ids = memory.redact_memories()
-    done = "would be redacted" if dry_run else "redacted"
-    present({"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {done}", as_json=as_json)
+    outcome = "would be redacted" if dry_run else "redacted"
+    present(
+        {"redacted": ids}, f"{counted(len(ids), 'memory', 'memories')} {outcome}", as_json=as_json
+    )
 
 
 def _filters(
@@ -507,9 +516,9 @@ def _object(name: str, text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        parsed = json.loads(text)
+        parsed_json = json.loads(text)
     except ValueError as error:
         raise InvalidInput(name, text, f"expected a JSON object: {error}") from None
-    if not isinstance(parsed, dict):
+    if not isinstance(parsed_json, dict):
         raise InvalidInput(name, text, "expected a JSON object")
-    return parsed
+    return parsed_json

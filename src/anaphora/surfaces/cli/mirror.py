@@ -54,10 +54,10 @@ def now(
     as_json: Json = False,
 ) -> None:
     """Import edits of the files, and write new memories to files."""
-    stored = f"Files and memories compared so far are stored. {AGAIN}"
+    stored_note = f"Files and memories compared so far are stored. {AGAIN}"
     with (
         open_memory(context) as memory,
-        long_work("Mirroring", kept=stored, quiet=as_json) as progress,
+        long_work("Mirroring", kept=stored_note, quiet=as_json) as progress,
     ):
         report = memory.mirror.now(
             dry_run=dry_run, accept_deletions=accept_deletions, progress=progress
@@ -95,32 +95,32 @@ def leave(context: typer.Context, as_json: Json = False) -> None:
 
 
 def _show_report(report: MirrorReport) -> None:
-    out = console()
+    terminal = console()
     parts = [
         f"{counted(len(report.written), 'file')} written, {len(report.removed)} removed",
         f"{counted(len(report.edited), 'edit')}, {len(report.added)} new, "
         f"{len(report.hidden)} forgotten",
     ]
-    out.print("; ".join(parts))
+    terminal.print("; ".join(parts))
     for conflict in report.conflicts:
         winner = "file" if conflict.kept == "file" else "memory"
         line = f"both changed: {conflict.file}: the text of the {winner} is current"
-        out.print(styled(f"{line}, the other one is in history"))
+        terminal.print(styled(f"{line}, the other one is in history"))
     for problem in report.problems:
-        out.print(styled(f"left alone: {problem.file}: {problem.reason}", "yellow"))
+        terminal.print(styled(f"left alone: {problem.file}: {problem.reason}", "yellow"))
     for file in report.waiting:
-        out.print(styled(f"just being saved: {file}", "dim"))
+        terminal.print(styled(f"just being saved: {file}", "dim"))
 
 
 def _show_status(state: MirrorStatus) -> None:
-    out = console()
+    terminal = console()
     if not state.folder:
-        out.print("not mirrored: `anaphora mirror init FOLDER`")
+        terminal.print("not mirrored: `anaphora mirror init FOLDER`")
         return
-    last = "never" if state.last_compared is None else shown_minute(state.last_compared)
-    out.print(styled(f"folder   {state.folder}"))
-    out.print(f"compared {last}; {counted(state.pages, 'file')}")
+    last_time = "never" if state.last_compared is None else shown_minute(state.last_compared)
+    terminal.print(styled(f"folder   {state.folder}"))
+    terminal.print(f"compared {last_time}; {counted(state.pages, 'file')}")
     for problem in state.problems:
-        out.print(styled(f"left alone: {problem.file}: {problem.reason}", "yellow"))
+        terminal.print(styled(f"left alone: {problem.file}: {problem.reason}", "yellow"))
     if state.stopped is not None:
-        out.print(styled(f"stopped: {state.stopped}", "red"))
+        terminal.print(styled(f"stopped: {state.stopped}", "red"))

@@ -41,8 +41,8 @@ def access(context: typer.Context, as_json: Json = False) -> None:
     if as_json:
         emit({"namespace": context.obj.namespace, "readers": readers, "summary": summary})
         return
-    out = console()
-    out.print(styled(summary), soft_wrap=True)
+    terminal = console()
+    terminal.print(styled(summary), soft_wrap=True)
     rows = [
         (
             reader.name,
@@ -54,7 +54,7 @@ def access(context: typer.Context, as_json: Json = False) -> None:
         for reader in readers
     ]
     if rows:
-        out.print(table("", ("who", "token", "may", "last used", "expires"), rows))
+        terminal.print(table("", ("who", "token", "may", "last used", "expires"), rows))
 
 
 @app.command()
@@ -69,9 +69,9 @@ def delete(
         if not (yes or as_json or typer.confirm(f"Delete {name!r} and all of it, for good?")):
             raise typer.Exit(1)
         with long_work("Deleting", kept=f"It is partly deleted. {AGAIN}", quiet=as_json):
-            done = memory.delete_namespace(name)
-    lines = [f"deleted {done.namespace}, {done.tokens} tokens that opened only it"]
-    lines += [f"not deleted: {path}" for path in done.left]
-    if not done.clean:
+            report = memory.delete_namespace(name)
+    lines = [f"deleted {report.namespace}, {report.tokens} tokens that opened only it"]
+    lines += [f"not deleted: {path}" for path in report.left]
+    if not report.clean:
         lines.append("another program reads the database: restart it to clear its write-ahead log")
-    present(done, "\n".join(lines), as_json=as_json)
+    present(report, "\n".join(lines), as_json=as_json)

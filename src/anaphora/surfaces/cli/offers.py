@@ -104,9 +104,9 @@ def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
     """
     if not offers:
         raise InvalidInput("path", None, _NOTHING[verb])
-    out = console(stderr=True)
+    terminal = console(stderr=True)
     for number, offer in enumerate(offers, 1):
-        out.print(styled(f"{number:>3}  {offer.what}: {one_line(str(offer.path), None)}"))
+        terminal.print(styled(f"{number:>3}  {offer.what}: {one_line(str(offer.path), None)}"))
     if not sys.stdin.isatty():
         reason = f"there is no terminal to ask on: run `anaphora {verb}` with one of these paths"
         raise InvalidInput("path", None, reason)
@@ -127,12 +127,12 @@ def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
 
 def _newest_first(paths: Iterable[Path]) -> list[tuple[float, Path]]:
     """Files with their modification time; unreadable ones are skipped."""
-    dated: list[tuple[float, Path]] = []
+    dated_paths: list[tuple[float, Path]] = []
     for path in paths:
         with suppress(OSError):
             if path.is_file():
-                dated.append((path.stat().st_mtime, path))
-    return sorted(dated, reverse=True)
+                dated_paths.append((path.stat().st_mtime, path))
+    return sorted(dated_paths, reverse=True)
 
 
 def _download_folder(at: ClientFolders) -> Path:

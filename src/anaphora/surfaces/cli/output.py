@@ -85,12 +85,12 @@ def confirmed(question: str) -> bool:
 
 def show_surviving(done: Forgotten) -> None:
     """Print what still contains a forgotten text."""
-    out = console()
+    terminal = console()
     for location in done.surviving:
         at = "" if location.index is None else f" #{location.index}"
-        out.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
+        terminal.print(styled(f"  still in {location.kind} {location.id}{at}", "yellow"))
     if done.more:
-        out.print(Text(f"  … and in {done.more:,} more", "yellow"))
+        terminal.print(Text(f"  … and in {done.more:,} more", "yellow"))
 
 
 def exit_code(error: AnaphoraError) -> int:
@@ -106,11 +106,11 @@ def exit_code(error: AnaphoraError) -> int:
 
 def show_error(error: AnaphoraError) -> None:
     """Print the error in one line on standard error, and what to do about it in another."""
-    out = console(stderr=True)
+    terminal = console(stderr=True)
     message = one_line(str(error), ERROR_CHARACTERS)
-    out.print(Text("anaphora:", "red").append(f" {message}", "none"))
+    terminal.print(Text("anaphora:", "red").append(f" {message}", "none"))
     if step := further_step(error):
-        out.print(styled(f"  next: {step}", "dim"))
+        terminal.print(styled(f"  next: {step}", "dim"))
 
 
 def styled(text: str, style: str = "") -> Text:

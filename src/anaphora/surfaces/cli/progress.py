@@ -73,10 +73,10 @@ class _Work:
 
     def _log(self) -> None:
         while not self._ended.wait(EVERY):
-            label, done, total = self._state
-            named = f": {one_line(label)}" if label else ""
-            amount = f", {_amount(done, total)}" if total else ""
-            console(stderr=True).print(styled(f"{self._doing}{named}{amount}"))
+            label, done_count, total = self._state
+            label_note = f": {one_line(label)}" if label else ""
+            amount = f", {_amount(done_count, total)}" if total else ""
+            console(stderr=True).print(styled(f"{self._doing}{label_note}{amount}"))
 
     def _redraw(self) -> None:
         if self._ended.wait(SOON):
@@ -101,12 +101,12 @@ class _Work:
         with Progress(*columns, console=console(stderr=True), transient=True) as progress:
             task, current = progress.add_task(self._doing, total=None, amount=""), ""
             while not self._ended.wait(_REDRAWN):
-                label, done, total = self._state
+                label, done_count, total = self._state
                 if label != current:
                     current = label
                     progress.reset(task, description=f"{self._doing}: {one_line(label)}")
-                amount = _amount(done, total)
-                progress.update(task, completed=done, total=total or None, amount=amount)
+                amount = _amount(done_count, total)
+                progress.update(task, completed=done_count, total=total or None, amount=amount)
 
 
 def _amount(done: int, total: int) -> str:

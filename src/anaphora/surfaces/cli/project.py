@@ -73,8 +73,8 @@ def index(
     It is searchable by keyword at once. Then the vectors are computed, which can be interrupted.
     """
     with open_memory(context, warm=embed, begins=True) as memory:
-        stored = f"Files indexed so far are stored. {AGAIN}"
-        with long_work("Indexing", kept=stored, quiet=as_json) as progress:
+        stored_note = f"Files indexed so far are stored. {AGAIN}"
+        with long_work("Indexing", kept=stored_note, quiet=as_json) as progress:
             report = memory.index_project(root, name=name, embed=False, progress=progress)
         present(report, _show_report, as_json=as_json)
         if embed and report.pending:
@@ -82,8 +82,8 @@ def index(
 
 
 def _show_report(report: IndexReport) -> None:
-    out = console()
-    out.print(
+    terminal = console()
+    terminal.print(
         styled(f"{report.name}: ", "bold").append(
             f"{counted(report.files, 'file')} in {counted(report.sections, 'section')}, "
             f"{counted(report.entities, 'entity', 'entities')}, "
@@ -92,28 +92,34 @@ def _show_report(report: IndexReport) -> None:
         )
     )
     kinds = ("added", "changed", "renamed", "removed", "unchanged", "commits")
-    done = [f"{getattr(report, kind)} {kind}" for kind in kinds if getattr(report, kind)]
-    out.print("  " + ", ".join(done) if done else "  nothing changed")
+    kind_counts = [f"{getattr(report, kind)} {kind}" for kind in kinds if getattr(report, kind)]
+    terminal.print("  " + ", ".join(kind_counts) if kind_counts else "  nothing changed")
     if report.pending:
-        out.print(f"  {report.pending} sections have no vector yet; search by keyword finds them")
-    secret = [skipped for skipped in report.skipped if skipped.reason in _SECRET]
-    other_files = [skipped for skipped in report.skipped if skipped.reason not in _SECRET]
+        terminal.print(
+            f"  {report.pending} sections have no vector yet; search by keyword finds them"
+        )
+    secret = [skipped_file for skipped_file in report.skipped if skipped_file.reason in _SECRET]
+    other_files = [
+        skipped_file for skipped_file in report.skipped if skipped_file.reason not in _SECRET
+    ]
     _show_some(
-        [f"left out: {skipped.path}: {skipped.reason}" for skipped in secret], "secret files"
+        [f"left out: {skipped_file.path}: {skipped_file.reason}" for skipped_file in secret],
+        "secret files",
     )
     _show_some([f"secrets redacted: {path}" for path in report.redacted], "files")
     _show_some(
-        [f"left out: {skipped.path}: {skipped.reason}" for skipped in other_files], "files left out"
+        [f"left out: {skipped_file.path}: {skipped_file.reason}" for skipped_file in other_files],
+        "files left out",
     )
     show_degraded(report.degraded)
 
 
 def _show_some(lines: Sequence[str], what: str) -> None:
-    out = console()
+    terminal = console()
     for line in lines[:_SHOWN_SKIPPED]:
-        out.print(styled(f"  {line}", "dim"))
+        terminal.print(styled(f"  {line}", "dim"))
     if len(lines) > _SHOWN_SKIPPED:
-        out.print(Text(f"  … and {len(lines) - _SHOWN_SKIPPED} more {what} (--json)", "dim"))
+        terminal.print(Text(f"  … and {len(lines) - _SHOWN_SKIPPED} more {what} (--json)", "dim"))
 
 
 @app.command("list")
@@ -136,8 +142,8 @@ def remove(
     """Forget a project and its sections. Notes about it stay."""
     with open_memory(context) as memory:
         sections = memory.remove_project(project)
-    done = {"removed": project, "sections": sections}
-    present(done, f"removed {project}: {counted(sections, 'section')}", as_json=as_json)
+    report = {"removed": project, "sections": sections}
+    present(report, f"removed {project}: {counted(sections, 'section')}", as_json=as_json)
 
 
 @app.command()
@@ -175,11 +181,13 @@ def _show_package(out: Console, package: RecallPackage, *, why: bool) -> None:
         out.print(styled(f"  {line}"))
     if package.primary_targets:
         _heading(out, "Look here first")
-    detailed = len(package.primary_targets) if why else DETAILED_TARGETS
-    for rank, target in enumerate(package.primary_targets[:detailed], 1):
+    detailed_count = len(package.primary_targets) if why else DETAILED_TARGETS
+    for rank, target in enumerate(package.primary_targets[:detailed_count], 1):
         _show_target(out, rank, target, why=why)
-    if more := [target_name(target_) for target_ in package.primary_targets[detailed:]]:
-        out.print(styled(f"   then {', '.join(more)}", "dim"))
+    if further_names := [
+        target_name(target_) for target_ in package.primary_targets[detailed_count:]
+    ]:
+        out.print(styled(f"   then {', '.join(further_names)}", "dim"))
     _show_memories(out, "From memory", package.memories, why=why)
     if package.graph:
         _heading(out, "Related")
@@ -362,17 +370,19 @@ def diary(
             console().print("the diary is empty")
         return
     with open_memory(context, warm=True, begins=True) as memory:
-        written = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
-    _report_stored(as_json, written, f"diary {short_id(written.id)}", written.redacted)
+        written_note = memory.write_diary(summary, subject=subject, tags=tag or [], project=project)
+    _report_stored(
+        as_json, written_note, f"diary {short_id(written_note.id)}", written_note.redacted
+    )
 
 
 def _show_entry(entry: Observation | DiaryEntry, label: str, text: str) -> None:
     head = Text(f"{shown_day(entry.created_at)}  ", style="dim").append(
         one_line(label), style="bold"
     )
-    out = console()
-    out.print(head.append(f"  {short_id(entry.id)}", style="dim"))
-    show_text(out, text)
+    terminal = console()
+    terminal.print(head.append(f"  {short_id(entry.id)}", style="dim"))
+    show_text(terminal, text)
 
 
 def _report_stored(as_json: bool, note: object, label: str, redacted: tuple[str, ...]) -> None:

@@ -124,15 +124,15 @@ def serve(
         # A call that waits for a database server does not compute, so more of them can run.
         computing=2 if settings.database is None else 8,
     )
-    out = console()
+    terminal = console()
     run_server(
         context,
         host,
         port,
         options,
         # Not wrapped at any width: it is clicked, or read by a program.
-        lambda _, url: out.print(
-            Text(announcement(url, settings.home, to_terminal=out.is_terminal)), soft_wrap=True
+        lambda _, url: terminal.print(
+            Text(announcement(url, settings.home, to_terminal=terminal.is_terminal)), soft_wrap=True
         ),
         open_to_all=no_token,
         processes=processes,
@@ -259,24 +259,26 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a token. It is shown once: only its hash is stored."""
-    where: Where = context.obj
+    home_options: Where = context.obj
     with open_memory(context, begins=True) as memory:
-        issued = memory.tokens.create(
+        issued_token = memory.tokens.create(
             name,
-            namespaces=tuple(namespace or (where.namespace,)),
+            namespaces=tuple(namespace or (home_options.namespace,)),
             read_only=read_only,
             may_index=may_index,
             expires_at=time_of("expires", expires),
             person=person,
         )
     if as_json:
-        emit(issued)
+        emit(issued_token)
         return
-    out = console()
-    out.print(Text(issued.secret))
-    opens = ", ".join(issued.token.namespaces)
-    out.print(
-        styled(f"{issued.token.name} gives access to {opens}; save it now, it is not shown again")
+    terminal = console()
+    terminal.print(Text(issued_token.secret))
+    opens = ", ".join(issued_token.token.namespaces)
+    terminal.print(
+        styled(
+            f"{issued_token.token.name} gives access to {opens}; save it now, it is not shown again"
+        )
     )
 
 
@@ -284,7 +286,7 @@ def create(
 def list_(context: typer.Context, as_json: Json = False) -> None:
     """List the tokens, and what each gives access to."""
     with open_memory(context, begins=True) as memory:
-        issued = memory.tokens.list()
+        issued_tokens = memory.tokens.list()
     now = datetime.now(UTC)
     rows = [
         (
@@ -296,10 +298,10 @@ def list_(context: typer.Context, as_json: Json = False) -> None:
             "revoked" if token.revoked_at else "valid" if token.alive(now) else "expired",
             shown_minute(token.last_used) if token.last_used else "never",
         )
-        for token in issued
+        for token in issued_tokens
     ]
     columns = ("id", "name", "person", "opens", "state", "used")
-    present(issued, table("", columns, rows) if rows else "no tokens", as_json=as_json)
+    present(issued_tokens, table("", columns, rows) if rows else "no tokens", as_json=as_json)
 
 
 @tokens.command()
@@ -308,8 +310,8 @@ def own(context: typer.Context, as_json: Json = False) -> None:
     from anaphora.store.crypto.marker import place_of
     from anaphora.surfaces import access
 
-    where: Where = context.obj
-    home = load_settings(where.home).home
+    home_options: Where = context.obj
+    home = load_settings(home_options.home).home
     secret = None if place_of(home) is not None else access.kept_secret(home)
     if secret is None:
         # A sealed home has no token file: a copy of its files must not give access.
@@ -329,5 +331,5 @@ def revoke(
 ) -> None:
     """Revoke a token, effective immediately."""
     with open_memory(context, begins=True) as memory:
-        revoked = memory.tokens.revoke(which)
-    present(revoked, f"revoked {revoked.name} ({revoked.id})", as_json=as_json)
+        revoked_token = memory.tokens.revoke(which)
+    present(revoked_token, f"revoked {revoked_token.name} ({revoked_token.id})", as_json=as_json)

@@ -45,37 +45,37 @@ def setup(
     very command that the agent runs.
     """
     command = _command(context.obj)
-    planned = entries(client, client_folders(), command)
+    planned_entries = entries(client, client_folders(), command)
     if not undo:
         refuse_dead_server()
-    changes = plan_undo(planned) if undo else plan(planned)
+    changes = plan_undo(planned_entries) if undo else plan(planned_entries)
     todo = [change for change in changes if not change.nothing]
-    refused = [change for change in changes if change.refused]
+    refused_changes = [change for change in changes if change.refused]
     if not as_json:
-        _show_changes(todo, refused)
-    applied = bool(todo) and not dry_run and (yes or as_json or confirmed("Make these changes?"))
-    if applied:
+        _show_changes(todo, refused_changes)
+    is_applied = bool(todo) and not dry_run and (yes or as_json or confirmed("Make these changes?"))
+    if is_applied:
         for change in todo:
             change.make()
-    tries = not (undo or dry_run or refused) and (applied or yes)
+    tries = not (undo or dry_run or refused_changes) and (is_applied or yes)
     trials = list(try_client(client, client_folders(), program_words())) if tries else []
     waiting = waiting_transcripts(client, client_folders()) if tries else None
     if as_json:
         emit(
             {
                 "client": client,
-                "made": applied,
+                "made": is_applied,
                 "trials": trials,
                 **({} if waiting is None else {"transcripts": waiting}),
                 "changes": [{"path": str(edit.path), "diff": edit.shown()} for edit in todo],
                 "refused": [
                     {"path": str(edit.path), "reason": edit.refused, "by_hand": edit.by_hand}
-                    for edit in refused
+                    for edit in refused_changes
                 ],
             }
         )
     else:
-        _show_done(client, made=applied, undo=undo, partly=bool(refused), trials=trials)
+        _show_done(client, made=is_applied, undo=undo, partly=bool(refused_changes), trials=trials)
         if waiting is not None:
             words = [*command, "import", waiting.folder]
             count = counted(waiting.count, "earlier transcript")
@@ -86,7 +86,7 @@ def setup(
                 subprocess.run(words, check=False)  # noqa: S603 - the words of this program
     if sync is not None and not undo and not dry_run:
         begin_syncing(context, sync)
-    _exit_unless_done(changes, todo, trials, unmade=not applied and not dry_run)
+    _exit_unless_done(changes, todo, trials, unmade=not is_applied and not dry_run)
 
 
 def _exit_unless_done(
@@ -97,10 +97,10 @@ def _exit_unless_done(
     unmade: bool,
 ) -> None:
     """Exit with an error code unless everything was done."""
-    refused = [change for change in changes if change.refused]
-    if refused:
+    refused_changes = [change for change in changes if change.refused]
+    if refused_changes:
         # Files that need no change count as done.
-        raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused) else EXIT_INPUT)
+        raise typer.Exit(EXIT_PARTLY if len(changes) > len(refused_changes) else EXIT_INPUT)
     if any(trial.problem for trial in trials):
         raise typer.Exit(EXIT_PARTLY)
     if todo and unmade:
@@ -118,26 +118,28 @@ def hook(
 
 
 def _show_done(client: str, *, made: bool, undo: bool, partly: bool, trials: list[Trial]) -> None:
-    out = console()
-    failed = [trial for trial in trials if trial.problem]
+    terminal = console()
+    failed_trials = [trial for trial in trials if trial.problem]
     for trial in trials:
         if trial.problem:
             step = f"the {trial.what} does not work ({trial.step}): {trial.problem}"
-            out.print(styled(step, "red"))
+            terminal.print(styled(step, "red"))
         else:
-            answered = f"the {trial.what} answered in {trial.seconds:.1f} s"
-            out.print(styled(f"{answered}: a sentence was stored and recalled", "dim"))
-    if failed:
-        out.print(styled(f"setup is incomplete; to repair it, run: {failed[0].remedy}", "yellow"))
+            answer_note = f"the {trial.what} answered in {trial.seconds:.1f} s"
+            terminal.print(styled(f"{answer_note}: a sentence was stored and recalled", "dim"))
+    if failed_trials:
+        terminal.print(
+            styled(f"setup is incomplete; to repair it, run: {failed_trials[0].remedy}", "yellow")
+        )
     elif partly and made:
-        out.print("the rest is done; make the changes above yourself")
+        terminal.print("the rest is done; make the changes above yourself")
     elif made and undo:
-        out.print("undone")
+        terminal.print("undone")
     elif made:
-        out.print(styled(f"Done. Restart {client} to use Anaphora."))
-    if trials and not undo and not failed:
-        out.print(styled(ABILITIES[client]))
-        out.print(
+        terminal.print(styled(f"Done. Restart {client} to use Anaphora."))
+    if trials and not undo and not failed_trials:
+        terminal.print(styled(ABILITIES[client]))
+        terminal.print(
             styled("the same memory on your other devices: `anaphora sync init REMOTE`", "dim")
         )
 
@@ -155,18 +157,18 @@ def _command(where: Where) -> list[str]:
 
 
 def _show_changes(changes: list[FileChange], refused: list[FileChange]) -> None:
-    out = console()
+    terminal = console()
     if not changes and not refused:
-        out.print("nothing to change")
+        terminal.print("nothing to change")
     for change in changes:
         for line in change.shown().splitlines():
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-            out.print(styled(line, style))
+            terminal.print(styled(line, style))
     for change in refused:
-        out.print(styled(f"{change.path}: {change.refused}", "yellow"))
+        terminal.print(styled(f"{change.path}: {change.refused}", "yellow"))
         instruction = (
             "Take this out of it" if change.undoes else "Next to the existing entries, add this"
         )
-        out.print(f"{instruction} yourself:")
+        terminal.print(f"{instruction} yourself:")
         for line in change.by_hand.splitlines():
-            out.print(styled(line))
+            terminal.print(styled(line))

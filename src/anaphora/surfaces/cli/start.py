@@ -47,11 +47,11 @@ def start(
     ] = True,
 ) -> None:
     """Open your memory in the browser, and say what to do next. Ctrl-C stops it."""
-    where: Where = context.obj
-    home = load_settings(where.home).home
-    out = console()
+    home_options: Where = context.obj
+    home = load_settings(home_options.home).home
+    terminal = console()
     with (
-        _page_opener(browser=browser and out.is_terminal) as open_page,
+        _page_opener(browser=browser and terminal.is_terminal) as open_page,
         _single_instance(home) as state,
     ):
         if state is None:
@@ -59,23 +59,23 @@ def start(
             port = (home / "index" / f"{_STATE}.port").read_text("utf-8").strip()
             secret = None if place_of(home) is not None else kept_secret(home)
             link = f"http://{_HOST}:{port}" + (f"/#token={secret}" if secret else "")
-            out.print(f"Anaphora runs already, in another window, at http://{_HOST}:{port}")
-            if secret and out.is_terminal:
-                out.print(Text(link), soft_wrap=True)
-            out.print(open_page(link))
+            terminal.print(f"Anaphora runs already, in another window, at http://{_HOST}:{port}")
+            if secret and terminal.is_terminal:
+                terminal.print(Text(link), soft_wrap=True)
+            terminal.print(open_page(link))
             return
         # Before serving: the search takes a while, and the page would wait for it.
         offers = 0 if (home / DATABASE).exists() else len(find_offers())
 
         def show(memory: Memory, link: str) -> None:
             state.write_text(link.rpartition(":")[2].partition("/")[0], "utf-8")
-            line = announcement(link, home, to_terminal=out.is_terminal)
+            line = announcement(link, home, to_terminal=terminal.is_terminal)
             for text in (line, open_page(link), *_describe(memory, offers)):
                 # Not wrapped at any width: the first line is clicked.
-                out.print(Text(text), soft_wrap=True)
+                terminal.print(Text(text), soft_wrap=True)
 
         run_server(context, _HOST, free_port(_HOST, _PORTS), ServerOptions(), show)
-    out.print("Stopped. Everything is stored; `anaphora start` opens it again.")
+    terminal.print("Stopped. Everything is stored; `anaphora start` opens it again.")
 
 
 def _describe(memory: Memory, offers: int) -> Iterator[str]:

@@ -86,8 +86,8 @@ def init(
     """Sync this namespace with a remote. Nothing is sent before `sync now`."""
     key, code = _secret(key_file), None
     if key is None and join:
-        typed = str(typer.prompt("Code or key", hide_input=True)).strip()
-        key, code = (typed, None) if len(typed) > _LONGEST_CODE else (None, typed)
+        typed_code = str(typer.prompt("Code or key", hide_input=True)).strip()
+        key, code = (typed_code, None) if len(typed_code) > _LONGEST_CODE else (None, typed_code)
     with open_memory(context, begins=True) as memory:
         status = memory.sync.init(
             _address(remote),
@@ -143,9 +143,9 @@ def pair(context: typer.Context, as_json: Json = False) -> None:
             emit({"code": pairing.code})
             sys.stdout.flush()
         else:
-            out = console()
-            out.print(styled(pairing.code, "bold"))
-            out.print("on the other device: `anaphora sync init REMOTE --join`, and this code")
+            terminal = console()
+            terminal.print(styled(pairing.code, "bold"))
+            terminal.print("on the other device: `anaphora sync init REMOTE --join`, and this code")
         pairing.wait()
     present({"done": "paired"}, "paired; `anaphora sync now` on both", as_json=as_json)
 
@@ -217,8 +217,8 @@ def rollback(
         if not dry_run and not yes:
             _show_rollback(memory.sync.rollback(at, dry_run=True))
             typer.confirm("Do this?", abort=True)
-        done = memory.sync.rollback(at, dry_run=dry_run)
-    present(done, _show_rollback, as_json=as_json)
+        report = memory.sync.rollback(at, dry_run=dry_run)
+    present(report, _show_rollback, as_json=as_json)
 
 
 @app.command("open")
@@ -232,19 +232,19 @@ def open_payload(
 ) -> None:
     """Open an entry that a server gave for a query_hash, with this device's keys."""
     with open_memory(context) as memory:
-        opened = memory.sync.open(_read(payload))
-    present(opened, _show_entry, as_json=as_json)
+        opened_payload = memory.sync.open(_read(payload))
+    present(opened_payload, _show_entry, as_json=as_json)
 
 
 @app.command()
 def key(context: typer.Context, as_json: Json = False) -> None:
     """Print the key for joining another device. It gives access to everything."""
     with open_memory(context) as memory:
-        exported = memory.sync.export_key()
+        exported_key = memory.sync.export_key()
     if as_json:
-        emit({"key": exported})
+        emit({"key": exported_key})
     else:
-        sys.stdout.write(exported + "\n")
+        sys.stdout.write(exported_key + "\n")
 
 
 @app.command()
@@ -264,9 +264,9 @@ def leave(context: typer.Context, as_json: Json = False) -> None:
 
 
 def _show_joined(status: SyncStatus) -> None:
-    out = console()
-    out.print(styled(f"project {status.project}, device {status.device}"))
-    out.print("run `anaphora sync now`; another device joins by `anaphora sync pair`")
+    terminal = console()
+    terminal.print(styled(f"project {status.project}, device {status.device}"))
+    terminal.print("run `anaphora sync now`; another device joins by `anaphora sync pair`")
 
 
 def _show_report(report: SyncReport) -> None:
@@ -277,10 +277,10 @@ def _show_report(report: SyncReport) -> None:
 
 def _show_conflicts(conflicts: Sequence[SyncConflict]) -> None:
     """Describe each conflict, and how to make the other side current."""
-    out = console()
+    terminal = console()
     for conflict in conflicts:
         earlier, later = conflict.earlier, conflict.later
-        out.print(styled(f"conflict: {conflict.summary}", "yellow"), soft_wrap=True)
+        terminal.print(styled(f"conflict: {conflict.summary}", "yellow"), soft_wrap=True)
         if earlier.current and later.current:
             step = f"forget the wrong one: anaphora forget {short_id(earlier.memory)}"
             step += f" (or {short_id(later.memory)})"
@@ -289,44 +289,46 @@ def _show_conflicts(conflicts: Sequence[SyncConflict]) -> None:
             path = shlex.quote(conflict.path)
             step = "to make the other one current: "
             step += f"anaphora remember {shlex.quote(side.text)} --path {path}"
-        out.print(styled(f"  next: {step}", "dim"), soft_wrap=True)
+        terminal.print(styled(f"  next: {step}", "dim"), soft_wrap=True)
 
 
 def _show_status(status: SyncStatus) -> None:
-    out = console()
+    terminal = console()
     if not status.project:
-        out.print("not synced: `anaphora sync init REMOTE`")
+        terminal.print("not synced: `anaphora sync init REMOTE`")
         return
-    out.print(styled(f"project {status.project}"))
-    out.print(styled(f"remote  {status.remote}"))
-    last = "never" if status.last_synced is None else shown_minute(status.last_synced)
-    out.print(f"synced  {last}; {status.backlog}")
-    out.print(f"devices {len(status.devices)}: `anaphora sync devices`")
+    terminal.print(styled(f"project {status.project}"))
+    terminal.print(styled(f"remote  {status.remote}"))
+    last_time = "never" if status.last_synced is None else shown_minute(status.last_synced)
+    terminal.print(f"synced  {last_time}; {status.backlog}")
+    terminal.print(f"devices {len(status.devices)}: `anaphora sync devices`")
     if status.stopped is not None:
-        out.print(styled(f"stopped: {status.stopped}", "red"))
+        terminal.print(styled(f"stopped: {status.stopped}", "red"))
 
 
 def _show_devices(devices: list[SyncDevice]) -> None:
     rows = []
     for device in devices:
-        written = "never" if device.last_written is None else shown_minute(device.last_written)
+        written_time = "never" if device.last_written is None else shown_minute(device.last_written)
         state = "removed" if device.removed else "this one" if device.this else ""
-        rows.append((device.device, device.name, device.entries, written, state))
+        rows.append((device.device, device.name, device.entries, written_time, state))
     console().print(table("Devices", ("device", "name", "entries", "last written", ""), rows))
 
 
 def _show_entry(entry: SyncEntry) -> None:
-    out = console()
+    terminal = console()
     when = "" if entry.at is None else f", {shown_minute(entry.at)}"
-    out.print(styled(f"entry {entry.number} of device {entry.device}{when}"))
+    terminal.print(styled(f"entry {entry.number} of device {entry.device}{when}"))
     if entry.without_content:
-        out.print("its content was deleted")
+        terminal.print("its content was deleted")
     elif not entry.signed:
-        out.print("its device is not known here yet: `anaphora sync now`")
+        terminal.print("its device is not known here yet: `anaphora sync now`")
     for row in entry.items:
-        out.print(styled(f"{row.kind} {row.id}{' (forgotten)' if row.forgotten else ''}", "bold"))
+        terminal.print(
+            styled(f"{row.kind} {row.id}{' (forgotten)' if row.forgotten else ''}", "bold")
+        )
         for name, field in {**row.values, **row.added}.items():
-            out.print(styled(f"  {name}: {json.dumps(field, ensure_ascii=False)}"))
+            terminal.print(styled(f"  {name}: {json.dumps(field, ensure_ascii=False)}"))
 
 
 def _show_rollback(found: SyncRollback) -> None:

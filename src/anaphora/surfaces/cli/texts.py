@@ -20,14 +20,14 @@ class TextCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line, treating texts with a dash as texts."""
-        valued = {
+        options_with_argument = {
             name
             for param in self.params
             if param.param_type_name == "option" and not getattr(param, "is_flag", False)
             for name in param.opts
         }
         try:
-            return super().parse_args(ctx, texts_last(args, valued))
+            return super().parse_args(ctx, texts_last(args, options_with_argument))
         except Exception as error:
             takes_words = any(param.param_type_name == "argument" for param in self.params)
             # Only the error for an unknown option has this attribute.
@@ -42,7 +42,7 @@ def texts_last(words: Sequence[str], valued: Collection[str]) -> list[str]:
     `valued` are the options that take the next word as their value.
     """
     unread = list(words)
-    before: list[str] = []
+    leading_words: list[str] = []
     texts: list[str] = []
     while unread and unread[0] != "--":
         word = unread.pop(0)
@@ -51,10 +51,10 @@ def texts_last(words: Sequence[str], valued: Collection[str]) -> list[str]:
         if is_text or (texts and not word.startswith("-")):
             texts.append(word)
             continue
-        before.append(word)
+        leading_words.append(word)
         if word in valued and unread:
-            before.append(unread.pop(0))
-    return [*before, "--", *texts, *unread[1:]] if texts else list(words)
+            leading_words.append(unread.pop(0))
+    return [*leading_words, "--", *texts, *unread[1:]] if texts else list(words)
 
 
 def let_texts_begin_with_dashes(program: typer.Typer) -> None:

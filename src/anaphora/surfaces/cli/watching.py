@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 def watch_until_stopped(what: Sync | Mirror, every: float, called: str) -> None:
     """Start it at this interval and wait; exit code 1 with the reason if it stops by itself."""
-    out = console()
-    ended = Event()
+    terminal = console()
+    end_event = Event()
     if not what.start(every):
         # Raises an error that says what to do.
         what.now()
-    out.print(f"{called}; Ctrl-C ends it")
+    terminal.print(f"{called}; Ctrl-C ends it")
     try:
-        while what.status().stopped is None and not ended.wait(1.0):
+        while what.status().stopped is None and not end_event.wait(1.0):
             pass
     except KeyboardInterrupt:
-        out.print("Stopped. Everything exchanged so far is stored.")
-    stopped = what.status().stopped
-    if stopped is not None:
-        out.print(styled(f"stopped: {stopped}", "red"))
+        terminal.print("Stopped. Everything exchanged so far is stored.")
+    stop_reason = what.status().stopped
+    if stop_reason is not None:
+        terminal.print(styled(f"stopped: {stop_reason}", "red"))
         raise typer.Exit(1)

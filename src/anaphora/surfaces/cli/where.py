@@ -43,8 +43,8 @@ def open_memory(
     embedder: str | None = None,
 ) -> Memory:
     """The memory selected on the command line; see `open_memory_at`."""
-    where: Where = context.obj
-    return open_memory_at(where, warm=warm, begins=begins, embedder=embedder)
+    home_options: Where = context.obj
+    return open_memory_at(home_options, warm=warm, begins=begins, embedder=embedder)
 
 
 def open_memory_at(
@@ -80,11 +80,11 @@ def require_whole_home(context: typer.Context, command: str) -> Where:
 
     `InvalidInput` if the command line names a namespace: it would be ignored.
     """
-    where: Where = context.obj
-    if where.namespace != "default":
+    home_options: Where = context.obj
+    if home_options.namespace != "default":
         reason = f"`{command}` works on the whole home: leave --namespace out"
-        raise InvalidInput("--namespace", where.namespace, reason)
-    return where
+        raise InvalidInput("--namespace", home_options.namespace, reason)
+    return home_options
 
 
 def resolve_conversation(memory: Memory, name: str) -> str:

@@ -44,11 +44,11 @@ def run_hook(client: str, place: Mapping[str, str]) -> None:
             # Slower without the resident process, but with the same answer.
             from anaphora.surfaces.hooks.session import answer_alone
 
-            out = answer_alone(request)
+            output = answer_alone(request)
         else:
-            out = str(reply.get("out", ""))
-        if out:
-            sys.stdout.write(out + "\n")
+            output = str(reply.get("out", ""))
+        if output:
+            sys.stdout.write(output + "\n")
             sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - nothing may fail the client
         report_quietly(environ, error, client, event)

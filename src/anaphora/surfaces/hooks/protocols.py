@@ -165,8 +165,8 @@ def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent
         project = re.sub(r"[^A-Za-z0-9]", "-", directory.lstrip("/\\"))
         if project and re.fullmatch(r"[A-Za-z0-9._-]+", session):
             folder = user / ".cursor" / "projects" / project / "agent-transcripts"
-            nested = folder / session / f"{session}.jsonl"
-            transcript = str(nested if nested.is_file() else folder / f"{session}.jsonl")
+            nested_path = folder / session / f"{session}.jsonl"
+            transcript = str(nested_path if nested_path.is_file() else folder / f"{session}.jsonl")
     return HookEvent(client, kind, name, session, directory, transcript, _text(payload, "prompt"))
 
 
@@ -180,8 +180,8 @@ def answer(event: HookEvent, text: str) -> str:
         if event.kind == "prompt":
             fields = {"continue": True, **fields}
         return json.dumps(fields)
-    inner = {"hookEventName": event.name, "additionalContext": text}
-    return json.dumps({"hookSpecificOutput": inner})
+    hook_output = {"hookEventName": event.name, "additionalContext": text}
+    return json.dumps({"hookSpecificOutput": hook_output})
 
 
 def _text(payload: Mapping[str, Any], name: str) -> str:

@@ -195,8 +195,8 @@ class SessionHooks:
         )
         from anaphora.recall.unasked import worth_showing
 
-        typed = typed_words(strip_recalled(event.prompt))
-        prompt, _ = truncated_question(typed)
+        typed_text = typed_words(strip_recalled(event.prompt))
+        prompt, _ = truncated_question(typed_text)
         if asks_nothing(prompt) or prompt.startswith("/"):
             return []
         # A trial stores one sentence: finding it counts, not how sure the embedder is.
@@ -206,7 +206,7 @@ class SessionHooks:
             kinds=("memory", "note", "turn"),
             top_k=3 * MOST_HITS,
             directory=event.directory or None,
-            exclude=typed,
+            exclude=typed_text,
             budget=1 << 30,
             min_confidence=0.0 if in_trial else None,
             read=READ_IN_HOOKS,
@@ -223,7 +223,7 @@ class SessionHooks:
             return is_own or _mark(hit) in shown_marks
 
         telling = [hit for hit in answer.hits if tells_something(hit)]
-        worth = [hit for hit in worth_showing(prompt, telling) if not restated(typed, hit)]
+        worth = [hit for hit in worth_showing(prompt, telling) if not restated(typed_text, hit)]
         hits = present_hits(worth)
         groups = [group for group in tell_once(hits) if not any(map(is_before_it, group))]
         news = [group[0] for group in groups]
@@ -252,9 +252,9 @@ class SessionHooks:
             for turn in turns
         ]
         files = dict.fromkeys(changed_files(self._memory.tool_calls(conversation)))
-        changed = list(files)[-_MOST_FILES:]
-        if changed:
-            lines.append(mask(f"- files changed: {', '.join(changed)}"))
+        last_files = list(files)[-_MOST_FILES:]
+        if last_files:
+            lines.append(mask(f"- files changed: {', '.join(last_files)}"))
         # The last ones matter most; they are shown in chronological order.
         fitting = _fitting(list(reversed(lines)), PROMPT_TOKENS, LOST_HEADER)
         return _enclosed(LOST_HEADER, list(reversed(fitting)))
@@ -271,8 +271,8 @@ class SessionHooks:
             self._put_off(event, wait)
             return
         self._waiting.discard(transcript)
-        locked = {known_path: at for known_path, at in self._read_again.items() if at > now}
-        self._read_again = {**locked, transcript: now + self._reread}
+        locked_paths = {known_path: at for known_path, at in self._read_again.items() if at > now}
+        self._read_again = {**locked_paths, transcript: now + self._reread}
         path = Path(transcript).expanduser() if transcript else None
         if path is None or not path.is_file():
             return
@@ -368,8 +368,10 @@ class SessionHooks:
 
     def _state(self, event: HookEvent) -> _SessionState:
         try:
-            stored = json.loads(self._state_file(event).read_bytes())
-            return _SessionState([str(mark) for mark in stored["given"]], bool(stored["compacted"]))
+            stored_state = json.loads(self._state_file(event).read_bytes())
+            return _SessionState(
+                [str(mark) for mark in stored_state["given"]], bool(stored_state["compacted"])
+            )
         except (OSError, ValueError, KeyError, TypeError):
             # Without its state, the session may be given something twice.
             return _SessionState()
@@ -439,7 +441,7 @@ def answer_alone(request: Mapping[str, Any]) -> str:
             background=waiting.append,
             clock=time.time,
         )
-        out = hooks.answer(str(request["client"]), request["told"])
+        output = hooks.answer(str(request["client"]), request["told"])
         for work in waiting:
             try:
                 work()
@@ -447,7 +449,7 @@ def answer_alone(request: Mapping[str, Any]) -> str:
                 event = str(request["told"].get("hook_event_name", ""))
                 operation = operation_of(str(request["client"]), event)
                 report(environ, error, surface="hook", operation=operation)
-    return out
+    return output
 
 
 def _fitting(lines: Sequence[str], most: int, header: str) -> list[str]:
@@ -475,8 +477,8 @@ def _live_texts(transcript: str) -> Iterator[str]:
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
         return
-    last = max((at for at, line in enumerate(lines) if _COMPACTION.search(line)), default=-1)
-    for line in lines[last + 1 :]:
+    last_index = max((at for at, line in enumerate(lines) if _COMPACTION.search(line)), default=-1)
+    for line in lines[last_index + 1 :]:
         try:
             yield from _texts_in(json.loads(line))
         except (ValueError, RecursionError):

@@ -112,10 +112,10 @@ def _run_until_end(
     except KeyboardInterrupt:
         code = INTERRUPTED
     finally:
-        finished = session.finish()
+        is_finished = session.finish()
         if afterwards is not None:
             afterwards()
-    if code or not finished:
+    if code or not is_finished:
         # A thread still waits for a disk, a model or a terminal. The database is safe at any
         # instant, and a server without a client must not stay.
         sys.stderr.flush()

@@ -29,22 +29,22 @@ def peer_of(scope: Scope) -> str:
     except ValueError:
         return peer
     if private:
-        forwarded = Headers(scope=scope).getlist("x-forwarded-for")
-        last = forwarded[-1].rpartition(",")[2].strip() if forwarded else ""
-        return _network(last) or _network(peer)
+        forwarded_headers = Headers(scope=scope).getlist("x-forwarded-for")
+        last_address = forwarded_headers[-1].rpartition(",")[2].strip() if forwarded_headers else ""
+        return _network(last_address) or _network(peer)
     return _network(peer)
 
 
 def _network(address: str) -> str:
     try:
-        parsed = ip_address(address)
+        parsed_address = ip_address(address)
     except ValueError:
         return ""
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ip_network((int(parsed), _SITE_BITS), strict=False))
+    if not isinstance(parsed_address, IPv6Address):
+        return str(parsed_address)
+    if parsed_address.ipv4_mapped is not None:
+        return str(parsed_address.ipv4_mapped)
+    return str(ip_network((int(parsed_address), _SITE_BITS), strict=False))
 
 
 @dataclass(slots=True)

@@ -109,8 +109,8 @@ def store_memory(memory: Memory, arguments: Arguments, context: CallContext) -> 
     if context.directory is not None and "source" not in fields:
         # The source later tells which project the memory belongs to.
         fields["source"] = repository_of(context.directory) or context.directory
-    done = memory.remember(**fields)
-    return Answer(plain(done), render.remembered_text(done))
+    report = memory.remember(**fields)
+    return Answer(plain(report), render.remembered_text(report))
 
 
 def update_memory(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -123,8 +123,8 @@ def update_memory(memory: Memory, arguments: Arguments, context: CallContext) ->
         record = memory.get(record_id)
         preview = {"id": record_id, "action": "none", "before": plain(record), "changes": changes}
         return Answer(preview, f"Nothing was changed. It is now:\n{render.memory_text(record)}")
-    done = memory.update(record_id, **changes)
-    return Answer(plain(done), render.remembered_text(done))
+    report = memory.update(record_id, **changes)
+    return Answer(plain(report), render.remembered_text(report))
 
 
 def recall_conversation(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -174,24 +174,26 @@ def deep_recall(memory: Memory, arguments: Arguments, context: CallContext) -> A
 
 def save_diary(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Store a diary entry."""
-    done = memory.write_diary(**context.in_project(arguments))
-    return Answer(plain(done), _stored_text("diary entry", done.id, done.redacted))
+    report = memory.write_diary(**context.in_project(arguments))
+    return Answer(plain(report), _stored_text("diary entry", report.id, report.redacted))
 
 
 def observe(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Store a note about the project."""
-    done = memory.observe(**context.in_project(arguments))
-    return Answer(plain(done), _stored_text(done.kind.replace("_", " "), done.id, done.redacted))
+    report = memory.observe(**context.in_project(arguments))
+    return Answer(
+        plain(report), _stored_text(report.kind.replace("_", " "), report.id, report.redacted)
+    )
 
 
 def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Delete by id or by filter."""
-    chosen = dict(arguments)
-    if chosen.get("id") is not None:
-        chosen["id"] = memory.resolve_id(chosen["id"], "memory")
-    done = memory.forget(**chosen)
-    tried = "Nothing was changed; this would be: " if arguments["dry_run"] else ""
-    return Answer(plain(done), tried + render.forgotten_text(done))
+    chosen_arguments = dict(arguments)
+    if chosen_arguments.get("id") is not None:
+        chosen_arguments["id"] = memory.resolve_id(chosen_arguments["id"], "memory")
+    report = memory.forget(**chosen_arguments)
+    dry_run_note = "Nothing was changed; this would be: " if arguments["dry_run"] else ""
+    return Answer(plain(report), dry_run_note + render.forgotten_text(report))
 
 
 def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -202,14 +204,14 @@ def contradictions(memory: Memory, arguments: Arguments, context: CallContext) -
 
 def settle_contradiction(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Resolve a contradiction."""
-    done = memory.settle_contradiction(**arguments)
-    return Answer(plain(done), render.contradictions_text([done]))
+    report = memory.settle_contradiction(**arguments)
+    return Answer(plain(report), render.contradictions_text([report]))
 
 
 def reopen_contradiction(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Undo the resolution of a contradiction."""
-    done = memory.reopen_contradiction(**arguments)
-    return Answer(plain(done), render.contradictions_text([done]))
+    report = memory.reopen_contradiction(**arguments)
+    return Answer(plain(report), render.contradictions_text([report]))
 
 
 def gaps(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -226,7 +228,7 @@ _saving = threading.Lock()
 
 def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Store the turns that are not yet at the end of the thread."""
-    to, ended = arguments["conversation_id"], arguments["ended"]
+    to, is_ended = arguments["conversation_id"], arguments["ended"]
     turns = [
         NewTurn(turn["role"], turn["text"]) for turn in arguments["turns"] if turn["text"].strip()
     ]
@@ -235,17 +237,22 @@ def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> An
         # How many of these turns are already the last ones of the thread.
         earlier = thread.turns if thread is not None else ()
         tail = [(turn.role, turn.text) for turn in earlier[max(0, len(earlier) - len(turns)) :]]
-        added = [(turn.role, turn.text) for turn in turns]
-        sizes = range(min(len(tail), len(added)), 0, -1)
-        stored = next((size for size in sizes if tail[-size:] == added[:size]), 0)
-        if turns[stored:]:
-            memory.conversations.extend(to, turns[stored:])
-    jobs = memory.end_session(to) if ended else 0
-    if ended and context.background is not None:
+        turn_pairs = [(turn.role, turn.text) for turn in turns]
+        sizes = range(min(len(tail), len(turn_pairs)), 0, -1)
+        stored_count = next((size for size in sizes if tail[-size:] == turn_pairs[:size]), 0)
+        if turns[stored_count:]:
+            memory.conversations.extend(to, turns[stored_count:])
+    jobs = memory.end_session(to) if is_ended else 0
+    if is_ended and context.background is not None:
         context.background(memory.run_jobs)
-    counts = {"conversation_id": to, "kept": len(turns) - stored, "known": stored, "jobs": jobs}
-    text = f"{counts['kept']} stored, {stored} already there."
-    return Answer(counts, text + (" The session has ended." if ended else ""))
+    counts = {
+        "conversation_id": to,
+        "kept": len(turns) - stored_count,
+        "known": stored_count,
+        "jobs": jobs,
+    }
+    text = f"{counts['kept']} stored, {stored_count} already there."
+    return Answer(counts, text + (" The session has ended." if is_ended else ""))
 
 
 def search(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -278,28 +285,28 @@ def fetch(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """The full text for an id of `search`."""
     kind, _, of = arguments["id"].partition(":")
     if kind == "memory" and of:
-        more = plain(memory.get(of))
-        text = more.pop("text")
+        plain_fields = plain(memory.get(of))
+        text = plain_fields.pop("text")
     elif kind == "turn" and "#" in of:
         conversation_id, _, index = of.rpartition("#")
         thread = memory.conversations.get(conversation_id)
         if thread is None or not index.isdecimal() or int(index) >= len(thread.turns):
             raise NotFound("turn", of)
-        more = plain(mask(thread.turns[int(index)]))
-        text = more.pop("text")
+        plain_fields = plain(mask(thread.turns[int(index)]))
+        text = plain_fields.pop("text")
     elif kind == "document" and of:
         document, (_, mark, number) = memory.document(of), of.partition("#")
         sections = memory.document_sections(document.id)
-        more = plain(document)
+        plain_fields = plain(document)
         if mark:
             sections = tuple(section for section in sections if str(section.number) == number)
             if not sections:
                 raise NotFound("section", of)
-            more["place"] = sections[0].place
+            plain_fields["place"] = sections[0].place
         text = "\n\n".join(section.text for section in sections)
     else:
         raise InvalidInput("id", arguments["id"], "expected an id that `search` gave")
-    return _as_json({**_search_result(kind, of, text), "text": text, "metadata": more})
+    return _as_json({**_search_result(kind, of, text), "text": text, "metadata": plain_fields})
 
 
 def _as_json(data: dict[str, Any]) -> Answer:
@@ -308,8 +315,8 @@ def _as_json(data: dict[str, Any]) -> Answer:
 
 
 def _stored_text(what: str, of: str, redacted: Sequence[str]) -> str:
-    out = f" Redacted before storing: {', '.join(redacted)}." if redacted else ""
-    return f"Stored the {what} {of}.{out}"
+    redaction_note = f" Redacted before storing: {', '.join(redacted)}." if redacted else ""
+    return f"Stored the {what} {of}.{redaction_note}"
 
 
 CALLS: Final[Mapping[str, Callable[[Memory, Arguments, CallContext], Answer]]] = {

@@ -75,9 +75,9 @@ class Folders:
         to_index = opened.folders if indexing and opened.named else ()
         end = monotonic() + PATIENCE
         begun = {folder: self._start_indexing(memory, folder) for folder in to_index}
-        started = [job for job, new in begun.values() if job is not None and new]
+        started_jobs = [job for job, is_new in begun.values() if job is not None and is_new]
         # A small project has its vectors by then, too.
-        wait([job.done for job in started], timeout=PATIENCE)
+        wait([job.done for job in started_jobs], timeout=PATIENCE)
         for folder, (job, _) in begun.items():
             if job is not None and not job.worded.wait(max(0.0, end - monotonic())):
                 notices.append(Degraded("indexing", f"{folder} {_GOES_ON}"))
@@ -106,8 +106,10 @@ class Folders:
             # Every question updates a known project by itself.
             if _projects_around(memory, (folder,)):
                 return None, False
-            worded = threading.Event()
-            job = _Job(self._session.submit(lambda: _index(memory, folder, worded)), worded)
+            worded_event = threading.Event()
+            job = _Job(
+                self._session.submit(lambda: _index(memory, folder, worded_event)), worded_event
+            )
             self._jobs[folder] = job
             return job, True
 

@@ -123,14 +123,17 @@ def gated(
 
     loopback = is_loopback(host)
     # At other addresses the token decides, and clients may use any host name.
-    allowed = TransportSecuritySettings(enable_dns_rebinding_protection=loopback)
+    security_settings = TransportSecuritySettings(enable_dns_rebinding_protection=loopback)
     if loopback:
         names = [f"{name}:*" for name in _LOOPBACK_NAMES]
-        allowed.allowed_hosts, allowed.allowed_origins = names, [f"http://{n}" for n in names]
+        security_settings.allowed_hosts, security_settings.allowed_origins = (
+            names,
+            [f"http://{n}" for n in names],
+        )
         if public is not None:
-            allowed.allowed_hosts = [*names, public.netloc]
-            allowed.allowed_origins = [*allowed.allowed_origins, public.origin]
-    app = server.streamable_http_app(host=host, transport_security=allowed, **SESSIONS)
+            security_settings.allowed_hosts = [*names, public.netloc]
+            security_settings.allowed_origins = [*security_settings.allowed_origins, public.origin]
+    app = server.streamable_http_app(host=host, transport_security=security_settings, **SESSIONS)
     app.add_exception_handler(Exception, _unexpected)
     return TokenGate(
         app, session, own if loopback else None, required=required, here=loopback, public=public
@@ -191,12 +194,12 @@ class TokenGate:
             assert self._public is not None
             headers, refusal = Headers(scope=scope), None
             name = headers.get("host", "").lower()
-            away = headers.get("sec-fetch-mode") != "navigate" and (
+            is_cross_site = headers.get("sec-fetch-mode") != "navigate" and (
                 headers.get("sec-fetch-site") in {"cross-site", "same-site"}
             )
             if self._here and name != self._public.netloc and not _is_loopback_name(name):
                 refusal = _refusal(421, "this host name is not allowed")
-            elif away or not self._same_site(headers):
+            elif is_cross_site or not self._same_site(headers):
                 refusal = _refusal(403, "other sites may not call this server")
             await (refusal or self.oauth.app)(scope, receive, send)
         else:

@@ -154,8 +154,8 @@ def remembered_text(done: Remembered) -> str:
         lines.append(f"Redacted before storing: {', '.join(done.redacted)}.")
     lines += [f"Note for the user: {notice}." for notice in done.notices]
     against = {rival.id for rival in done.conflicts}
-    if close := [rival for rival in done.related if rival not in against]:
-        lines.append(f"Similar: {_names(close)}.")
+    if close_rivals := [rival for rival in done.related if rival not in against]:
+        lines.append(f"Similar: {_names(close_rivals)}.")
     if not done.conflicts:
         return "\n".join(lines)
     lines.append(

@@ -117,10 +117,12 @@ def prompt(name: str, given: Mapping[str, str]) -> tuple[str, str]:
     if spec is None:
         raise NotFound("prompt", name)
     text = spec.text
-    for argument, _, required in spec.arguments:
-        filled = given.get(argument, "").strip()
-        if required and not filled:
+    for argument, _, is_required in spec.arguments:
+        argument_text = given.get(argument, "").strip()
+        if is_required and not argument_text:
             raise InvalidInput(argument, given.get(argument), "is required")
-        inserted = f" ({filled})" if filled and not required else filled
-        text = text.replace("{" + argument + "}", inserted)
+        inserted_text = (
+            f" ({argument_text})" if argument_text and not is_required else argument_text
+        )
+        text = text.replace("{" + argument + "}", inserted_text)
     return spec.description, text

@@ -204,15 +204,15 @@ class ToolServer:
             except InvalidInput as error:
                 # The facade names its own parameter.
                 raise error.named(spec.argument(error.what)) from None
-            structured = _clean(self._structured(answer))
+            structured_answer = _clean(self._structured(answer))
             if answer.text is None:
                 # One line of JSON, for clients that read only the text.
                 shorter = {} if answer.excerpts is None else {"data": _clean(answer.excerpts)}
-                body = dumps({**structured, **shorter}, indent=None)
+                body = dumps({**structured_answer, **shorter}, indent=None)
             else:
                 body = _clean(answer.text)
             return types.CallToolResult(
-                content=[types.TextContent(text=body)], structured_content=structured
+                content=[types.TextContent(text=body)], structured_content=structured_answer
             )
         except AnaphoraError as error:
             text = types.TextContent(text=_error_line(error))
@@ -246,9 +246,10 @@ class ToolServer:
                 # It announced an answer and did not give one: it is not asked again.
                 self._silent = True
             else:
-                named = (folder_of(uri, self._home) for uri in uris)
+                named_folders = (folder_of(uri, self._home) for uri in uris)
                 return OpenFolders(
-                    tuple(dict.fromkeys(folder for folder in named if folder is not None)), True
+                    tuple(dict.fromkeys(folder for folder in named_folders if folder is not None)),
+                    True,
                 )
         around = None if self._started is None else started_in(self._started, self._home)
         return NOWHERE if around is None else OpenFolders((around,))
@@ -298,8 +299,8 @@ class ToolServer:
                     title=spec.title,
                     description=spec.description,
                     arguments=[
-                        types.PromptArgument(name=name, description=text, required=required)
-                        for name, text, required in spec.arguments
+                        types.PromptArgument(name=name, description=text, required=is_required)
+                        for name, text, is_required in spec.arguments
                     ],
                 )
                 for spec in PROMPTS.values()
@@ -323,8 +324,10 @@ def failed_call(tool: str, error: BaseException) -> types.CallToolResult:
     spec = TOOLS.get(tool)
     name = tool if spec is not None else "a tool"
     incident = report(environment(), error, surface="mcp", operation=name)
-    changed = "Nothing was changed." if spec is None or spec.read_only else _UNCERTAIN
-    words = f"Something went wrong in {name} (incident {incident.id}). {changed} {incident.hint}"
+    change_note = "Nothing was changed." if spec is None or spec.read_only else _UNCERTAIN
+    words = (
+        f"Something went wrong in {name} (incident {incident.id}). {change_note} {incident.hint}"
+    )
     return types.CallToolResult(content=[types.TextContent(text=words)], is_error=True)
 
 

@@ -97,7 +97,7 @@ class ServerSession:
         Then the caller must end the process without waiting for threads.
         """
         self._ended.set()
-        unfinished = wait({*self.quick.running, *self.long.running}, timeout=GRACE).not_done
+        unfinished_jobs = wait({*self.quick.running, *self.long.running}, timeout=GRACE).not_done
         closing = threading.Thread(target=self._close, name="anaphora-closing", daemon=True)
         closing.start()
         closing.join(CLOSING)
@@ -106,7 +106,7 @@ class ServerSession:
         warming = self._warming is not None and self._warming.is_alive()
         for workers in (self.quick, self.long):
             workers.pool.shutdown(wait=False, cancel_futures=True)
-        return not (unfinished or closing.is_alive() or warming)
+        return not (unfinished_jobs or closing.is_alive() or warming)
 
     def _close(self) -> None:
         with self._lock:

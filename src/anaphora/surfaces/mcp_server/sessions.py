@@ -55,13 +55,13 @@ class FairSessions:
         if self._opening[caller] >= MOST_OPENING:
             return False
         self._opening[caller] += 1
-        opened: list[bytes] = []
+        session_names: list[bytes] = []
 
         async def send_noting(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 name = _header(message["headers"])
                 if name is not None:
-                    opened.append(name)
+                    session_names.append(name)
                     self._sessions[name] = _McpSession(caller, 1)
                     await self._end_surplus(scope)
             await send(message)
@@ -72,7 +72,7 @@ class FairSessions:
             self._opening[caller] -= 1
             if not self._opening[caller]:
                 del self._opening[caller]
-            for name in opened:
+            for name in session_names:
                 self._note_answered(name)
         return True
 
@@ -83,8 +83,8 @@ class FairSessions:
             self._sessions.move_to_end(name)
 
         async def send_noting(message: Message) -> None:
-            ended = scope["method"] == "DELETE" and message.get("status") == 200
-            if ended or message.get("status") == 404:
+            is_ended = scope["method"] == "DELETE" and message.get("status") == 200
+            if is_ended or message.get("status") == 404:
                 self._sessions.pop(name, None)
             await send(message)
 
@@ -111,8 +111,10 @@ class FairSessions:
 
         while len(self._sessions) > self._most:
             counts = Counter(session.caller for session in self._sessions.values())
-            (most,) = counts.most_common(1)[0][:1]
-            names = [name for name, session in self._sessions.items() if session.caller == most]
+            (busiest_caller,) = counts.most_common(1)[0][:1]
+            names = [
+                name for name, session in self._sessions.items() if session.caller == busiest_caller
+            ]
             # If none is silent, the oldest of those that wait for an answer or for events.
             name = next(
                 (session_id for session_id in names if not self._sessions[session_id].requests),

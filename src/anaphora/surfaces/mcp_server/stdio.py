@@ -117,9 +117,9 @@ class StdioServer:
                 await self._start_request(message)
             elif isinstance(message, types.JSONRPCNotification):
                 if message.method == "notifications/cancelled":
-                    cancelled = (message.params or {}).get("requestId")
-                    if isinstance(cancelled, str | int) and cancelled in self._running:
-                        self._running.pop(cancelled).cancel()
+                    cancelled_id = (message.params or {}).get("requestId")
+                    if isinstance(cancelled_id, str | int) and cancelled_id in self._running:
+                        self._running.pop(cancelled_id).cancel()
                 self._begin()
             else:
                 self._take_answer(message)
@@ -172,9 +172,9 @@ class StdioServer:
         except BaseException as error:  # noqa: BLE001 - the client must get an answer
             params = request.params or {}
             if request.method == "tools/call":
-                called = failed_call(str(params.get("name")), error)
-                spoken = self._version_of(request.method, params)
-                result = self._serialise(request.method, spoken, called)
+                failure = failed_call(str(params.get("name")), error)
+                spoken_version = self._version_of(request.method, params)
+                result = self._serialise(request.method, spoken_version, failure)
                 line = _line(types.JSONRPCResponse(jsonrpc="2.0", id=request.id, result=result))
             else:
                 method = request.method if request.method in self._handlers else "request"
@@ -183,9 +183,9 @@ class StdioServer:
         await self._write_line(line)
 
     async def _handle(self, method: str, params: _Params) -> dict[str, Any]:
-        spoken = self._version_of(method, params)
+        spoken_version = self._version_of(method, params)
         try:
-            request = methods.parse_client_request(method, spoken, params)
+            request = methods.parse_client_request(method, spoken_version, params)
         except KeyError:
             raise Refused(types.METHOD_NOT_FOUND, "method not found", method) from None
         except ValidationError:
@@ -193,9 +193,9 @@ class StdioServer:
         answer: BaseModel
         if method == "initialize":
             client: types.InitializeRequestParams = request.params
-            supported = client.protocol_version in version.HANDSHAKE_PROTOCOL_VERSIONS
+            is_supported = client.protocol_version in version.HANDSHAKE_PROTOCOL_VERSIONS
             self._version = (
-                client.protocol_version if supported else version.LATEST_HANDSHAKE_VERSION
+                client.protocol_version if is_supported else version.LATEST_HANDSHAKE_VERSION
             )
             self._capabilities = client.capabilities
             self.agent = client.client_info.name
@@ -221,7 +221,7 @@ class StdioServer:
             if self._version is None and not self._stateless:
                 raise Refused(types.INVALID_REQUEST, "expected initialize first")
             answer = await handler(_StdioCaller(self, params), request.params)
-        return self._serialise(method, spoken, answer)
+        return self._serialise(method, spoken_version, answer)
 
     def _version_of(self, method: str, params: _Params) -> str:
         """The protocol version of a request. Raises `Refused`."""
@@ -229,11 +229,11 @@ class StdioServer:
             if method != "initialize" and _carries_version(params):
                 raise Refused(types.INVALID_REQUEST, "this connection began with a handshake")
             return self._version or version.LATEST_HANDSHAKE_VERSION
-        supported = list(version.MODERN_PROTOCOL_VERSIONS)
+        supported_versions = list(version.MODERN_PROTOCOL_VERSIONS)
         if method == "initialize":
-            requested = (params or {}).get("protocolVersion")
-            versions = {"supported": supported} | (
-                {"requested": requested} if isinstance(requested, str) else {}
+            requested_version = (params or {}).get("protocolVersion")
+            versions = {"supported": supported_versions} | (
+                {"requested": requested_version} if isinstance(requested_version, str) else {}
             )
             raise Refused(
                 types.UNSUPPORTED_PROTOCOL_VERSION, "it began without a handshake", versions
@@ -245,23 +245,28 @@ class StdioServer:
                 f"params._meta needs {types.PROTOCOL_VERSION_META_KEY} and "
                 f"{types.CLIENT_CAPABILITIES_META_KEY}",
             )
-        requested = meta.get(types.PROTOCOL_VERSION_META_KEY)
-        if not isinstance(requested, str):
+        requested_version = meta.get(types.PROTOCOL_VERSION_META_KEY)
+        if not isinstance(requested_version, str):
             raise Refused(types.INVALID_PARAMS, f"{types.PROTOCOL_VERSION_META_KEY} is no text")
-        if requested not in supported:
-            versions = {"supported": supported, "requested": requested}
+        if requested_version not in supported_versions:
+            versions = {"supported": supported_versions, "requested": requested_version}
             raise Refused(types.UNSUPPORTED_PROTOCOL_VERSION, "unsupported version", versions)
-        return requested
+        return requested_version
 
     def _serialise(self, method: str, spoken: str, result: BaseModel) -> dict[str, Any]:
         """Serialise a result for that version of the protocol."""
-        dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        written: dict[str, Any] = methods.serialize_server_result(method, spoken, dumped)
+        dumped_model = result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        serialised_answer: dict[str, Any] = methods.serialize_server_result(
+            method, spoken, dumped_model
+        )
         if self._stateless:
             about = ABOUT.model_dump(by_alias=True, mode="json", exclude_none=True)
-            written.setdefault("resultType", "complete")
-            written["_meta"] = {types.SERVER_INFO_META_KEY: about, **(written.get("_meta") or {})}
-        return written
+            serialised_answer.setdefault("resultType", "complete")
+            serialised_answer["_meta"] = {
+                types.SERVER_INFO_META_KEY: about,
+                **(serialised_answer.get("_meta") or {}),
+            }
+        return serialised_answer
 
     def can_name_folders(self) -> bool:
         """Whether the client has announced that it can name its open folders."""

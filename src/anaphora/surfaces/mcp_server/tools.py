@@ -222,8 +222,8 @@ class ToolSpec:
         head = re.match(r"[A-Za-z_ ]*", what)
         assert head is not None
         parameter = head[0].replace(" ", "_")
-        named = {self.parameter(name): name for name in self.parameters}.get(parameter)
-        return what if named is None else named + what[head.end() :]
+        name_by_parameter = {self.parameter(name): name for name in self.parameters}.get(parameter)
+        return what if name_by_parameter is None else name_by_parameter + what[head.end() :]
 
     def parameter(self, name: str) -> str:
         """The facade's name for an argument: `top_k` for `topK`."""
@@ -628,9 +628,9 @@ def checked(spec: ToolSpec, given: Mapping[str, Any] | None) -> dict[str, Any]:
     }
     unknown = [name for name in arguments if name not in spec.parameters]
     if unknown:
-        expected = ", ".join(spec.parameters)
+        expected_names = ", ".join(spec.parameters)
         raise InvalidInput(
-            unknown[0], arguments[unknown[0]], f"unknown argument; expected one of {expected}"
+            unknown[0], arguments[unknown[0]], f"unknown argument; expected one of {expected_names}"
         )
     for name in spec.required:
         if name not in arguments:

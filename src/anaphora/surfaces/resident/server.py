@@ -73,17 +73,17 @@ class ResidentServer:
         threading.Thread(target=self._listen, args=(listener,), daemon=True).start()
         worker = threading.Thread(target=self._work, daemon=True)
         worker.start()
-        heap, tidied = HeapWatch(_free_arenas), 0.0
+        heap, tidied_at = HeapWatch(_free_arenas), 0.0
         while not self._ending.wait(_LOOK):
             now = time.monotonic()
             with self._lock:
                 busy = self._busy > 0
                 silent = not busy and now - self._used > self._idle
             heap.look(now, busy=busy)
-            if not busy and now - self._used > _QUIET and now - tidied >= _QUIET:
+            if not busy and now - self._used > _QUIET and now - tidied_at >= _QUIET:
                 # Background work, such as a delayed reading, lets the databases' logs grow again
                 # without a request, so this repeats.
-                tidied = now
+                tidied_at = now
                 for home in list(self._homes.values()):
                     # The next call on a faulty database reports the fault.
                     with self._reporting("tidy"), suppress(AnaphoraError, OSError):
@@ -105,9 +105,11 @@ class ResidentServer:
     def _take_up(self, until: float) -> None:
         """Queue the delayed work that is due by then."""
         with self._lock:
-            due = [work for at, work in self._put_off if at <= until]
-            self._put_off = [delayed for delayed in self._put_off if delayed[0] > until]
-        for work in due:
+            due_work = [work for at, work in self._put_off if at <= until]
+            self._put_off = [
+                delayed_work for delayed_work in self._put_off if delayed_work[0] > until
+            ]
+        for work in due_work:
             self._later.put(work)
 
     def _listen(self, listener: Listener) -> None:
@@ -159,8 +161,8 @@ class ResidentServer:
                     # The installed program has changed: a new process will run the new version.
                     self._ending.set()
                 # The socket's name is a short hash, so two environments could share it.
-                same = request.get("caller", self._caller) == self._caller
-                answer = {"ok": current and same, "pid": os.getpid()}
+                is_same_caller = request.get("caller", self._caller) == self._caller
+                answer = {"ok": current and is_same_caller, "pid": os.getpid()}
             elif call == "hook":
                 answer = {"out": self._hook(request)}
             elif call == "embed":
@@ -202,8 +204,8 @@ class ResidentServer:
     def _hooks_of(self, request: dict[str, Any]) -> SessionHooks:
         def put_off(seconds: float, work: Callable[[], object]) -> None:
             with self._lock:
-                due = time.monotonic() + seconds
-                self._put_off.append((due, self._reported(request, work)))
+                due_at = time.monotonic() + seconds
+                self._put_off.append((due_at, self._reported(request, work)))
 
         key = _memory_key(request)
         with self._lock:

@@ -95,18 +95,18 @@ def serve(
     )
 
     refuse_unless_possible(processes)
-    first = descriptor is None
-    own_token = None if first else read_own_token()
+    is_first = descriptor is None
+    own_token = None if is_first else read_own_token()
     options = _with_access(memory, host, options, open_to_all=open_to_all, own_token=own_token)
 
-    if first:
+    if is_first:
         # Remove what a server left behind that was killed during an upload.
         sweep(memory.home)
     else:
         options = replace(options, dream_every=None)
     app = create_app(memory, settings=options)
-    handed = None if descriptor is None else HandedConnections.through(descriptor)
-    siblings = Siblings(command, options.own) if first and processes > 1 else None
+    handed_connections = None if descriptor is None else HandedConnections.through(descriptor)
+    siblings = Siblings(command, options.own) if is_first and processes > 1 else None
     limits = ConnectionLimits(options.connections, options.head_seconds, options.body_seconds)
     config = uvicorn.Config(
         app,
@@ -121,7 +121,7 @@ def serve(
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=64 * 1024,
-        **uvicorn_settings(limits, handed or siblings),
+        **uvicorn_settings(limits, handed_connections or siblings),
     )
 
     def announce(number: int) -> None:
@@ -149,13 +149,13 @@ def serve(
             stack.enter_context(throttled_logs())
             stack.enter_context(short_collections())
             sockets: list[Any] | None = None
-            if handed is not None:
-                stack.enter_context(handed.channel)
+            if handed_connections is not None:
+                stack.enter_context(handed_connections.channel)
                 sockets = []
             elif siblings is not None:
                 sockets = [stack.enter_context(listen(host, port))]
                 stack.enter_context(siblings.running(processes - 1))
-            _announcing_server(config, handed, siblings, announce).run(sockets=sockets)
+            _announcing_server(config, handed_connections, siblings, announce).run(sockets=sockets)
     except (SystemExit, OSError):
         raise InvalidInput(
             "port", port, f"cannot listen on it at {host}; choose a free port"

@@ -63,8 +63,8 @@ class Authenticator:
         origin = headers.get("origin")
         if origin is not None and not self.is_known_origin(origin, host):
             raise Problem(403, "origin", "this origin is not allowed (--allow-origin)")
-        away = headers.get("sec-fetch-site") in {"cross-site", "same-site"}
-        if away and origin is None and headers.get("sec-fetch-mode") != "navigate":
+        is_cross_site = headers.get("sec-fetch-site") in {"cross-site", "same-site"}
+        if is_cross_site and origin is None and headers.get("sec-fetch-mode") != "navigate":
             raise Problem(403, "origin", "other sites may not call this server")
 
     def is_known_origin(self, origin: str, host: str) -> bool:

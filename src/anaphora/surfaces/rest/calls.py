@@ -183,18 +183,18 @@ async def answer(
 
     # Cancelled if the client disconnects before it starts.
     working = service.begin(kind, work)
-    disconnected = asyncio.ensure_future(wait_for_disconnect())
-    disconnected.add_done_callback(lambda _: working.cancel())
+    disconnect_task = asyncio.ensure_future(wait_for_disconnect())
+    disconnect_task.add_done_callback(lambda _: working.cancel())
     try:
         payload, body = await working
     except asyncio.CancelledError:
-        if not disconnected.done():
+        if not disconnect_task.done():
             raise
         # Raises if an unread body was too large.
-        disconnected.result()
+        disconnect_task.result()
         raise ClientDisconnect from None
     finally:
-        disconnected.cancel()
+        disconnect_task.cancel()
     code = status if isinstance(status, int) else status(payload)
     return Response(body, code, media_type="application/json")
 
@@ -219,8 +219,8 @@ def kind_of(request: Request) -> Kind:
     if not reads(request.scope["route"], request.method):
         return "change"
     # Long questions are analysed word by word before any search.
-    declared = request.headers.get("content-length", "")
-    is_large = not declared.isdecimal() or int(declared) > _LARGE
+    declared_length = request.headers.get("content-length", "")
+    is_large = not declared_length.isdecimal() or int(declared_length) > _LARGE
     return "large" if request.method == "POST" and is_large else "question"
 
 
@@ -241,8 +241,8 @@ async def _events(
 
     def tell(name: str, content: Any) -> None:
         # Serialised in the worker thread; one-line JSON contains no line breaks.
-        masked = content if verbatim else mask(content)
-        text = f"event: {name}\ndata: {dumps(masked, indent=None)}\n\n"
+        masked_content = content if verbatim else mask(content)
+        text = f"event: {name}\ndata: {dumps(masked_content, indent=None)}\n\n"
         loop.call_soon_threadsafe(waiting.put_nowait, text)
 
     running = asyncio.ensure_future(
@@ -261,8 +261,8 @@ async def _events(
             yield text
         try:
             payload = running.result()
-            masked = payload if verbatim else mask(payload)
-            text = f"event: answer\ndata: {dumps(masked, indent=None)}\n\n"
+            masked_payload = payload if verbatim else mask(payload)
+            text = f"event: answer\ndata: {dumps(masked_payload, indent=None)}\n\n"
         except (asyncio.CancelledError, *STOPS):
             raise
         except BaseException as error:  # noqa: BLE001 - the stream ends with a problem document

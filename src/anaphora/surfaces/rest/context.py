@@ -66,9 +66,9 @@ def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
         root = root.resolve()
     except (OSError, RuntimeError, ValueError):
         raise Problem(422, "invalid_input", "root: expected an absolute path of a folder") from None
-    allowed = service_of(request).options.projects
+    allowed_projects = service_of(request).options.projects
     if not may(token, "any_folder") and not any(
-        root.is_relative_to(folder.expanduser().resolve()) for folder in allowed
+        root.is_relative_to(folder.expanduser().resolve()) for folder in allowed_projects
     ):
         raise Problem(403, "project", "only folders under --projects may be indexed")
     return memory.index_project(root, name=body.name, embed=False)

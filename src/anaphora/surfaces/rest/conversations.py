@@ -62,22 +62,22 @@ def list_conversations(memory: Memory, query: PageQuery) -> Any:
     cursor = query.cursor
     if cursor is not None:
         try:
-            padded = cursor + "=" * (-len(cursor) % 4)
-            moment, last = json.loads(base64.b64decode(padded, b"-_", validate=True))
-            then = datetime.fromisoformat(moment)
-            if then.tzinfo is None or not isinstance(last, str):
+            padded_cursor = cursor + "=" * (-len(cursor) % 4)
+            moment, last_id = json.loads(base64.b64decode(padded_cursor, b"-_", validate=True))
+            cursor_time = datetime.fromisoformat(moment)
+            if cursor_time.tzinfo is None or not isinstance(last_id, str):
                 raise ValueError
         except (ValueError, TypeError, binascii.Error, RecursionError):
             raise InvalidInput("cursor", cursor, "expected a cursor from an earlier page") from None
     summaries = sorted(memory.conversations.list(), key=lambda summary: summary.conversation_id)
     summaries.sort(key=lambda summary: summary.updated, reverse=True)
     if cursor is not None:
-        last = named_so(last, (summary.conversation_id for summary in summaries))
+        last_id = named_so(last_id, (summary.conversation_id for summary in summaries))
         summaries = [
             summary
             for summary in summaries
-            if summary.updated < then
-            or (summary.updated == then and summary.conversation_id > last)
+            if summary.updated < cursor_time
+            or (summary.updated == cursor_time and summary.conversation_id > last_id)
         ]
     page = summaries[: query.limit]
     if len(summaries) <= query.limit:
@@ -127,8 +127,8 @@ def end_session(memory: Memory, conversation_id: Name) -> Any:
 @router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)
 def set_title(memory: Memory, conversation_id: Name, body: SeedTitle) -> Any:
     """With an empty title, the first question becomes the title again."""
-    done = memory.conversations.set_title(conversation_id, body.title)
-    must_exist(done, "conversation", conversation_id)
+    report = memory.conversations.set_title(conversation_id, body.title)
+    must_exist(report, "conversation", conversation_id)
     return {"conversation_id": conversation_id, "title": body.title}
 
 
@@ -146,8 +146,8 @@ def delete_conversation(memory: Memory, conversation_id: Name) -> Any:
 )
 def redact_turn(memory: Memory, conversation_id: Name, index: Index) -> Any:
     """The turn stays, its words are "[redacted]", in the file and in the index."""
-    done = memory.conversations.redact(conversation_id, index)
-    must_exist(done, "turn", f"{conversation_id} #{index}")
+    report = memory.conversations.redact(conversation_id, index)
+    must_exist(report, "turn", f"{conversation_id} #{index}")
     return {"redacted": {"conversation_id": conversation_id, "index": index}}
 
 
@@ -177,8 +177,12 @@ async def get_seed_conversation(request: Request, conversation_id: Name) -> Resp
         content = threads.read_file(threads.standing_id(conversation_id))[0]
         if verbatim:
             return content
-        stored = json.loads(content)
-        masked = mask(stored)
-        return content if masked == stored else json.dumps(masked, ensure_ascii=False).encode()
+        stored_record = json.loads(content)
+        masked_record = mask(stored_record)
+        return (
+            content
+            if masked_record == stored_record
+            else json.dumps(masked_record, ensure_ascii=False).encode()
+        )
 
     return Response(await service.run("question", record), media_type="application/json")

@@ -58,13 +58,13 @@ class TokenBuckets:
         if not self.rate:
             return
         now = self.clock()
-        tokens, then = self._kept.pop(key, (float(self.burst), now))
-        tokens = min(float(self.burst), tokens + (now - then) * self.rate)
-        allowed = tokens >= 1.0
-        self._kept[key] = (tokens - 1.0 if allowed else tokens, now)
+        tokens, previous_time = self._kept.pop(key, (float(self.burst), now))
+        tokens = min(float(self.burst), tokens + (now - previous_time) * self.rate)
+        is_allowed = tokens >= 1.0
+        self._kept[key] = (tokens - 1.0 if is_allowed else tokens, now)
         while len(self._kept) > _MOST_KEYS:
             self._kept.popitem(last=False)
-        if not allowed:
+        if not is_allowed:
             seconds = max(1, math.ceil((1.0 - tokens) / self.rate))
             raise Problem(
                 429,

@@ -151,34 +151,34 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
 async def export(request: Request) -> Response:
     """One file, as of one moment. `POST /v1/import` takes it in again, here or elsewhere."""
     service, namespace = service_of(request), caller_of(request).namespace
-    masked = not reads_verbatim(request)
+    is_masked = not reads_verbatim(request)
 
     # Closed at the end of the response.
-    after = ExitStack()
+    exit_stack = ExitStack()
 
     def written() -> tuple[BinaryIO, Exported]:
-        file = after.enter_context(spooled(service.memory.home)).file
-        return file, service.view(namespace).export(file, masked=masked)
+        file = exit_stack.enter_context(spooled(service.memory.home)).file
+        return file, service.view(namespace).export(file, masked=is_masked)
 
     try:
-        file, exported = await service.run("long", written)
+        file, export_report = await service.run("long", written)
     except BaseException:
-        after.close()
+        exit_stack.close()
         raise
     size = file.tell()
     file.seek(0)
     # As many problems as fit into a header, and only the names of files: where the server stores
     # them is internal.
     problems = [
-        replace(problem, path=Path(problem.path).name) for problem in exported.problems[:_TOLD]
+        replace(problem, path=Path(problem.path).name) for problem in export_report.problems[:_TOLD]
     ]
-    if len(exported.problems) > _TOLD:
-        more = f"{len(exported.problems) - _TOLD} more could not be read"
-        problems.append(ImportProblem("", "", more))
-    summary = replace(exported, problems=tuple(problems))
+    if len(export_report.problems) > _TOLD:
+        hidden_note = f"{len(export_report.problems) - _TOLD} more could not be read"
+        problems.append(ImportProblem("", "", hidden_note))
+    summary = replace(export_report, problems=tuple(problems))
 
     async def parts() -> AsyncIterator[bytes]:
-        with after:
+        with exit_stack:
             while chunk := await service.run("change", partial(file.read, _CHUNK)):
                 yield chunk
 

@@ -57,7 +57,7 @@ def remember(memory: Memory, body: NewMemoryBody) -> Any:
 @router.answers("POST /memories/many", "Remember many things", list[Remembered], 201)
 def remember_many(memory: Memory, body: NewMemories) -> Any:
     """As if one after the other; all are checked before any is stored."""
-    return memory.remember_many([new.given() for new in body.items])
+    return memory.remember_many([new_memory.given() for new_memory in body.items])
 
 
 @router.answers("GET /memories", "List memories", MemoryPage)

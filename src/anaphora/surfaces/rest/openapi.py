@@ -76,8 +76,8 @@ def document(app: FastAPI) -> dict[str, Any]:
         )
         parts = openapi.setdefault("components", {})
         schemas = parts.setdefault("schemas", {})
-        for unused in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(unused, None)
+        for unused_schema in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused_schema, None)
         # `Problem` is one of several forms, distinguished by its `type`.
         mapping: dict[str, str] = {}
         named = {name for names in PROBLEM_SHAPES.values() for name in names}
@@ -156,8 +156,8 @@ def _explain(name: str, schemas: dict[str, Any]) -> None:
         # Older OpenAPI readers ignore siblings of a $ref.
         if description and "$ref" not in schema:
             schema.setdefault("description", description)
-        for inner in _references(schema):
-            _explain(inner, schemas)
+        for inner_schema in _references(schema):
+            _explain(inner_schema, schemas)
 
 
 def _references(part: Any) -> set[str]:

@@ -153,14 +153,16 @@ def problem_of(error: errors.AnaphoraError | Problem) -> Response:
     )
     headers = {"Retry-After": "5"} if status == 503 else {}
     members = next((names for kind, names in _MEMBERS if isinstance(error, kind)), ())
-    more: dict[str, Any] = {
+    further_fields: dict[str, Any] = {
         "error": type(error).__name__,
         "next": next_step(error, on_this_machine=False),
         "data": {name: getattr(error, name) for name in members},
     }
     if isinstance(error, errors.InvalidInput):
         at = [{"at": error.what, "reason": error.reason}]
-        return problem(status, name, f"{error.what}: {error.reason}", headers, errors=at, **more)
+        return problem(
+            status, name, f"{error.what}: {error.reason}", headers, errors=at, **further_fields
+        )
     # What went wrong, without the server's paths.
     detail = str(error)
     if isinstance(error, errors.StoreError):
@@ -169,7 +171,7 @@ def problem_of(error: errors.AnaphoraError | Problem) -> Response:
         detail = "this home is sealed, and cannot be opened or trusted now"
     elif isinstance(error, errors.MissingExtra):
         detail = error.summary
-    return problem(status, name, detail, headers, **more)
+    return problem(status, name, detail, headers, **further_fields)
 
 
 def register(app: FastAPI) -> None:

@@ -97,9 +97,9 @@ class Sibling:
     def takes(self) -> bool:
         """Whether it accepts connections, by its last message."""
         try:
-            while received := self.channel.recv(_PIECE):
-                self._ready = self._ready or _READY in received
-                self.open -= received.count(_CLOSED)
+            while received_bytes := self.channel.recv(_PIECE):
+                self._ready = self._ready or _READY in received_bytes
+                self.open -= received_bytes.count(_CLOSED)
             self._ready = False
         except BlockingIOError:
             pass
@@ -248,14 +248,14 @@ class HandedConnections:
         self, loop: asyncio.AbstractEventLoop, make: Callable[[], asyncio.Protocol]
     ) -> None:
         try:
-            received, descriptors, _, _ = socket.recv_fds(self.channel, _AT_ONCE, _AT_ONCE)
+            received_bytes, descriptors, _, _ = socket.recv_fds(self.channel, _AT_ONCE, _AT_ONCE)
         except BlockingIOError:
             return
         except OSError:
-            received, descriptors = b"", []
-        if not received:
+            received_bytes, descriptors = b"", []
+        if not received_bytes:
             self.stop()
-        for _ in range(len(received) - len(descriptors)):
+        for _ in range(len(received_bytes) - len(descriptors)):
             # The process had no free descriptors for it.
             self.closed()
         for descriptor in descriptors:

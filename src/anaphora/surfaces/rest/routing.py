@@ -92,8 +92,10 @@ def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callabl
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hint))
 
     async def endpoint(request: Request, **given: Any) -> Response:
-        more = {"request": request} if asks else {}
-        return await answer(request, lambda memory: call(memory, **given, **more), status)
+        request_argument = {"request": request} if asks else {}
+        return await answer(
+            request, lambda memory: call(memory, **given, **request_argument), status
+        )
 
     endpoint.__signature__ = Signature(parameters, return_annotation=Response)  # type: ignore[attr-defined]
     endpoint.__name__, endpoint.__doc__ = call.__name__, call.__doc__

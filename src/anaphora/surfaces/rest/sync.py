@@ -61,13 +61,13 @@ def _shape(memory: Memory, request: Request) -> dict[str, Any]:
     status = memory.sync.status()
     if not opens_all(request):
         # An address or a path of this machine, which the reason can quote.
-        stopped = None if status.stopped is None else "the last exchange failed"
-        status = replace(status, remote="", stopped=stopped)
-    synced = bool(status.project)
+        stop_reason = None if status.stopped is None else "the last exchange failed"
+        status = replace(status, remote="", stopped=stop_reason)
+    is_synced = bool(status.project)
     return {
         "status": status,
-        "devices": memory.sync.devices() if synced else (),
-        "conflicts": memory.sync.conflicts() if synced else (),
+        "devices": memory.sync.devices() if is_synced else (),
+        "conflicts": memory.sync.conflicts() if is_synced else (),
     }
 
 
@@ -98,12 +98,12 @@ def read_entries(memory: Memory, query: EntriesQuery) -> Any:
 @router.answers("POST /agent-state/drop", "Drop what was in entries", Pushed)
 def drop_entries(memory: Memory, body: NewEntries) -> Any:
     """For what was forgotten: header and id stay, all or none. 409 where another one is here."""
-    accepted = memory.hosted_logs.drop(body.project_id, body.entries)
-    return {"project_id": body.project_id, "accepted": accepted}
+    accepted_count = memory.hosted_logs.drop(body.project_id, body.entries)
+    return {"project_id": body.project_id, "accepted": accepted_count}
 
 
 @router.answers("POST /agent-state", "Leave entries", Pushed)
 def push_entries(memory: Memory, body: NewEntries) -> Any:
     """All or none. 409 where one does not follow the last one of its device."""
-    accepted = memory.hosted_logs.write(body.project_id, body.entries)
-    return {"project_id": body.project_id, "accepted": accepted}
+    accepted_count = memory.hosted_logs.write(body.project_id, body.entries)
+    return {"project_id": body.project_id, "accepted": accepted_count}

@@ -54,8 +54,8 @@ def _hooks(
     """A hook for each event of a client, in the form that Claude Code introduced."""
     run = command_line([*command, "hook", client])
     timeout = HOOK_TIMEOUT * (1000 if milliseconds else 1)
-    named = {"name": NAME} if milliseconds else {}
-    hook = {**named, "type": "command", "command": run, "timeout": timeout}
+    name_field = {"name": NAME} if milliseconds else {}
+    hook = {**name_field, "type": "command", "command": run, "timeout": timeout}
     return tuple(
         SettingsEntry(path, "json", ("hooks", event), {"hooks": [hook]}, member_of=f"hook {client}")
         for event in PROTOCOLS[client].events

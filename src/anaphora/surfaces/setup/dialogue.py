@@ -98,17 +98,17 @@ class ServerDialogue:
             if self._process.stdin is not None:
                 self._process.stdin.close()
         try:
-            ended = self._process.wait(self._patience) == 0
+            has_ended = self._process.wait(self._patience) == 0
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-            ended = False
+            has_ended = False
         for reader in self._readers:
             reader.join(1)
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
-        return ended
+        return has_ended
 
     def _send(self, message: Mapping[str, Any]) -> None:
         if self._process.stdin is None:

@@ -78,21 +78,21 @@ def _edited(
     change: Callable[[SettingsEntry, Mapping[str, Any]], dict[str, Any]],
     change_table: Callable[[SettingsEntry, str], str],
 ) -> bytes:
-    before = read_document(entry.form, entry.path, content)
-    after = change(entry, before)
-    if after == before:
+    document_before = read_document(entry.form, entry.path, content)
+    document_after = change(entry, document_before)
+    if document_after == document_before:
         return content
     if entry.form == "json":
-        return _json_like(entry, before, after, content)
-    edited = change_table(entry, content.decode())
+        return _json_like(entry, document_before, document_after, content)
+    edited_text = change_table(entry, content.decode())
     try:
-        parsed = tomllib.loads(edited)
+        parsed_document = tomllib.loads(edited_text)
     except tomllib.TOMLDecodeError:
-        parsed = {}
-    if parsed != after:
+        parsed_document = {}
+    if parsed_document != document_after:
         reason = "its format cannot be edited automatically, and it was not changed"
         raise InvalidInput(str(entry.path), None, reason)
-    return edited.encode()
+    return edited_text.encode()
 
 
 def snippet(entries: Sequence[SettingsEntry]) -> str:
@@ -116,56 +116,58 @@ def _is_plain(text: str) -> bool:
 
 
 def _put(entry: SettingsEntry, whole: Mapping[str, Any]) -> dict[str, Any]:
-    after = copy.deepcopy(dict(whole))
-    parent = after
+    document_after = copy.deepcopy(dict(whole))
+    parent = document_after
     for key in entry.keys[:-1]:
         parent = parent.setdefault(key, {})
         if not isinstance(parent, dict):
             raise InvalidInput(
                 str(entry.path), parent, f"{key} is not an object; it was not changed"
             )
-    last = entry.keys[-1]
+    last_key = entry.keys[-1]
     if entry.member_of is None:
-        if not (entry.given and last in parent):
-            parent[last] = copy.deepcopy(entry.value)
-        return after
-    members = parent.setdefault(last, [])
+        if not (entry.given and last_key in parent):
+            parent[last_key] = copy.deepcopy(entry.value)
+        return document_after
+    members = parent.setdefault(last_key, [])
     if not isinstance(members, list):
-        raise InvalidInput(str(entry.path), members, f"{last} is not a list; it was not changed")
+        raise InvalidInput(
+            str(entry.path), members, f"{last_key} is not a list; it was not changed"
+        )
     own_indexes = [n for n, member in enumerate(members) if _is_mine(entry, member)]
     if not own_indexes:
         members.append(copy.deepcopy(entry.value))
     else:
         members[own_indexes[0]] = copy.deepcopy(entry.value)
-        parent[last] = [member for n, member in enumerate(members) if n not in own_indexes[1:]]
-    return after
+        parent[last_key] = [member for n, member in enumerate(members) if n not in own_indexes[1:]]
+    return document_after
 
 
 def _taken(entry: SettingsEntry, whole: Mapping[str, Any]) -> dict[str, Any]:
-    after = copy.deepcopy(dict(whole))
+    document_after = copy.deepcopy(dict(whole))
     if entry.given:
-        return after
-    parents = [after]
+        return document_after
+    parents = [document_after]
     for key in entry.keys[:-1]:
-        inner = parents[-1].get(key)
-        if not isinstance(inner, dict):
-            return after
-        parents.append(inner)
-    last = entry.keys[-1]
+        inner_table = parents[-1].get(key)
+        if not isinstance(inner_table, dict):
+            return document_after
+        parents.append(inner_table)
+    last_key = entry.keys[-1]
     if entry.member_of is None:
-        if parents[-1].pop(last, None) is None:
-            return after
+        if parents[-1].pop(last_key, None) is None:
+            return document_after
     else:
-        members = parents[-1].get(last)
+        members = parents[-1].get(last_key)
         if not isinstance(members, list) or not any(_is_mine(entry, member) for member in members):
-            return after
-        parents[-1][last] = [member for member in members if not _is_mine(entry, member)]
-        if not parents[-1][last]:
-            del parents[-1][last]
+            return document_after
+        parents[-1][last_key] = [member for member in members if not _is_mine(entry, member)]
+        if not parents[-1][last_key]:
+            del parents[-1][last_key]
     for parent, key in zip(reversed(parents[:-1]), reversed(entry.keys[:-1]), strict=True):
         if not parent[key]:
             del parent[key]
-    return after
+    return document_after
 
 
 def _is_mine(entry: SettingsEntry, member: object) -> bool:
@@ -182,33 +184,33 @@ def _json_like(
     text = content.decode("utf-8-sig")
     mark = b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b""
     if not _is_plain(text):
-        keys, edited = entry.keys, text
-        old, new = _under(before, keys), _under(after, keys)
-        if new is None:
+        keys, edited_text = entry.keys, text
+        old_part, new_part = _under(before, keys), _under(after, keys)
+        if new_part is None:
             # Containers that become empty are removed with it.
             while len(keys) > 1 and _under(after, keys[:-1]) is None:
                 keys = keys[:-1]
-            edited = jsonc.take(text, keys)
-        elif not isinstance(old, list) or not isinstance(new, list):
-            edited = jsonc.put(text, keys, new)
+            edited_text = jsonc.take(text, keys)
+        elif not isinstance(old_part, list) or not isinstance(new_part, list):
+            edited_text = jsonc.put(text, keys, new_part)
         else:
-            own_indexes = [n for n, member in enumerate(old) if _is_mine(entry, member)]
+            own_indexes = [n for n, member in enumerate(old_part) if _is_mine(entry, member)]
             for n in reversed(own_indexes):
-                edited = jsonc.take(edited, keys, n)
-            if len(new) > len(old) - len(own_indexes):
-                edited = jsonc.append(edited, keys, entry.value)
-        if jsonc.tree(edited).value != after:
+                edited_text = jsonc.take(edited_text, keys, n)
+            if len(new_part) > len(old_part) - len(own_indexes):
+                edited_text = jsonc.append(edited_text, keys, entry.value)
+        if jsonc.tree(edited_text).value != after:
             reason = "its format cannot be edited automatically, and it was not changed"
             raise InvalidInput(str(entry.path), None, reason)
-        return mark + edited.encode()
+        return mark + edited_text.encode()
     match = re.search(r"^[{\[]\r?\n([ \t]+)", text)
     indent = match[1] if match else (None if text.strip() not in {"", "{}"} else "  ")
-    edited = json.dumps(after, indent=indent, ensure_ascii="\\u" in text)
+    edited_text = json.dumps(after, indent=indent, ensure_ascii="\\u" in text)
     if text.endswith("\n") or not text:
-        edited += "\n"
+        edited_text += "\n"
     if "\r\n" in text:
-        edited = edited.replace("\n", "\r\n")
-    return mark + edited.encode()
+        edited_text = edited_text.replace("\n", "\r\n")
+    return mark + edited_text.encode()
 
 
 def _under(inner: Any, keys: Sequence[str]) -> Any:
@@ -272,13 +274,13 @@ class FileChange:
         """The change as a unified diff; "" if there is none."""
         if self.nothing:
             return ""
-        before, after = (
+        text_before, text_after = (
             (side or b"").decode("utf-8-sig", "replace").splitlines()
             for side in (self.before, self.after)
         )
         lines = difflib.unified_diff(
-            before,
-            after,
+            text_before,
+            text_after,
             fromfile=str(self.path) if self.before is not None else "/dev/null",
             tofile=str(self.path) if self.after is not None else "/dev/null",
             lineterm="",
@@ -338,15 +340,17 @@ def _by_file(entries: Iterable[SettingsEntry]) -> dict[Path, list[SettingsEntry]
 
 
 def _planned(path: Path, mine: Sequence[SettingsEntry], *, undo: bool) -> FileChange:
-    before = _content(path)
-    after: bytes | None = before or b""
+    content_before = _content(path)
+    content_after: bytes | None = content_before or b""
     try:
         for entry in mine:
-            after = (without_entry if undo else with_entry)(entry, after or b"")
-        after = _as_it_was(path, mine, after or b"") if undo else after
+            content_after = (without_entry if undo else with_entry)(entry, content_after or b"")
+        content_after = _as_it_was(path, mine, content_after or b"") if undo else content_after
     except InvalidInput as error:
-        return FileChange(path, before, before, undo, refused=error.reason, by_hand=snippet(mine))
-    return FileChange(path, before, after, undo)
+        return FileChange(
+            path, content_before, content_before, undo, refused=error.reason, by_hand=snippet(mine)
+        )
+    return FileChange(path, content_before, content_after, undo)
 
 
 def _as_it_was(path: Path, entries: Sequence[SettingsEntry], after: bytes) -> bytes | None:

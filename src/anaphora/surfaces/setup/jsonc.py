@@ -50,10 +50,10 @@ def put(text: str, keys: Sequence[str], value: Any) -> str:
     for depth, key in enumerate(keys):
         member = node.member(key)
         if member is None:
-            nested = value
+            nested_member = value
             for missing in reversed(keys[depth + 1 :]):
-                nested = {missing: nested}
-            return _inserted(text, node, f"{json.dumps(key)}: ", nested, depth + 1)
+                nested_member = {missing: nested_member}
+            return _inserted(text, node, f"{json.dumps(key)}: ", nested_member, depth + 1)
         if depth == len(keys) - 1:
             return text[: member.start] + _shown(text, value, len(keys)) + text[member.end :]
         if not isinstance(member.value, dict):
@@ -75,9 +75,9 @@ def take(text: str, keys: Sequence[str], item: int | None = None) -> str:
         return text
     at = parent.items.index(member)
     start, end = member.begin, member.end
-    after = _skip(text, end)
-    if after < parent.end and text[after] == ",":
-        end = after + 1
+    next_index = _skip(text, end)
+    if next_index < parent.end and text[next_index] == ",":
+        end = next_index + 1
     elif at:
         # The last one is removed with the comma before it.
         start = parent.items[at - 1].end
@@ -101,23 +101,23 @@ def _at(text: str, keys: Sequence[str]) -> JsonNode:
 def _inserted(text: str, parent: JsonNode, head: str, value: Any, depth: int) -> str:
     """The text with a new last member or item of `parent`."""
     unit, newline = _indentation(text), "\r\n" if "\r\n" in text else "\n"
-    rendered = head + _shown(text, value, depth)
+    rendered_member = head + _shown(text, value, depth)
     if not parent.items:
         # Comments in the container stay behind its opening bracket.
         head_text = text[parent.start + 1 : parent.end - 1].rstrip()
-        body = f"{head_text}{newline}{unit * depth}{rendered}{newline}{unit * (depth - 1)}"
+        body = f"{head_text}{newline}{unit * depth}{rendered_member}{newline}{unit * (depth - 1)}"
         return text[: parent.start + 1] + body + text[parent.end - 1 :]
-    last = parent.items[-1]
-    after = _skip(text, last.end)
-    comma = "" if text[after] == "," else ","
-    position = after + 1 if text[after] == "," else last.end
-    return f"{text[:position]}{comma}{newline}{unit * depth}{rendered}{text[position:]}"
+    last_member = parent.items[-1]
+    next_index = _skip(text, last_member.end)
+    comma = "" if text[next_index] == "," else ","
+    position = next_index + 1 if text[next_index] == "," else last_member.end
+    return f"{text[:position]}{comma}{newline}{unit * depth}{rendered_member}{text[position:]}"
 
 
 def _shown(text: str, value: Any, depth: int) -> str:
     unit, newline = _indentation(text), "\r\n" if "\r\n" in text else "\n"
-    rendered = json.dumps(value, indent=unit, ensure_ascii=False)
-    return rendered.replace("\n", newline + unit * depth)
+    rendered_json = json.dumps(value, indent=unit, ensure_ascii=False)
+    return rendered_json.replace("\n", newline + unit * depth)
 
 
 def _indentation(text: str) -> str:
@@ -146,12 +146,12 @@ def _read_value(text: str, at: int, depth: int) -> JsonNode:
 
 def _read_group(text: str, at: int, depth: int, closing: str) -> JsonNode:
     """Parse the object or array at `at`."""
-    named = closing == "}"
-    node = JsonNode(at, begin=at, value={} if named else [])
+    is_object = closing == "}"
+    node = JsonNode(at, begin=at, value={} if is_object else [])
     position = _skip(text, at + 1)
     while text[position : position + 1] != closing:
         begin, key = position, ""
-        if named:
+        if is_object:
             match = _STRING.match(text, position)
             if match is None:
                 raise ValueError(f"expected a key at character {position}")
@@ -163,7 +163,7 @@ def _read_group(text: str, at: int, depth: int, closing: str) -> JsonNode:
         member = _read_value(text, position, depth + 1)
         member.key, member.begin = key, begin
         node.items.append(member)
-        if named:
+        if is_object:
             node.value[key] = member.value
         else:
             node.value.append(member.value)

@@ -51,5 +51,5 @@ def command_line(words: Sequence[str], *, windows: bool = sys.platform == "win32
     """
     if not windows:
         return shlex.join(words)
-    slashed = (word.replace("\\", "/") for word in words)
-    return " ".join(f'"{word}"' if " " in word or not word else word for word in slashed)
+    slashed_words = (word.replace("\\", "/") for word in words)
+    return " ".join(f'"{word}"' if " " in word or not word else word for word in slashed_words)

@@ -71,10 +71,10 @@ def refuse_dead_server() -> None:
 def requirements_of(package: str) -> list[str]:
     """The requirement for a package as Anaphora declares it."""
     try:
-        listed = requires("anaphora") or []
+        requirements = requires("anaphora") or []
     except PackageNotFoundError:
-        listed = []
-    lines = [line for line in listed if line.startswith(package) and "extra ==" not in line]
+        requirements = []
+    lines = [line for line in requirements if line.startswith(package) and "extra ==" not in line]
     return lines or [package]
 
 
@@ -111,10 +111,10 @@ def _remedy(trial: Trial, setup: WrittenSetup, program: Sequence[str]) -> str:
     """The command that repairs what a trial found."""
     missing = _MISSING.search(trial.problem)
     server = setup.server
-    ours = server is not None and server.words[: len(program)] == tuple(program)
-    if missing is not None and ours:
+    is_own_server = server is not None and server.words[: len(program)] == tuple(program)
+    if missing is not None and is_own_server:
         return install_command(missing[1])
-    if trial.step in _OF_THE_HOME and ours and server is not None:
+    if trial.step in _OF_THE_HOME and is_own_server and server is not None:
         # The program works but its home does not, which doctor can repair.
         return command_line([*server.words[:-1], "doctor", "--repair"])
     return command_line([*program, "setup", setup.client, "--yes"])
@@ -180,13 +180,13 @@ def _try_hooks(setup: WrittenSetup, trial: Mapping[str, str], word: str) -> Tria
             step = f"hook {event}"
             answer = _run_hook(line, event, fields, environ)
             # A hook never fails its client; errors are in the log of incidents.
-            logged = [
+            logged_lines = [
                 incident
                 for incident in incidents(environ, at)
                 if incident.operation.startswith(f"{setup.client} ") and not incident.note
             ]
-            if logged:
-                raise TrialFailed(f"{logged[-1].summary} (incident {logged[-1].id})")
+            if logged_lines:
+                raise TrialFailed(f"{logged_lines[-1].summary} (incident {logged_lines[-1].id})")
             if kind == "prompt" and kind in protocol.answered and word not in answer:
                 raise TrialFailed("it did not recall the sentence that was just stored")
     except TrialFailed as error:
@@ -206,7 +206,7 @@ def _run_hook(line: str, event: str, fields: Mapping[str, str], environ: Mapping
         **fields,
     }
     try:
-        done = subprocess.run(  # noqa: S602 - clients hand this line to a shell, too
+        process = subprocess.run(  # noqa: S602 - clients hand this line to a shell, too
             line,
             shell=True,
             input=json.dumps(payload).encode(),
@@ -215,14 +215,14 @@ def _run_hook(line: str, event: str, fields: Mapping[str, str], environ: Mapping
             check=False,
             env=dict(environ),
         )
-        if done.stdout.strip():
-            json.loads(done.stdout)
+        if process.stdout.strip():
+            json.loads(process.stdout)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TrialFailed(str(error)) from error
     except ValueError as error:
-        text = done.stdout.decode(errors="replace").strip()[:200]
+        text = process.stdout.decode(errors="replace").strip()[:200]
         raise TrialFailed(f"it printed what is no JSON: {text}") from error
-    if done.returncode:
-        errors = done.stderr.decode(errors="replace").strip().splitlines()
-        raise TrialFailed(errors[-1] if errors else f"it exited with {done.returncode}")
-    return done.stdout.decode(errors="replace")
+    if process.returncode:
+        errors = process.stderr.decode(errors="replace").strip().splitlines()
+        raise TrialFailed(errors[-1] if errors else f"it exited with {process.returncode}")
+    return process.stdout.decode(errors="replace")

@@ -94,15 +94,15 @@ def _hook_line(entry: SettingsEntry, members: Any) -> str | None:
 
 
 def _server(entry: SettingsEntry, value: Any) -> WrittenServer:
-    where = f"{entry.path}: {'.'.join(entry.keys)}"
+    location = f"{entry.path}: {'.'.join(entry.keys)}"
     if not isinstance(value, Mapping):
-        raise InvalidInput(where, value, "expected an object with a command")
+        raise InvalidInput(location, value, "expected an object with a command")
     command, words = value.get("command"), value.get("args", [])
     variables, folder = value.get("env", {}), value.get("cwd")
     if not isinstance(command, str) or not command or not _are_texts(words):
-        raise InvalidInput(where, command, "expected a command and a list of arguments")
+        raise InvalidInput(location, command, "expected a command and a list of arguments")
     if not isinstance(variables, Mapping) or not _are_texts(list(variables.values())):
-        raise InvalidInput(f"{where}.env", None, "expected an object of texts")
+        raise InvalidInput(f"{location}.env", None, "expected an object of texts")
     return WrittenServer(
         (command, *words), dict(variables), folder if isinstance(folder, str) else None
     )

@@ -150,10 +150,14 @@ def _is_alive(state: ItemState, events: Sequence[SaidEvent], killed: Stamp | Non
 
 def merge(items: Iterable[RecordItem]) -> list[MergedRecord]:
     """The records of items that belong together: of one path, or of one identity, or one alone."""
-    ordered = sorted(items, key=lambda version: (version.fields["valid_from"], version.id))
-    hidden = [version for version in ordered if version.fields.get("forgotten_at") is not None]
-    visible = [version for version in ordered if version.fields.get("forgotten_at") is None]
-    if any(version.path is not None for version in ordered):
+    ordered_versions = sorted(items, key=lambda version: (version.fields["valid_from"], version.id))
+    hidden = [
+        version for version in ordered_versions if version.fields.get("forgotten_at") is not None
+    ]
+    visible = [
+        version for version in ordered_versions if version.fields.get("forgotten_at") is None
+    ]
+    if any(version.path is not None for version in ordered_versions):
         spans = _line_up([_build_span(version) for version in visible])
     else:
         spans = []
@@ -187,23 +191,28 @@ def _extend_span(span: _Span, other: _Span) -> None:
 
 def _line_up(spans: list[_Span]) -> list[_Span]:
     """Spans of one path that do not overlap."""
-    cut = sorted(
+    cut_spans = sorted(
         _cut_spans(spans), key=lambda span: (span.start, span.end is None, span.end, span.id)
     )
-    joined: list[_Span] = []
-    for span in cut:
-        if joined and span.same and span.same == joined[-1].same and joined[-1].accepts(span.start):
-            _extend_span(joined[-1], span)
+    joined_spans: list[_Span] = []
+    for span in cut_spans:
+        if (
+            joined_spans
+            and span.same
+            and span.same == joined_spans[-1].same
+            and joined_spans[-1].accepts(span.start)
+        ):
+            _extend_span(joined_spans[-1], span)
         else:
-            joined.append(span)
-    for span, after in pairwise(joined):
+            joined_spans.append(span)
+    for span, next_span in pairwise(joined_spans):
         # A span that was cut ends at the start of another, which none of its items records.
-        cut_here = not span.whole and span.end == after.start
-        if span.end is None or span.end > after.start or cut_here:
-            span.end = after.start
-            span.fields["superseded_by"] = after.id
-        after.fields["supersedes"] = span.id
-    return joined
+        cut_here = not span.whole and span.end == next_span.start
+        if span.end is None or span.end > next_span.start or cut_here:
+            span.end = next_span.start
+            span.fields["superseded_by"] = next_span.id
+        next_span.fields["supersedes"] = span.id
+    return joined_spans
 
 
 def _cut_spans(spans: Sequence[_Span]) -> list[_Span]:
@@ -246,20 +255,22 @@ _OWN: Final = frozenset({
 
 
 def _build_record(span: _Span) -> MergedRecord:
-    first = span.items[0]
-    fields = dict(first.fields)
+    first_version = span.items[0]
+    fields = dict(first_version.fields)
     if len(span.items) > 1:
         for name in {name for version in span.items for name in version.fields} - _OWN:
             versions = [version for version in span.items if version.fields.get(name) is not None]
             if versions:
-                last = max(versions, key=lambda version: version.stamps[name])
-                fields[name] = last.fields[name]
-        if span.end != first.fields.get("valid_to"):
-            ended = [
+                last_version = max(versions, key=lambda version: version.stamps[name])
+                fields[name] = last_version.fields[name]
+        if span.end != first_version.fields.get("valid_to"):
+            ended_versions = [
                 version for version in span.items if version.fields.get("valid_to") == span.end
             ]
             fields["superseded_by"] = (
-                ended[0].fields.get("superseded_by") if ended and span.end else None
+                ended_versions[0].fields.get("superseded_by")
+                if ended_versions and span.end
+                else None
             )
     occurrences = [event for event in span.events if event.counts]
     times = [event.at for event in occurrences]
@@ -287,7 +298,7 @@ def _build_record(span: _Span) -> MergedRecord:
     fields |= span.fields
     return MergedRecord(
         span.id,
-        first.kind,
+        first_version.kind,
         span.same,
         tuple(version.id for version in span.items),
         fields,
@@ -303,6 +314,8 @@ def _join_labels(span: _Span, name: str, told: str) -> list[str]:
     set_at = min(version.stamps.get(name, _FIRST) for version in span.items)
     for event in span.events:
         if event.counts and event.stamp > set_at:
-            added = event.told.get(told) or ()
-            labels |= dict.fromkeys([added] if isinstance(added, str) else added)
+            added_labels = event.told.get(told) or ()
+            labels |= dict.fromkeys(
+                [added_labels] if isinstance(added_labels, str) else added_labels
+            )
     return list(labels)

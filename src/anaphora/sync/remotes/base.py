@@ -24,10 +24,10 @@ def number_in(name: str) -> int:
 
 def before_gap(numbers: set[int]) -> int:
     """The last of the numbers from 1 on that are all there; 0 without the first."""
-    last = 0
-    while last + 1 in numbers:
-        last += 1
-    return last
+    last_number = 0
+    while last_number + 1 in numbers:
+        last_number += 1
+    return last_number
 
 
 class Remote(Protocol):

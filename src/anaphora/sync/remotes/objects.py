@@ -82,8 +82,10 @@ class ObjectRemote:
         numbers: dict[str, set[int]] = {}
         try:
             for page in self._calls.list(self._store, prefix=f"{project}/"):
-                for listed in page:
-                    device, _, name = str(listed["path"]).removeprefix(f"{project}/").partition("/")
+                for listed_object in page:
+                    device, _, name = (
+                        str(listed_object["path"]).removeprefix(f"{project}/").partition("/")
+                    )
                     number = number_in(name)
                     if NAME.fullmatch(device) and number:
                         numbers.setdefault(device, set()).add(number)

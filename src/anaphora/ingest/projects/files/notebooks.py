@@ -107,12 +107,12 @@ def _choose_language(names: Iterable[object], default: str) -> str:
 
 def _normalise_language(name: str) -> str:
     """The canonical name of a language: "Python 3" and "python3" are "python"."""
-    small = name.strip().lower()
-    plain = _LANGUAGES.get(small) or _VERSION.sub("", small)
+    lower_name = name.strip().lower()
+    plain = _LANGUAGES.get(lower_name) or _VERSION.sub("", lower_name)
     plain = _LANGUAGES.get(plain, plain)
     return plain if re.fullmatch(r"[a-z][a-z0-9+#._-]{0,30}", plain) else ""
 
 
 def _read_mapping(value: Mapping[str, object], name: str) -> Mapping[str, object]:
-    nested = value.get(name)
-    return nested if isinstance(nested, dict) else {}
+    nested_mapping = value.get(name)
+    return nested_mapping if isinstance(nested_mapping, dict) else {}

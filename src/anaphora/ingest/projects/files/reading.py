@@ -47,16 +47,16 @@ def read(found: FoundFile) -> FileText | Skipped:
     flags = os.O_RDONLY
     for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
         flags |= getattr(os, name, 0)
-    most = most_bytes(found.path)
+    max_bytes = most_bytes(found.path)
     try:
-        with os.fdopen(os.open(found.absolute, flags), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        with os.fdopen(os.open(found.absolute, flags), "rb") as open_file:
+            if not stat.S_ISREG(os.fstat(open_file.fileno()).st_mode):
                 return Skipped(found.path, "not_a_file")
-            content = opened.read(most + 1)
+            content = open_file.read(max_bytes + 1)
     except OSError as error:
         is_gone = isinstance(error, FileNotFoundError)
         return Skipped(found.path, "gone" if is_gone else "unreadable")
-    if len(content) > most:
+    if len(content) > max_bytes:
         return Skipped(found.path, "too_large")
     words = text_of(content)
     if words is None:

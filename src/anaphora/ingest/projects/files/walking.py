@@ -56,9 +56,9 @@ _TEMPLATE: Final = re.compile(
 
 def is_secret_file(path: str) -> bool:
     """Whether a file (or folder) of a project holds secrets by its name or its place."""
-    lowered = path.lower()
-    name = lowered.rpartition("/")[2]
-    if name.endswith(_SECRET_ENDINGS) or _SECRET_PLACES.search(lowered):
+    lower_path = path.lower()
+    name = lower_path.rpartition("/")[2]
+    if name.endswith(_SECRET_ENDINGS) or _SECRET_PLACES.search(lower_path):
         return True
     return (
         name in _SECRET_NAMES or _SECRET_FORMS.fullmatch(name) is not None
@@ -327,12 +327,12 @@ def _read_rules(file: Path, base: str, above: str = "") -> _Rules | None:
     try:
         if file.is_symlink() or not file.is_file():
             return None
-        with file.open("rb") as opened:
-            written = opened.read(_MOST_RULES).decode("utf-8-sig", "replace")
+        with file.open("rb") as rules_file:
+            rules_text = rules_file.read(_MOST_RULES).decode("utf-8-sig", "replace")
     except OSError:
         return None
     rules = []
-    for line in written.splitlines():
+    for line in rules_text.splitlines():
         try:
             GitIgnoreSpec.from_lines([line])
         except ValueError:

@@ -124,18 +124,23 @@ def cut(lines: Sequence[str], starts: Iterable[SectionStart]) -> tuple[Section, 
     """
     # In order, the first start at line 1; none after another on its line, none with white
     # space alone behind it.
-    ordered: list[SectionStart] = []
+    ordered_sections: list[SectionStart] = []
     for section in sorted(starts, key=lambda section: section.start):
-        if ordered and section.start == ordered[-1].start:
+        if ordered_sections and section.start == ordered_sections[-1].start:
             continue
         if 1 <= section.start <= len(lines):
-            ordered.append(section)
-    if ordered and ordered[0].start > 1:
-        ordered[0] = replace(ordered[0], start=1)
-    while len(ordered) > 1 and not any(line.strip() for line in lines[ordered[-1].start - 1 :]):
-        ordered.pop()
-    ends = [section.start - 1 for section in ordered[1:]] + [len(lines)]
-    parts = (_split_parts(lines, section, end) for section, end in zip(ordered, ends, strict=True))
+            ordered_sections.append(section)
+    if ordered_sections and ordered_sections[0].start > 1:
+        ordered_sections[0] = replace(ordered_sections[0], start=1)
+    while len(ordered_sections) > 1 and not any(
+        line.strip() for line in lines[ordered_sections[-1].start - 1 :]
+    ):
+        ordered_sections.pop()
+    ends = [section.start - 1 for section in ordered_sections[1:]] + [len(lines)]
+    parts = (
+        _split_parts(lines, section, end)
+        for section, end in zip(ordered_sections, ends, strict=True)
+    )
     return tuple(itertools.chain.from_iterable(parts))
 
 
@@ -179,25 +184,31 @@ def _split_parts(lines: Sequence[str], section: SectionStart, end: int) -> Itera
         if stop < end:
             # Cut in the second half of the part: at the least indented blank line, the last such.
             # A blank line has the indentation of the line below; without one the limit is the cut.
-            best, least = stop, None
+            best_stop, min_indentation = stop, None
             for number in range(start + (stop - start) // 2, stop + 1):
                 following = lines[number] if number < len(lines) else ""
                 if lines[number - 1].strip() or not following.strip():
                     continue
                 indentation = len(following) - len(following.lstrip())
-                if least is None or indentation <= least:
-                    best, least = number, indentation
-            stop = best
+                if min_indentation is None or indentation <= min_indentation:
+                    best_stop, min_indentation = number, indentation
+            stop = best_stop
             # White space alone makes no section: it goes to the part before it.
             while stop < end and not lines[stop].strip():
                 stop += 1
         spans.append((start, stop))
         start = stop + 1
-    for number, (first, last) in enumerate(spans, start=1):
+    for number, (first_line, last_line) in enumerate(spans, start=1):
         part = "" if len(spans) == 1 else f" ({number} of {len(spans)})"
-        text = "\n".join(lines[first - 1 : last])
+        text = "\n".join(lines[first_line - 1 : last_line])
         yield Section(
-            section.kind, section.title + part, text, first, last, section.heading, section.symbol
+            section.kind,
+            section.title + part,
+            text,
+            first_line,
+            last_line,
+            section.heading,
+            section.symbol,
         )
 
 

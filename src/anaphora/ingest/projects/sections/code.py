@@ -84,32 +84,34 @@ def function_value(node: Node) -> tuple[str, str, Node] | None:
     and a test framework's `it("does", () => …)`.
     """
     if node.type in {"lexical_declaration", "variable_declaration"}:
-        declared = [child for child in node.named_children if child.type == "variable_declarator"]
-        return _read_valued(declared[0], "name", "value") if len(declared) == 1 else None
+        declarators = [
+            child for child in node.named_children if child.type == "variable_declarator"
+        ]
+        return _read_valued(declarators[0], "name", "value") if len(declarators) == 1 else None
     if node.type in _VALUED:
         return _read_valued(node, *_VALUED[node.type])
     if node.type != "call_expression":
         return None
-    called = _read_text_at(node, "function").split(".")[0]
+    function_name = _read_text_at(node, "function").split(".")[0]
     arguments = node.child_by_field_name("arguments")
-    if called not in _TEST_CALLS or arguments is None or not arguments.named_children:
+    if function_name not in _TEST_CALLS or arguments is None or not arguments.named_children:
         return None
     title, body = arguments.named_children[0], _function_argument(node)
     if body is None or title.type not in {"string", "template_string"}:
         return None
-    return text_of(title).strip("\"'`") or called, "test", body
+    return text_of(title).strip("\"'`") or function_name, "test", body
 
 
 def _read_valued(node: Node, name: str, value: str) -> tuple[str, str, Node] | None:
-    called, body = node.child_by_field_name(name), node.child_by_field_name(value)
-    if called is None or body is None or called.type in {"object_pattern", "array_pattern"}:
+    name_node, body = node.child_by_field_name(name), node.child_by_field_name(value)
+    if name_node is None or body is None or name_node.type in {"object_pattern", "array_pattern"}:
         return None
     if body.type == "call_expression":
         # `const A = memo(() => …)`: the function is what the name stands for.
         body = _function_argument(body) or body
     if body.type not in _FUNCTIONS:
         return None
-    parts = [part for part in text_of(called).split(".") if part != "prototype"]
+    parts = [part for part in text_of(name_node).split(".") if part != "prototype"]
     if len(parts) > 1 and parts[0] in {"exports", "module", "this", "self", "window"}:
         parts = parts[1:]
     return ".".join(parts), "class" if body.type == "class" else "function", body
@@ -130,8 +132,8 @@ def _read_declared(node: Node | None) -> str:
             return ""
         if node.type not in _DECLARATORS:
             return text_of(node)
-        inner = node.child_by_field_name("declarator")
-        node = inner if inner is not None else next(iter(node.named_children), None)
+        declarator = node.child_by_field_name("declarator")
+        node = declarator if declarator is not None else next(iter(node.named_children), None)
     return ""
 
 
@@ -182,22 +184,28 @@ def _find_left_names(node: Node) -> Iterator[tuple[str, str]]:
 def _find_declarator_names(node: Node) -> Iterator[tuple[str, str]]:
     """JavaScript: `const a = 1, b = 2`."""
     for child in node.named_children:
-        called = child.child_by_field_name("name")
-        if child.type != "variable_declarator" or called is None or called.type != "identifier":
+        name_node = child.child_by_field_name("name")
+        if (
+            child.type != "variable_declarator"
+            or name_node is None
+            or name_node.type != "identifier"
+        ):
             continue
         # `const fs = require("fs")` is an import.
         if not _read_text_at(child, "value").startswith("require("):
-            yield text_of(called), ""
+            yield text_of(name_node), ""
 
 
 def _find_c_names(node: Node) -> Iterator[tuple[str, str]]:
     for child in node.children_by_field_name("declarator"):
-        inner: Node | None = child
+        declarator: Node | None = child
         while (
-            inner is not None and inner.type in _DECLARATORS and inner.type != "function_declarator"
+            declarator is not None
+            and declarator.type in _DECLARATORS
+            and declarator.type != "function_declarator"
         ):
-            inner = inner.child_by_field_name("declarator")
-        is_function = inner is not None and inner.type == "function_declarator"
+            declarator = declarator.child_by_field_name("declarator")
+        is_function = declarator is not None and declarator.type == "function_declarator"
         if name := _read_declared(child):
             yield name, "function" if is_function else ""
     # `typedef struct { … } a;` and `struct a { … } b;` define the struct too.
@@ -255,12 +263,12 @@ class OutlineItem:
 def _list_symbols(items: Iterable[OutlineItem], above: str = "") -> Iterator[Symbol]:
     """All symbols of an outline, with their qualified names; those in a function are left out."""
     for symbol in items:
-        qualified = f"{above}.{symbol.name}" if above else symbol.name
+        qualified_name = f"{above}.{symbol.name}" if above else symbol.name
         if symbol.kind != "impl":
-            short = symbol.name if symbol.kind == "test" else symbol.name.rsplit(".", 1)[-1]
-            yield Symbol(short, qualified, symbol.kind, symbol.start, symbol.end)
+            short_name = symbol.name if symbol.kind == "test" else symbol.name.rsplit(".", 1)[-1]
+            yield Symbol(short_name, qualified_name, symbol.kind, symbol.start, symbol.end)
         if symbol.kind != "function":
-            yield from _list_symbols(symbol.children, qualified)
+            yield from _list_symbols(symbol.children, qualified_name)
 
 
 def _find_items(
@@ -333,11 +341,15 @@ def _read_statement(node: Node, grammar: Grammar, depth: int) -> OutlineItem | N
 
 def _find_within_call(node: Node, grammar: Grammar, depth: int) -> Iterator[OutlineItem]:
     """A long call of a function on the spot, or with one: its symbols are the file's own."""
-    called, arguments = (node.child_by_field_name(name) for name in ("function", "arguments"))
-    for part in [called, *(arguments.named_children if arguments is not None else [])]:
-        bracketed = part is not None and part.type == "parenthesized_expression"
-        inner = part.named_children[0] if part and bracketed and part.named_children else part
-        body = inner.child_by_field_name("body") if inner is not None else None
+    function_node, arguments = (
+        node.child_by_field_name(name) for name in ("function", "arguments")
+    )
+    for part in [function_node, *(arguments.named_children if arguments is not None else [])]:
+        is_bracketed = part is not None and part.type == "parenthesized_expression"
+        inner_node = (
+            part.named_children[0] if part and is_bracketed and part.named_children else part
+        )
+        body = inner_node.child_by_field_name("body") if inner_node is not None else None
         if body is not None:
             yield from _find_items(body, grammar, None, depth + 1)
 
@@ -398,17 +410,19 @@ def code_starts(
     nodes = captures.get("comment", [])
     rows: set[int] = set()
     for node in nodes:
-        first, column = node.start_point.row, node.start_point.column
-        before = lines[first].encode("utf-8", "replace")[:column] if first < len(lines) else b"x"
-        if before.strip():
+        first_row, column = node.start_point.row, node.start_point.column
+        text_before = (
+            lines[first_row].encode("utf-8", "replace")[:column] if first_row < len(lines) else b"x"
+        )
+        if text_before.strip():
             continue
-        last = node.end_point.row - (1 if node.end_point.column == 0 else 0)
-        rows.update(range(first + 1, max(first, last) + 2))
+        last_row = node.end_point.row - (1 if node.end_point.column == 0 else 0)
+        rows.update(range(first_row + 1, max(first_row, last_row) + 2))
     comment_rows = frozenset(rows)
-    collected = _Starts(lines, title, comment_rows)
-    collected.add(items, 1, len(lines))
+    starts = _Starts(lines, title, comment_rows)
+    starts.add(items, 1, len(lines))
     return (
-        collected.starts if any(not symbol.minor for symbol in items) else [],
+        starts.starts if any(not symbol.minor for symbol in items) else [],
         tuple(_list_symbols(items)),
         imports_of(name, captures.get("import", [])),
     )
@@ -445,37 +459,37 @@ class _Starts:
             if symbol.minor:
                 waiting.append(symbol)
                 continue
-            first = self._with_comments(symbol.start, at)
+            first_line = self._with_comments(symbol.start, at)
             if at > start or not above:
-                self._add_gap(at, first - 1, waiting, heading)
-            self._symbol(symbol, first, heading, above)
+                self._add_gap(at, first_line - 1, waiting, heading)
+            self._symbol(symbol, first_line, heading, above)
             waiting = []
             at = max(at, symbol.end + 1)
         self._add_gap(at, end, waiting, heading)
 
     def _symbol(self, item: OutlineItem, first: int, heading: tuple[str, ...], above: str) -> None:
-        qualified = f"{above}.{item.name}" if above else item.name
-        *outer, name = [item.name] if item.kind == "test" else item.name.split(".")
-        within = (*heading, *outer)
-        title = item.label or qualified
+        qualified_name = f"{above}.{item.name}" if above else item.name
+        *outer_names, name = [item.name] if item.kind == "test" else item.name.split(".")
+        within = (*heading, *outer_names)
+        title = item.label or qualified_name
         parts = [child for child in item.children if not child.minor]
-        section = SectionStart(first, "symbol", title, within, qualified)
+        section = SectionStart(first, "symbol", title, within, qualified_name)
         is_short = item.end - first < WHOLE_LINES and fits(self.lines, first, item.end)
         if not parts or is_short:
             self.starts.append(section)
             return
         head = range(first, self._with_comments(parts[0].start, first))
-        inner, start = len(self.starts), first
-        least = 3 if item.kind in _THIN else 2
-        if sum(_is_telling(self.lines[number - 1]) for number in head) < least:
+        inner_index, start = len(self.starts), first
+        min_lines = 3 if item.kind in _THIN else 2
+        if sum(_is_telling(self.lines[number - 1]) for number in head) < min_lines:
             # A namespace or a bare `class A:` says nothing alone: it goes with its first part.
             start = head.stop
         else:
             # Up to the first part it is the type itself: its head, its fields.
             self.starts.append(section)
-        self.add(item.children, start, item.end, (*within, name), qualified)
-        if start > first and len(self.starts) > inner:
-            self.starts[inner] = replace(self.starts[inner], start=first)
+        self.add(item.children, start, item.end, (*within, name), qualified_name)
+        if start > first and len(self.starts) > inner_index:
+            self.starts[inner_index] = replace(self.starts[inner_index], start=first)
 
     def _with_comments(self, start: int, floor: int) -> int:
         """The first line of the comments that end right above line `start`."""
@@ -490,12 +504,12 @@ class _Starts:
         if not wordy or (not minor and len(wordy) < GAP_LINES):
             return
         begins = next(number for number in range(start, end + 1) if self.lines[number - 1].strip())
-        first = wordy[0]
+        first_line = wordy[0]
         words = first_words(self.lines[start - 1 : end])
         if start == 1:
-            is_comment = first in self.comments or self.lines[first - 1].lstrip().startswith(
-                _QUOTES
-            )
+            is_comment = first_line in self.comments or self.lines[
+                first_line - 1
+            ].lstrip().startswith(_QUOTES)
             title = words if is_comment and words else self.title
         else:
             names = dict.fromkeys(

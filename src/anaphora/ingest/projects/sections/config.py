@@ -74,10 +74,10 @@ def config_starts(
         starts.append(start)
         floor = key.line + 1
     sections: list[SectionStart] = []
-    before = first_words(lines[: starts[0] - 1])
+    words_before = first_words(lines[: starts[0] - 1])
     # Brackets and a licence line alone go with the first key.
-    if before and starts[0] > SMALL_LINES:
-        sections.append(SectionStart(1, "lines", before))
+    if words_before and starts[0] > SMALL_LINES:
+        sections.append(SectionStart(1, "lines", words_before))
     last_lines = [start - 1 for start in starts[1:]] + [len(lines)]
     group: list[int] = []
     for number, (start, end) in enumerate(zip(starts, last_lines, strict=True)):
@@ -156,8 +156,8 @@ def _match_tables(
             if begun := head.match(line):
                 table = True
                 yield _Key(number, begun[1].strip())
-            elif not table and (named := key.match(line)):
-                yield _Key(number, named[1].strip(quotes) if quotes else named[1])
+            elif not table and (key_match := key.match(line)):
+                yield _Key(number, key_match[1].strip(quotes) if quotes else key_match[1])
 
     return find
 
@@ -206,12 +206,12 @@ def commands_of(name: str, text: str) -> tuple[str, ...]:
 
 def packages_of(name: str, text: str) -> tuple[str, ...]:
     """The packages that a file declares as dependencies, without versions."""
-    lowered = name.lower()
-    if _REQUIREMENTS_FILE.search(lowered):
-        lowered = "requirements.txt"
-    elif lowered.endswith((".gemspec", ".csproj")):
-        lowered = lowered.rpartition(".")[2]
-    return _read_declared(_PACKAGES, lowered, text)
+    lower_name = name.lower()
+    if _REQUIREMENTS_FILE.search(lower_name):
+        lower_name = "requirements.txt"
+    elif lower_name.endswith((".gemspec", ".csproj")):
+        lower_name = lower_name.rpartition(".")[2]
+    return _read_declared(_PACKAGES, lower_name, text)
 
 
 def _read_declared(readers: Mapping[str, _Reader], name: str, text: str) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ def _read_declared(readers: Mapping[str, _Reader], name: str, text: str) -> tupl
     if read is None:
         return ()
     try:
-        return tuple(dict.fromkeys(declared for declared in read(text) if declared))
+        return tuple(dict.fromkeys(declared_name for declared_name in read(text) if declared_name))
     except (ValueError, configparser.Error, RecursionError):
         return ()
 
@@ -235,9 +235,9 @@ def _read_keys(load: Callable[[str], Any], paths: str, command: str = "{}") -> _
     """The keys of the tables at `paths` (words, with dots between keys), each as in `command`."""
 
     def read(text: str) -> Iterator[str]:
-        parsed = load(text)
+        parsed_config = load(text)
         for path in paths.split():
-            yield from map(command.format, _find_table(parsed, *path.split(".")))
+            yield from map(command.format, _find_table(parsed_config, *path.split(".")))
 
     return read
 
@@ -252,16 +252,16 @@ def _parse_requirement(written: str) -> str:
 
 
 def _read_pyproject_packages(text: str) -> Iterator[str]:
-    parsed = tomllib.loads(text)
-    project = _find_table(parsed, "project")
+    parsed_toml = tomllib.loads(text)
+    project = _find_table(parsed_toml, "project")
     groups = [project.get("dependencies")]
     groups += _find_table(project, "optional-dependencies").values()
-    groups += _find_table(parsed, "dependency-groups").values()
-    groups.append(_find_table(parsed, "build-system").get("requires"))
+    groups += _find_table(parsed_toml, "dependency-groups").values()
+    groups.append(_find_table(parsed_toml, "build-system").get("requires"))
     for group in groups:
         if isinstance(group, list):
             yield from (_parse_requirement(text) for text in group if isinstance(text, str))
-    poetry = _find_table(parsed, "tool", "poetry")
+    poetry = _find_table(parsed_toml, "tool", "poetry")
     for table in (poetry, *_find_table(poetry, "group").values()):
         for key in ("dependencies", "dev-dependencies"):
             yield from (name for name in _find_table(table, key) if name != "python")
@@ -290,18 +290,18 @@ def _read_requirements(text: str) -> Iterator[str]:
 
 def _read_npm_commands(text: str) -> Iterator[str]:
     yield from _read_keys(json.loads, "scripts", "npm run {}")(text)
-    parsed = json.loads(text)
-    yield from _find_table(parsed, "bin")
-    if isinstance(parsed, dict) and isinstance(parsed.get("bin"), str):
-        yield str(parsed.get("name", "")).rpartition("/")[2]
+    parsed_json = json.loads(text)
+    yield from _find_table(parsed_json, "bin")
+    if isinstance(parsed_json, dict) and isinstance(parsed_json.get("bin"), str):
+        yield str(parsed_json.get("name", "")).rpartition("/")[2]
 
 
 def _read_cargo_packages(text: str) -> Iterator[str]:
-    parsed = tomllib.loads(text)
+    parsed_toml = tomllib.loads(text)
     for table in (
-        parsed,
-        _find_table(parsed, "workspace"),
-        *_find_table(parsed, "target").values(),
+        parsed_toml,
+        _find_table(parsed_toml, "workspace"),
+        *_find_table(parsed_toml, "target").values(),
     ):
         for key in ("dependencies", "dev-dependencies", "build-dependencies"):
             yield from _find_table(table, key)

@@ -51,28 +51,28 @@ def _read_text(node: Node) -> str:
 
 def _read_python(node: Node) -> Iterator[ImportedModule]:
     # Of `a as b` the name `a`.
-    named = (
+    name_nodes = (
         name_node.child_by_field_name("name") if name_node.type == "aliased_import" else name_node
         for name_node in node.children_by_field_name("name")
     )
-    names = tuple(_read_text(name) if name is not None else "" for name in named)
+    names = tuple(_read_text(name) if name is not None else "" for name in name_nodes)
     if node.type == "import_statement":
         yield from map(ImportedModule, names)
         return
     if any(child.type == "wildcard_import" for child in node.named_children):
         names = ("*",)
     module = node.child_by_field_name("module_name")
-    written = _read_text(module) if module is not None else "__future__"
-    bare = written.lstrip(". \t")
-    yield ImportedModule(bare, names, written[: len(written) - len(bare)].count("."))
+    module_text = _read_text(module) if module is not None else "__future__"
+    bare = module_text.lstrip(". \t")
+    yield ImportedModule(bare, names, module_text[: len(module_text) - len(bare)].count("."))
 
 
 def _read_javascript(node: Node) -> Iterator[ImportedModule]:
     source = node.child_by_field_name("source")
     if source is None and node.type == "call_expression":
         source = node.child_by_field_name("arguments")
-    quoted = _QUOTED.search(_read_text(source if source is not None else node))
-    if quoted is None:
+    quoted_module = _QUOTED.search(_read_text(source if source is not None else node))
+    if quoted_module is None:
         return
     names: list[str] = []
     for child in node.named_children:
@@ -82,7 +82,7 @@ def _read_javascript(node: Node) -> Iterator[ImportedModule]:
             names.append("*")
     if node.type == "export_statement" and not names:
         names.append("*")
-    yield ImportedModule(quoted[1], tuple(names))
+    yield ImportedModule(quoted_module[1], tuple(names))
 
 
 def _read_javascript_names(node: Node) -> Iterator[str]:
@@ -100,22 +100,22 @@ def _read_javascript_names(node: Node) -> Iterator[str]:
 
 
 def _read_rust(node: Node) -> Iterator[ImportedModule]:
-    written = _read_text(node)
+    statement = _read_text(node)
     if node.type == "mod_item":
-        if declared := _RUST_MOD.search(written):
-            yield ImportedModule(f"self::{declared[1]}")
+        if mod_match := _RUST_MOD.search(statement):
+            yield ImportedModule(f"self::{mod_match[1]}")
     elif node.type == "extern_crate_declaration":
-        if crate := _RUST_CRATE.search(written):
+        if crate := _RUST_CRATE.search(statement):
             yield ImportedModule(crate[1])
-    elif used := _RUST_USE.search(written):
-        yield from _split_group(_AS.sub("", used[1]), "::")
+    elif use_match := _RUST_USE.search(statement):
+        yield from _split_group(_AS.sub("", use_match[1]), "::")
 
 
 def _split_group(written: str, separator: str) -> Iterator[ImportedModule]:
     """`a::b`, `a::*` and `a::{b, c::d}`; groups within groups keep their text as one name."""
     compact = "".join(written.split())
-    base, opened, group = compact.partition("{")
-    if opened:
+    base, brace, group = compact.partition("{")
+    if brace:
         # Only the commas outside of inner groups separate names.
         depth, names = 0, [""]
         for character in group.removesuffix("}"):
@@ -132,31 +132,31 @@ def _split_group(written: str, separator: str) -> Iterator[ImportedModule]:
 
 
 def _read_ruby(node: Node) -> Iterator[ImportedModule]:
-    written = _read_text(node)
-    quoted = _QUOTED.search(written)
-    if quoted is not None and "#{" not in quoted[1]:
-        relative = written.startswith("require_relative") and not quoted[1].startswith(".")
-        yield ImportedModule(("./" if relative else "") + quoted[1])
+    statement = _read_text(node)
+    quoted_module = _QUOTED.search(statement)
+    if quoted_module is not None and "#{" not in quoted_module[1]:
+        relative = statement.startswith("require_relative") and not quoted_module[1].startswith(".")
+        yield ImportedModule(("./" if relative else "") + quoted_module[1])
 
 
 def _read_php(node: Node) -> Iterator[ImportedModule]:
-    written = _read_text(node)
-    used = _PHP_USE.match(written)
-    if used is None:
-        if quoted := _QUOTED.search(written):
-            yield ImportedModule(("." if "__DIR__" in written else "") + quoted[1])
+    statement = _read_text(node)
+    use_match = _PHP_USE.match(statement)
+    if use_match is None:
+        if quoted_module := _QUOTED.search(statement):
+            yield ImportedModule(("." if "__DIR__" in statement else "") + quoted_module[1])
         return
-    plain = _AS.sub("", used[1])
+    plain = _AS.sub("", use_match[1])
     for part in [plain] if "{" in plain else plain.split(","):
         yield from _split_group(part.strip().lstrip("\\"), "\\")
 
 
 def _make_reader(pattern: str) -> Callable[[Node], Iterator[ImportedModule]]:
     """Statements that begin as `pattern` says, with the groups "module" and perhaps "name"."""
-    compiled = re.compile(pattern)
+    compiled_pattern = re.compile(pattern)
 
     def read(node: Node) -> Iterator[ImportedModule]:
-        if match := compiled.match(_read_text(node)):
+        if match := compiled_pattern.match(_read_text(node)):
             name = match.groupdict().get("name")
             yield ImportedModule(match["module"], (name,) if name else ())
 
@@ -241,13 +241,13 @@ class ProjectLayout:
         ranks = {root: position for position, root in enumerate(self.python_roots)}
         roots_by_name: dict[str, set[str]] = {}
         for path in self.files:
-            inner, above = path if path.endswith(_PYTHON_ENDINGS) else "", ""
-            while inner:
-                if above in ranks:
-                    name = inner.partition("/")[0].partition(".")[0]
-                    roots_by_name.setdefault(name, set()).add(above)
-                folder, _, inner = inner.partition("/")
-                above = f"{above}/{folder}" if above else folder
+            inner_path, folder_above = path if path.endswith(_PYTHON_ENDINGS) else "", ""
+            while inner_path:
+                if folder_above in ranks:
+                    name = inner_path.partition("/")[0].partition(".")[0]
+                    roots_by_name.setdefault(name, set()).add(folder_above)
+                folder, _, inner_path = inner_path.partition("/")
+                folder_above = f"{folder_above}/{folder}" if folder_above else folder
         self.python_names = {
             name: tuple(sorted(owners, key=ranks.__getitem__))
             for name, owners in roots_by_name.items()
@@ -261,8 +261,8 @@ class ProjectLayout:
         """The file with a path that is `tail` or ends in it, if there is only one."""
         if tail in self.files:
             return tail
-        named = self.by_name.get(posixpath.basename(tail), ())
-        matches = [path for path in named if path.endswith("/" + tail)]
+        named_paths = self.by_name.get(posixpath.basename(tail), ())
+        matches = [path for path in named_paths if path.endswith("/" + tail)]
         return matches[0] if len(matches) == 1 else None
 
     def folder_ending_in(self, tail: str) -> str | None:
@@ -315,19 +315,19 @@ def _find_python(
 ) -> Iterator[ImportTarget]:
     """`names` that are modules of their own are meant, and else the module that has them."""
     base = posixpath.join(root, *parts)
-    inner = [
+    inner_files = [
         file for name in names if (file := _find_python_file(posixpath.join(base, name), layout))
     ]
     module = _find_python_file(base, layout) if parts or root else None
     # A package of which only submodules are taken is not what the file works with.
-    used_module = module if module is not None and len(inner) < max(1, len(names)) else None
-    for file in [*([used_module] if used_module else []), *inner]:
+    used_module = module if module is not None and len(inner_files) < max(1, len(names)) else None
+    for file in [*([used_module] if used_module else []), *inner_files]:
         yield ImportTarget("file", file)
-    if module is None and not inner and len(parts) > 1:
+    if module is None and not inner_files and len(parts) > 1:
         # `import a.b.name`: the last part may be something that a module has.
-        outer = _find_python_file(posixpath.join(root, *parts[:-1]), layout)
-        if outer is not None:
-            yield ImportTarget("file", outer)
+        outer_file = _find_python_file(posixpath.join(root, *parts[:-1]), layout)
+        if outer_file is not None:
+            yield ImportTarget("file", outer_file)
 
 
 def _find_python_file(base: str, layout: ProjectLayout) -> str | None:
@@ -359,8 +359,8 @@ def _resolve_javascript(
 def _find_javascript_file(base: str, layout: ProjectLayout) -> str | None:
     stem, ending = posixpath.splitext(base)
     bases = [base, stem] if ending in {".js", ".jsx", ".mjs", ".cjs"} else [base]
-    named = [candidate + end for candidate in bases for end in ("", *_JS_ENDINGS)]
-    return layout.first((*named, *(f"{base}/index{end}" for end in _JS_ENDINGS)))
+    candidate_files = [candidate + end for candidate in bases for end in ("", *_JS_ENDINGS)]
+    return layout.first((*candidate_files, *(f"{base}/index{end}" for end in _JS_ENDINGS)))
 
 
 def _resolve_go(
@@ -368,50 +368,63 @@ def _resolve_go(
 ) -> Iterator[ImportTarget]:
     for folder, module in layout.go_modules.items():
         if imported.module == module or imported.module.startswith(module + "/"):
-            inner = posixpath.join(folder, imported.module[len(module) :].lstrip("/")).rstrip("/")
-            if inner in layout.folders:
-                yield ImportTarget("module", inner)
+            inner_folder = posixpath.join(
+                folder, imported.module[len(module) :].lstrip("/")
+            ).rstrip("/")
+            if inner_folder in layout.folders:
+                yield ImportTarget("module", inner_folder)
             return
-    first, *segments = imported.module.split("/")
-    if first.startswith("."):
+    first_segment, *segments = imported.module.split("/")
+    if first_segment.startswith("."):
         folder = _join(posixpath.dirname(path), imported.module)
         if folder in layout.folders:
             yield ImportTarget("module", folder)
-    elif "." in first:
+    elif "." in first_segment:
         # What is hosted at these is named by owner and repository.
-        hosted = first in {"github.com", "gitlab.com", "bitbucket.org"}
-        yield ImportTarget("package", "/".join([first, *segments[: 2 if hosted else 1]]))
+        is_hosted = first_segment in {"github.com", "gitlab.com", "bitbucket.org"}
+        yield ImportTarget("package", "/".join([first_segment, *segments[: 2 if is_hosted else 1]]))
 
 
 def _resolve_rust(
     path: str, imported: ImportedModule, layout: ProjectLayout
 ) -> Iterator[ImportTarget]:
-    first, *segments = [part for part in imported.module.split("::") if part] or [""]
+    first_segment, *segments = [part for part in imported.module.split("::") if part] or [""]
     names = [name.split("::")[0] for name in imported.names if name not in {"*", "self"}]
     folder, name = posixpath.split(path)
     if name in {"mod.rs", "lib.rs", "main.rs", "build.rs"}:
         own_folder = folder
     else:
         own_folder = posixpath.join(folder, name.removesuffix(".rs"))
-    if first == "crate":
+    if first_segment == "crate":
         base = posixpath.dirname(path)
         while base and not {f"{base}/lib.rs", f"{base}/main.rs"} & layout.files:
             base = posixpath.dirname(base)
-    elif first in {"self", "super"}:
+    elif first_segment in {"self", "super"}:
         base = own_folder
-        for part in (first, *segments):
+        for part in (first_segment, *segments):
             base = posixpath.dirname(base) if part == "super" else base
         segments = [part for part in segments if part != "super"]
     else:
-        base, segments = own_folder, [first, *segments]
-        if layout.first(f"{posixpath.join(own_folder, first)}{end}" for end in _RUST_FILES) is None:
-            if first and first not in {"std", "core", "alloc", "proc_macro", "test"}:
-                yield ImportTarget("package", first)
+        base, segments = own_folder, [first_segment, *segments]
+        if (
+            layout.first(f"{posixpath.join(own_folder, first_segment)}{end}" for end in _RUST_FILES)
+            is None
+        ):
+            if first_segment and first_segment not in {
+                "std",
+                "core",
+                "alloc",
+                "proc_macro",
+                "test",
+            }:
+                yield ImportTarget("package", first_segment)
             return
     for parts in [[*segments, name] for name in names] or [segments]:
         # The last names may be of what a module holds.
-        inner = [posixpath.join(base, *parts[:n]) for n in range(len(parts), 0, -1)]
-        file = layout.first(f"{candidate}{end}" for candidate in inner for end in _RUST_FILES)
+        candidate_bases = [posixpath.join(base, *parts[:n]) for n in range(len(parts), 0, -1)]
+        file = layout.first(
+            f"{candidate}{end}" for candidate in candidate_bases for end in _RUST_FILES
+        )
         if file is not None:
             yield ImportTarget("file", file)
 
@@ -506,8 +519,8 @@ def _resolve_bash(
 
 def _find_near(path: str, name: str, layout: ProjectLayout) -> str | None:
     """The file of this name seen from the file at `path`, else the only one that ends in it."""
-    near = _join(posixpath.dirname(path), name)
-    return near if near in layout.files else layout.ending_in(name.lstrip("./"))
+    near_path = _join(posixpath.dirname(path), name)
+    return near_path if near_path in layout.files else layout.ending_in(name.lstrip("./"))
 
 
 def _join(folder: str, name: str) -> str:

@@ -95,17 +95,17 @@ def _make_starts(lines: Sequence[str], headings: list[_Heading], name: str) -> l
     starts: list[SectionStart] = []
     if not headings:
         return starts
-    before = [line for line in lines[: headings[0].line - 1] if not _LABEL.match(line)]
-    if any(line.strip() for line in before):
+    lines_before = [line for line in lines[: headings[0].line - 1] if not _LABEL.match(line)]
+    if any(line.strip() for line in lines_before):
         front_matter = lines[: _skip_front_matter(lines) - 1]
         titles = (match[1] for line in front_matter if (match := _TITLE.match(line)))
-        title = next(titles, "") or first_words(before) or name
+        title = next(titles, "") or first_words(lines_before) or name
         starts.append(SectionStart(1, "lines", title))
-    above: list[_Heading] = []
+    outer_headings: list[_Heading] = []
     waiting: int | None = None
     for number, heading in enumerate(headings):
-        while above and above[-1].level >= heading.level:
-            above.pop()
+        while outer_headings and outer_headings[-1].level >= heading.level:
+            outer_headings.pop()
         following = headings[number + 1] if number + 1 < len(headings) else None
         start = waiting if waiting is not None else heading.line
         if (
@@ -116,9 +116,9 @@ def _make_starts(lines: Sequence[str], headings: list[_Heading], name: str) -> l
             waiting = start
         else:
             waiting = None
-            path = tuple(outer.title for outer in above)
+            path = tuple(outer_heading.title for outer_heading in outer_headings)
             starts.append(SectionStart(start, "heading", heading.title or name, path))
-        above.append(heading)
+        outer_headings.append(heading)
     return starts
 
 
@@ -142,8 +142,10 @@ def _scan_blocks(lines: Sequence[str]) -> Iterator[tuple[bool, str, bool]]:
                 fence = ""
         elif comment:
             comment = "-->" not in line
-        elif (opened := _FENCE.match(line)) and not (opened[1][0] == "`" and "`" in opened[2]):
-            fence = opened[1]
+        elif (fence_match := _FENCE.match(line)) and not (
+            fence_match[1][0] == "`" and "`" in fence_match[2]
+        ):
+            fence = fence_match[1]
         elif line.lstrip(" ").startswith("<!--"):
             comment = "-->" not in line
         else:
@@ -185,9 +187,9 @@ def _read_rst_heading(
             return None
         return (line[0], True), _strip_rst_marks(title), number + 3
     under = lines[number]
-    before = lines[number - 2].strip() if number > 1 else ""
+    line_before = lines[number - 2].strip() if number > 1 else ""
     long_enough = len(under.rstrip()) >= max(min(len(line.rstrip()), 40), 3)
-    if before or line[0] in " \t" or not _ADORNMENT.match(under) or not long_enough:
+    if line_before or line[0] in " \t" or not _ADORNMENT.match(under) or not long_enough:
         return None
     return (under[0], False), _strip_rst_marks(line), number + 2
 

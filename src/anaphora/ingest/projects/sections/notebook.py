@@ -42,7 +42,7 @@ def notebook_starts(
             continue
         # Commands of the notebook itself are no code.
         code = ["" if _COMMAND.match(line) else line for line in lines[cell.start : cell.end - 1]]
-        code_sections, defined, imported = code_starts(cell.language, name, code)
+        code_sections, defined_symbols, import_statements = code_starts(cell.language, name, code)
         around = _find_heading(headings, cell.start)
         # What is before the first symbol has the fence with it.
         starts += [
@@ -56,12 +56,13 @@ def notebook_starts(
                 start_line=symbol.start_line + cell.start,
                 end_line=symbol.end_line + cell.start,
             )
-            for symbol in defined
+            for symbol in defined_symbols
         ]
         # How a module of another language is found depends on where its program runs.
         if cell.language == "python":
             imports += [
-                replace(statement, line=statement.line + cell.start) for statement in imported
+                replace(statement, line=statement.line + cell.start)
+                for statement in import_statements
             ]
     if not starts:
         return [], tuple(symbols), tuple(imports)
@@ -82,17 +83,17 @@ def _find_cells(lines: Sequence[str]) -> Iterator[_CodeCell]:
     number = 0
     while number < len(lines):
         number += 1
-        opened = _CELL.match(lines[number - 1])
-        if opened is None:
+        cell_match = _CELL.match(lines[number - 1])
+        if cell_match is None:
             continue
         start = number
-        while number < len(lines) and lines[number].rstrip() != opened[1]:
+        while number < len(lines) and lines[number].rstrip() != cell_match[1]:
             number += 1
         number = min(number + 1, len(lines))
-        yield _CodeCell(opened[2], start, number)
+        yield _CodeCell(cell_match[2], start, number)
 
 
 def _find_heading(headings: Sequence[SectionStart], line: int) -> tuple[str, ...]:
     """The titles that a line stands under, outermost first."""
-    above = [heading for heading in headings if heading.start <= line]
-    return (*above[-1].heading, above[-1].title) if above else ()
+    headings_above = [heading for heading in headings if heading.start <= line]
+    return (*headings_above[-1].heading, headings_above[-1].title) if headings_above else ()

@@ -174,8 +174,8 @@ class AuthorizationServer:
         if form.get("decision") != "allow":
             self._consents.end(waiting)
             return self._redirect_back(waiting, error="access_denied")
-        granted = {"read", *(waiting.asked.scopes if form.get("write") else ())}
-        scopes = tuple(scope for scope in SCOPES if scope in granted)
+        granted_scopes = {"read", *(waiting.asked.scopes if form.get("write") else ())}
+        scopes = tuple(scope for scope in SCOPES if scope in granted_scopes)
         return await self._allow(waiting, str(form.get("secret", "")), scopes)
 
     async def _allow(

@@ -97,8 +97,8 @@ class Consents:
 
 def is_code(request: PendingRequest, given: str) -> bool:
     """Whether this is the code on the terminal, in any spelling."""
-    typed = "".join(given.split()).replace("-", "").upper()
-    return compare_digest(typed.encode(), request.code.encode())
+    typed_code = "".join(given.split()).replace("-", "").upper()
+    return compare_digest(typed_code.encode(), request.code.encode())
 
 
 def shown_code(request: PendingRequest) -> str:

@@ -85,18 +85,18 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         """
         for uri in map(str, client_info.redirect_uris or ()):
             parts: Any = urlsplit(uri)
-            good = parts.fragment == "" and parts.username is None and len(uri) <= _LONGEST
+            is_allowed = parts.fragment == "" and parts.username is None and len(uri) <= _LONGEST
             if parts.scheme == "http":
                 host = parts.hostname or ""
                 try:
-                    good = good and ip_address(host).is_loopback
+                    is_allowed = is_allowed and ip_address(host).is_loopback
                 except ValueError:
-                    good = good and host == "localhost"
+                    is_allowed = is_allowed and host == "localhost"
             elif parts.scheme == "https":
-                good = good and bool(parts.hostname)
+                is_allowed = is_allowed and bool(parts.hostname)
             else:
-                good = good and ("." in parts.scheme or parts.scheme in _KNOWN_SCHEMES)
-            if not good:
+                is_allowed = is_allowed and ("." in parts.scheme or parts.scheme in _KNOWN_SCHEMES)
+            if not is_allowed:
                 reason = f"{one_line(uri, 200)}: expected https, or http to this machine"
                 raise RegistrationError("invalid_redirect_uri", reason)
         if len(client_info.redirect_uris or ()) > _MOST_URIS:
@@ -281,12 +281,14 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         return await self._workers.do(found)
 
     async def _redeem(self, kind: SecretKind, secret: str, scopes: tuple[str, ...]) -> OAuthToken:
-        issued = await self._workers.do(lambda: self._tokens().grants.redeem(kind, secret, scopes))
-        if issued is None:
+        issued_tokens = await self._workers.do(
+            lambda: self._tokens().grants.redeem(kind, secret, scopes)
+        )
+        if issued_tokens is None:
             raise TokenError("invalid_grant", _ENDED)
         return OAuthToken(
-            access_token=issued.access,
-            refresh_token=issued.refresh,
+            access_token=issued_tokens.access,
+            refresh_token=issued_tokens.refresh,
             expires_in=int(LIFETIMES["access"].total_seconds()),
             scope=" ".join(scopes),
         )
