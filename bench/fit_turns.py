@@ -28,7 +28,8 @@ from anaphora.rank.question import (
     speakers_present,
     unknown_names,
 )
-from anaphora.rank.stages import asks_for_order, spread_over_stages
+from anaphora.rank.stages import spread_over_stages
+from anaphora.rank.statements import read_cues
 from anaphora.rank.turn_table import (
     ROLE_ASSISTANT,
     ROLE_OTHER,
@@ -159,7 +160,7 @@ def measure(chats: Sequence[Chat], weights: Weights, *, fitted: bool) -> tuple[f
     for chat in chats:
         for asked in chat.asked if (chat.number in FIT) is fitted else ():
             scores = score_turns(chat.table, asked.reading, asked.words, asked.cosine, weights)
-            if asks_for_order(asked.text):
+            if read_cues(asked.text).order:
                 scores = spread_over_stages(chat.table, scores, weights)
             ranked = best_rows(chat.table, scores, 20).tolist()
             found = recall_at_k(ranked, asked.evidence, K)

@@ -53,9 +53,9 @@ def homes_of(name: str) -> Iterator[Home]:
     dealt = Random(SEED).sample(range(HOMES), HOMES)
     begin = names_of_laws().index(name) * EACH
     numbers = (dealt[(begin + place) % HOMES] for place in range(HOMES))
-    fitting = (number for number in numbers if kind_of(number) in law_of(name).kinds)
-    for number in islice(fitting, EACH):
-        yield make_home(number, SEED, SMALL)
+    for number in numbers:
+        if kind_of(number) in law_of(name).kinds:
+            yield make_home(number, SEED, SMALL)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,13 @@ def homes_of(name: str) -> Iterator[Home]:
 def test_laws_hold(name: str, asker: Asker) -> None:
     """No home breaks the law; the first that does is shown in full."""
     tally = Tally()
-    try_homes(homes_of(name), SEED, tally=tally, asker=asker, laws=(name,))
+    homes = homes_of(name)
+    try_homes(islice(homes, EACH), SEED, tally=tally, asker=asker, laws=(name,))
+    # A home may have nothing that the law is about, such as no question with an accent.
+    for home in homes:
+        if tally.tried[name]:
+            break
+        try_homes((home,), SEED, tally=tally, asker=asker, laws=(name,))
     assert tally.tried[name]
     broken = [
         line for violation in tally.violations.get(name, [])[:1] for line in violation.lines()

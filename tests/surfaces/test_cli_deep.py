@@ -122,7 +122,9 @@ def test_a_model_that_fails_has_a_code(run: Run, script: Script, tmp_path: Path)
     script.said = "Sorry?"
     done = run("extract", "tea")
     assert done.exit_code == output.EXIT_PARTLY
-    assert "tea: ended early, the model's reply was no list of facts" in done.stdout.splitlines()[0]
+    assert (
+        "tea: ended early, the model's reply was not a list of facts" in done.stdout.splitlines()[0]
+    )
     assert run("extract", "tea", "--json").exit_code == output.EXIT_PARTLY
     assert run("deep", TEA).exit_code == output.EXIT_PARTLY
     script.said = submits("NOT_FOUND")

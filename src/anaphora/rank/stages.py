@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.rank.statements import read_cues
 from anaphora.rank.turn_table import TurnTable
 from anaphora.rank.turns import DEFAULT_WEIGHTS, TurnScores, Weights, best_rows
 
@@ -27,11 +26,6 @@ at best, and mostly far below."""
 
 MOST: Final = 2
 """Better turns of the same stage that count."""
-
-
-def asks_for_order(question: str) -> bool:
-    """Whether a question asks in which order things happened or came up, in a language we know."""
-    return read_cues(question).order
 
 
 def spread_over_stages(

@@ -37,8 +37,8 @@ from anaphora.rank.question import (
 )
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
-from anaphora.rank.stages import asks_for_order, spread_over_stages
-from anaphora.rank.statements import HEAD, asked_words
+from anaphora.rank.stages import spread_over_stages
+from anaphora.rank.statements import HEAD, asked_words, read_cues
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
@@ -403,7 +403,7 @@ class ConversationRecall:
             exact=exact,
             naming=question.naming,
         )
-        if asks_for_order(question.text):
+        if read_cues(question.text).order:
             scores = spread_over_stages(view.table, scores, self._weights)
         return None if cosine is None else reading.meaning, scores
 

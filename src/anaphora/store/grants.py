@@ -221,11 +221,6 @@ class Grants:
         return f"{PREFIX}{kind}_{grant_id}_{random}", stored_secret
 
 
-def is_access(secret: str) -> bool:
-    """Whether a secret is that of a grant, and not of a token."""
-    return secret.startswith(f"{PREFIX}access_")
-
-
 def _split_secret(kind: SecretKind, secret: str) -> tuple[str, str]:
     """The id of the grant and the random part of a secret; blank where it is of another kind."""
     head = f"{PREFIX}{kind}_"

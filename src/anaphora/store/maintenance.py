@@ -30,19 +30,15 @@ _NOTES = (
 _KINDS = "SELECT record_id, kind FROM record WHERE namespace = :namespace AND record_id IN ({})"
 
 
-def thread_count(truth: Database) -> int:
-    """Threads that lie in the database: on a server, or in a home restored from one."""
-    return _count(truth, "SELECT COUNT(*) FROM thread WHERE deleted = 0")
+THREADS = "SELECT COUNT(*) FROM thread WHERE deleted = 0"
+"""Threads in the database: on a server, or in a home restored from one."""
+JOBS = "SELECT COUNT(*) FROM session_job"
+"""Jobs that wait, in all namespaces."""
 
 
-def job_count(truth: Database) -> int:
-    """Jobs that wait in all namespaces."""
-    return _count(truth, "SELECT COUNT(*) FROM session_job")
-
-
-def _count(truth: Database, statement: str) -> int:
-    # A database that is not made yet has no rows, not even a count.
-    return sum(int(count) for (count,) in truth.rows(statement, {}))
+def count_rows(database: Database, statement: str) -> int:
+    """The count of THREADS or JOBS; 0 for a database that is not made yet, which gives no row."""
+    return sum(int(count) for (count,) in database.rows(statement, {}))
 
 
 def note_counts(truth: Database, namespace: str) -> dict[str, tuple[int, int]]:

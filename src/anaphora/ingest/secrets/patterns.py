@@ -198,7 +198,7 @@ def assigned_secrets(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             continue
         is_quoted = written_value[0] in "\"'" and written_value[-1] == written_value[0]
         inner_text = written_value[1:-1] if is_quoted else written_value
-        literal = len(inner_text) >= 8 and _is_literal(inner_text)
+        literal = len(inner_text) >= 8 and is_literal(inner_text)
         if literal and (is_quoted or _is_unquoted_literal(inner_text, digits=False)):
             start = match.start("value") + is_quoted
             yield start, start + len(inner_text), _classify(field.group("name"))
@@ -222,7 +222,7 @@ def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
         at = end
     for match in _COMPARED.finditer(text):
         literal = match.group("value")[1:-1]
-        if _is_literal(literal) and _NAMED_IN_WORDS.fullmatch(literal) is None:
+        if is_literal(literal) and _NAMED_IN_WORDS.fullmatch(literal) is None:
             yield match.start("value") + 1, match.end("value") - 1, "secret"
     # `key = "…"`, where the literal is base64 of 24 bytes or more and no name or word.
     for match in _BARE_KEY.finditer(text):
@@ -240,13 +240,8 @@ def _find_assigned(text: str) -> Iterator[tuple[int, int, str]]:
 
 def reads_as_password(value: str) -> bool:
     """Whether a word without quotes is a password, and no word of the sentence or of code."""
-    long = len(value) >= 8 and _is_literal(value) and _is_unquoted_literal(value, digits=False)
+    long = len(value) >= 8 and is_literal(value) and _is_unquoted_literal(value, digits=False)
     return long or _is_short_password(value)
-
-
-def reads_as_literal(value: str) -> bool:
-    """Whether a value is one itself, and no name, template or placeholder of one."""
-    return _is_literal(value)
 
 
 def is_secret_value(name: str, value: str) -> str | None:
@@ -259,7 +254,7 @@ def is_secret_value(name: str, value: str) -> str | None:
     word = match.group("name")
     if _OF_NO_WORDS.search(word) and _NAMED_IN_WORDS.fullmatch(value):
         return None
-    literal = _is_literal(value) if len(value) >= 8 else False
+    literal = is_literal(value) if len(value) >= 8 else False
     is_short = _IS_PASSWORD.fullmatch(word) is not None and _is_short_password(value)
     return _classify(word) if literal or is_short else None
 
@@ -304,7 +299,7 @@ def _find_value(text: str, match: re.Match[str]) -> tuple[int, int] | None:
         in_words = of_no_words and _NAMED_IN_WORDS.fullmatch(written_value)
         if is_sentence or plain or _NO_CREDENTIAL.search(text_above) or of_request or in_words:
             return None
-    literal = len(written_value) >= 8 and _is_literal(written_value)
+    literal = len(written_value) >= 8 and is_literal(written_value)
     if not is_quoted:
         literal = literal and _is_unquoted_literal(
             written_value, digits=password and not is_sentence
@@ -370,7 +365,8 @@ def _names_a_secret(match: re.Match[str]) -> bool:
     return _SUFFIX.fullmatch(suffix) is not None and _ABOUT.search(suffix) is None
 
 
-def _is_literal(value: str) -> bool:
+def is_literal(value: str) -> bool:
+    """Whether a value is one itself, and no name, template or placeholder of one."""
     if _PLACEHOLDER.fullmatch(value) or value.lower() in _SCHEMA_WORDS:
         return False
     if is_example(value) or is_resource(value):
@@ -393,5 +389,5 @@ def _is_short_password(value: str) -> bool:
     if len(value) < 6 or not (re.search(r"[^\W\d_]", value) and re.search(r"\d", value)):
         return False
     return (
-        _is_literal(value) and _CODE.fullmatch(value) is None and _ORDINARY.fullmatch(value) is None
+        is_literal(value) and _CODE.fullmatch(value) is None and _ORDINARY.fullmatch(value) is None
     )

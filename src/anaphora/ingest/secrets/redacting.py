@@ -16,10 +16,10 @@ from anaphora.ingest.secrets.examples import is_example
 from anaphora.ingest.secrets.formats import PATTERNS
 from anaphora.ingest.secrets.patterns import (
     assigned_secrets,
+    is_literal,
     is_secret_value,
     matching,
     picked,
-    reads_as_literal,
     reads_as_password,
 )
 from anaphora.ingest.secrets.said_keys import said_keys
@@ -211,7 +211,7 @@ def _scan(text: str) -> Iterator[_Span]:
     if dense.text:
         yield from ((dense.place(a), dense.place(b), kind) for a, b, kind in said_keys(dense.text))
     yield from said_passwords(text, lower_text, reads_as_password)
-    yield from command_secrets(text, reads_as_literal)
+    yield from command_secrets(text, is_literal)
 
 
 def _merge(spans: Iterator[_Span]) -> list[_Span]:

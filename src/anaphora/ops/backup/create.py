@@ -25,7 +25,7 @@ from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops.backup import archive, staging
 from anaphora.store.crypto import marker as markers
 from anaphora.store.disk import identity_of, temporary_key, translate
-from anaphora.store.maintenance import copy_database, thread_count
+from anaphora.store.maintenance import THREADS, copy_database, count_rows
 from anaphora.store.threads.files import CORRUPT
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def backup(
                 for name in packer.members
             )
             facts = _add_truth(truth, stage, packer, progress)
-            threads += thread_count(truth)
+            threads += count_rows(truth, THREADS)
             if marker is not None:
                 packer.add(markers.MARKER, _bytes_of(home.root / markers.MARKER))
             manifest = _manifest(when, marker, threads, facts, left_out)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.errors import AnaphoraError
-from anaphora.store.maintenance import job_count, probe
+from anaphora.store.maintenance import JOBS, count_rows, probe
 from anaphora.values.conversations import Check, Health
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def health(services: NamespaceServices) -> Health:
         state = services.turns.check()
         embedded, _ = services.vectors.counts().get(container.embedder.name, (0, 0))
         waiting = max(0, services.vectors.records() - embedded)
-        jobs = job_count(services.truth)
+        jobs = count_rows(services.truth, JOBS)
     except AnaphoraError as error:
         pending, jobs, index = 0, 0, Check("index", ok=False, detail=str(error))
     else:

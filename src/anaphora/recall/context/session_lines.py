@@ -7,7 +7,7 @@ turn is which is read from its words (`rank/statements`), in every language that
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.display import cut
@@ -64,11 +64,6 @@ def session_statements(
         for text in new_texts
         if text in chosen_texts and not any(seem_to_contradict(text, newer) for newer in later)
     ]
-
-
-def in_one_line(statements: Sequence[str]) -> str:
-    """The statements of a session, each cut where it is long."""
-    return f"user: {'; '.join(cut(text, CHARACTERS) for text in statements)}"
 
 
 def _strip_rules(text: str, rules: Collection[str]) -> str:

@@ -31,8 +31,8 @@ from anaphora.rank.house_rules import (
 from anaphora.rank.statements import read_statement
 from anaphora.recall.context.belonging import EVERYTHING, Belonging
 from anaphora.recall.context.session_lines import (
+    CHARACTERS,
     DECIDED,
-    in_one_line,
     last_exchange,
     session_statements,
 )
@@ -197,7 +197,8 @@ class StandingContext:
         for conversation_id, thread in self._read_threads():
             stated_texts = session_statements(thread, rules, later)
             later += stated_texts
-            lines = [in_one_line(stated_texts)] if stated_texts else []
+            statements = "; ".join(cut(text, CHARACTERS) for text in stated_texts)
+            lines = [f"user: {statements}"] if stated_texts else []
             if not (lines or count):
                 lines = list(last_exchange(thread, rules))
             if not lines:

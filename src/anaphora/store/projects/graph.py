@@ -95,7 +95,8 @@ class Graph(NamespaceReader):
         for name in names:
             alias = alias_of(name)
             if alias:
-                names_by_key.setdefault(self.alias_key(alias), []).append(name)
+                alias_key = self._lookup("alias_key", digest("alias", alias))
+                names_by_key.setdefault(alias_key, []).append(name)
         rows_by_key: dict[str, list[EntityRow]] = {}
         for key, row in self._entities_by_alias(names_by_key):
             fits = project is None or row.project in (None, project)
@@ -162,10 +163,6 @@ class Graph(NamespaceReader):
         """(subject, object) of every active relation of this kind that a project has."""
         rows = self._rows(_LINKS, project=project, predicate=predicate)
         return tuple((str(row[0]), str(row[1])) for row in rows)
-
-    def alias_key(self, alias: str) -> str:
-        """What `alias_key` columns hold for a normalised name."""
-        return self._lookup("alias_key", digest("alias", alias))
 
     def _entities_by_alias(self, keys: Iterable[str]) -> Iterator[tuple[str, EntityRow]]:
         for batch, names in ids_named(keys, _IDS):

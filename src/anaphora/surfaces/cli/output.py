@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -77,6 +76,8 @@ def present(
 
 def confirmed(question: str) -> bool:
     """Whether the user agrees; False without a terminal to ask on."""
+    import typer
+
     try:
         return typer.confirm(question)
     except typer.Abort:

@@ -24,7 +24,7 @@ from anaphora.api.workers import Workers
 from anaphora.core.environment import environment
 from anaphora.core.incidents import STOPS, report
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.store.grants import is_access
+from anaphora.store.grants import PREFIX
 from anaphora.surfaces.access import OWN, bearer, is_own
 from anaphora.surfaces.mcp_server.callers import peer_of
 from anaphora.surfaces.mcp_server.oauth.address import LOOPBACK, PublicAddress
@@ -250,7 +250,7 @@ class TokenGate:
 
     def _look_up(self, secret: str) -> Token | None:
         memory = self._session.memory()
-        if self.oauth is not None and is_access(secret):
+        if self.oauth is not None and secret.startswith(f"{PREFIX}access_"):
             token = self.oauth.provider.opened_by(secret)
         else:
             token = memory.tokens.check(secret)

@@ -99,8 +99,3 @@ def is_code(request: PendingRequest, given: str) -> bool:
     """Whether this is the code on the terminal, in any spelling."""
     typed_code = "".join(given.split()).replace("-", "").upper()
     return compare_digest(typed_code.encode(), request.code.encode())
-
-
-def shown_code(request: PendingRequest) -> str:
-    """The code as displayed: two groups of four."""
-    return f"{request.code[:4]}-{request.code[4:]}"

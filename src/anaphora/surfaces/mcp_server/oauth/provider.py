@@ -31,7 +31,7 @@ from pydantic import AnyUrl, ValidationError
 from anaphora.core.display import one_line
 from anaphora.store.grants import LIFETIMES, Grant, SecretKind
 from anaphora.surfaces.mcp_server.oauth.address import SCOPES, PublicAddress
-from anaphora.surfaces.mcp_server.oauth.consent import AccessRequest, Consents, shown_code
+from anaphora.surfaces.mcp_server.oauth.consent import AccessRequest, Consents
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -135,8 +135,8 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         to = one_line(urlsplit(request.asked.redirect_uri).netloc or "a program of this machine")
         terminal = self._told or sys.stderr
         terminal.write(
-            f"anaphora: {name} ({to}) asks to connect; to allow it, type {shown_code(request)} on "
-            "the page (10 minutes)\n"
+            f"anaphora: {name} ({to}) asks to connect; to allow it, type "
+            f"{request.code[:4]}-{request.code[4:]} on the page (10 minutes)\n"
         )
         terminal.flush()
         return f"{self._address.origin}/approve?request={request.id}"
