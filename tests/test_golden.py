@@ -105,10 +105,10 @@ class ListedCommands:
         return ""
 
 
-def leaf_commands(command: Any, path: str) -> Iterator[str]:
-    """The full name of each command that is no group."""
+def leaf_commands(command: Any, path: str) -> Iterator[tuple[str, set[str]]]:
+    """The full name of each command that is no group, and its options."""
     if not hasattr(command, "commands"):
-        yield path
+        yield path, {option for parameter in command.params for option in parameter.opts}
         return
     for name, child in command.commands.items():
         yield from leaf_commands(child, f"{path} {name}")
@@ -120,6 +120,15 @@ def test_every_command_is_recorded(tmp_path: Path) -> None:
     line = ListedCommands()
     play_commands(cast("Any", line), tmp_path)
     prefixes = {f"anaphora {' '.join(words[:length])}" for words in line.calls for length in (1, 2)}
-    every = set(leaf_commands(typer.main.get_command(app), "anaphora"))
+    with_json = {
+        f"anaphora {' '.join(words[:length])}"
+        for words in line.calls
+        if "--json" in words
+        for length in (1, 2)
+    }
+    leaves = dict(leaf_commands(typer.main.get_command(app), "anaphora"))
+    every = set(leaves)
+    for_programs = {name for name, options in leaves.items() if "--json" in options}
+    assert for_programs - OF_A_TERMINAL - with_json == set()
     assert every - OF_A_TERMINAL - prefixes == set()
     assert every >= OF_A_TERMINAL

@@ -64,7 +64,7 @@ def test_each_kind_of_place_is_counted(sample: list[Module]) -> None:
     assert locals_in_all == 4
     assert name_locals(sample, GENERIC)[0] == ["sample.py:9 _used_once: result"]
     persons, comments = name_persons(sample)
-    assert [place.split()[1] for place in persons] == ["whose", "Nobody"]
+    assert [location.split()[1] for location in persons] == ["whose", "Nobody"]
     assert comments == 2
     assert name_single_use(sample, private=True) == (["sample.py:9 _used_once"], 4)
     assert name_classes(sample) == ["Row: sample.py, sample.py"]

@@ -55,7 +55,7 @@ VAGUE = frozenset(
         "gone",
         "put",
         "place",
-        "places",
+        "locations",
         "hers",
         "theirs",
         "what",
@@ -141,16 +141,16 @@ def list_locals(function: Function) -> set[str]:
 
 def name_locals(modules: list[Module], words: frozenset[str]) -> tuple[list[str], int]:
     """Places of locals that are called one of `words`, and how many locals there are."""
-    places, total = [], 0
+    locations, total = [], 0
     for module in modules:
         for function in module.functions:
             names = list_locals(function)
             total += len(names)
-            places += [
+            locations += [
                 f"{module.path}:{function.lineno} {function.name}: {name}"
                 for name in sorted(names & words)
             ]
-    return places, total
+    return locations, total
 
 
 def list_prose(module: Module) -> list[tuple[int, str]]:
@@ -176,16 +176,16 @@ def list_prose(module: Module) -> list[tuple[int, str]]:
 
 def name_persons(modules: list[Module]) -> tuple[list[str], int]:
     """Places of comments and docstrings about persons, and how many comments there are."""
-    places, total = [], 0
+    locations, total = [], 0
     for module in modules:
         prose = list_prose(module)
         total += len(prose)
-        places += [
+        locations += [
             f"{module.path}:{line} {' '.join(text.split())}"
             for line, text in prose
             if PERSONS.search(text)
         ]
-    return places, total
+    return locations, total
 
 
 def name_single_use(modules: list[Module], private: bool) -> tuple[list[str], int]:
@@ -194,7 +194,7 @@ def name_single_use(modules: list[Module], private: bool) -> tuple[list[str], in
     A private function is used once if its own file names it once; a public one, which is there for
     other files, if all of `modules` together do.
     """
-    places, total = [], 0
+    locations, total = [], 0
     everywhere: Counter[str] = Counter()
     for module in modules:
         everywhere.update(count_names(module))
@@ -208,8 +208,8 @@ def name_single_use(modules: list[Module], private: bool) -> tuple[list[str], in
             if name.startswith("_") != private:
                 continue
             if (uses if private else everywhere)[name] == 1:
-                places.append(f"{module.path}:{function.lineno} {name}")
-    return places, total
+                locations.append(f"{module.path}:{function.lineno} {name}")
+    return locations, total
 
 
 def count_names(module: Module) -> Counter[str]:
@@ -259,13 +259,13 @@ def count_words(tree: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: what is counted, how much, of how many, and the places behind it."""
+    """One line of the table: what is counted, how much, of how many, and where."""
 
     name: str
     says: str
     count: int
     total: int | None = None
-    places: tuple[str, ...] = ()
+    locations: tuple[str, ...] = ()
 
     @property
     def figure(self) -> float:
@@ -280,8 +280,8 @@ class Row:
 def count_source(name: str, modules: list[Module]) -> Row:
     """The row `name` of the table for these files of src."""
     if name == "classes":
-        places = name_classes(modules)
-        return Row(name, SOURCE_ROWS[name], len(places), places=tuple(places))
+        locations = name_classes(modules)
+        return Row(name, SOURCE_ROWS[name], len(locations), locations=tuple(locations))
     if name == "statements":
         return Row(name, SOURCE_ROWS[name], count_statements(modules))
     counters: dict[str, Callable[[], tuple[list[str], int]]] = {
@@ -291,8 +291,8 @@ def count_source(name: str, modules: list[Module]) -> Row:
         "helpers": lambda: name_single_use(modules, private=True),
         "public": lambda: name_single_use(modules, private=False),
     }
-    places, total = counters[name]()
-    return Row(name, SOURCE_ROWS[name], len(places), total, tuple(places))
+    locations, total = counters[name]()
+    return Row(name, SOURCE_ROWS[name], len(locations), total, tuple(locations))
 
 
 def count_tree(tree: Path) -> list[Row]:
@@ -319,7 +319,7 @@ def rows_above(rows: list[Row]) -> list[str]:
 
 
 def main() -> int:
-    """Print the table, or one row's places; 1 if a ceiling is broken."""
+    """Print the table, or one row's locations; 1 if a ceiling is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tree", nargs="?", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--list", choices=SOURCE_ROWS, help="every place behind one row")
@@ -330,7 +330,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.list:
         modules = parse_modules(options.tree, "src", options.under)
-        print("\n".join(count_source(options.list, modules).places))
+        print("\n".join(count_source(options.list, modules).locations))
         return 0
     rows = count_tree(options.tree)
     if options.check:

@@ -27,7 +27,10 @@ def play_sync(open_home: Callable[[Path], Any], folder: Path, record: Recording)
     """Write, conflict and forget on two devices, and exchange after each step."""
     (folder / "remote").mkdir(parents=True)
     with open_home(folder / "first") as first, open_home(folder / "second") as second:
-        call = partial(_call, record, "sync")
+
+        def call(name: str, function: Callable[[], Any]) -> Any:
+            return record.keep_call(f"sync/{name}", function)
+
         devices = (("first", first), ("second", second))
 
         def exchange(step: str) -> None:
@@ -88,7 +91,9 @@ def play_mirror(open_home: Callable[[Path], Any], folder: Path, record: Recordin
     """Mirror a namespace; add, edit, rename, delete and break pages on both sides."""
     vault = folder / "vault"
     with open_home(folder / "home") as memory:
-        call = partial(_call, record, "mirror")
+
+        def call(name: str, function: Callable[[], Any]) -> Any:
+            return record.keep_call(f"mirror/{name}", function)
 
         def exchange(step: str, **options: bool) -> None:
             for page in vault.rglob("*.md"):
@@ -141,12 +146,3 @@ def _edit(vault: Path, old: str, new: str) -> None:
             page.write_text(text.replace(old, new), "utf-8")
             return
     raise AssertionError(f"no page holds {old!r}")
-
-
-def _call(record: Recording, under: str, name: str, function: Callable[[], Any]) -> Any:
-    try:
-        answer = function()
-    except Exception as error:  # noqa: BLE001 - an error is an answer to record
-        answer = error
-    record.keep(f"{under}/{name}", answer)
-    return answer

@@ -37,15 +37,17 @@ def play_imports(open_home: Callable[[Path], Any], folder: Path, record: Recordi
         name = path.relative_to(fixtures).as_posix()
         with open_home(folder / "homes" / name.replace("/", "-")) as memory:
             for attempt in ("import", "again"):
-                record.keep(f"{attempt} {name}", _answer(partial(memory.import_, path)))
+                record.keep_call(f"{attempt} {name}", partial(memory.import_, path))
             _keep_home(memory, record, name)
     with open_home(folder / "documents") as memory:
         for name, content in _documents(fixtures / DOCUMENTS.name):
-            added = _answer(partial(memory.add_document, content, name=name))
-            record.keep(f"document {name}", added)
+            added = record.keep_call(
+                f"document {name}", partial(memory.add_document, content, name=name)
+            )
             if not isinstance(added, BaseException):
-                sections = _answer(partial(memory.document_sections, added.document.id))
-                record.keep(f"sections {name}", sections)
+                record.keep_call(
+                    f"sections {name}", partial(memory.document_sections, added.document.id)
+                )
     with open_home(folder / "project") as memory:
         project = folder / "sections"
         project.mkdir()
@@ -76,13 +78,6 @@ def _documents(samples: Path) -> Iterator[tuple[str, bytes]]:
     yield "report.docx", docx(paragraphs, title="Harbour report")
     yield "broken.docx", b"PK\x03\x04 not a document"
     yield "with-files.eml", mail("Report", "See it.", [("report.pdf", report)])
-
-
-def _answer(function: Callable[[], Any]) -> Any:
-    try:
-        return function()
-    except Exception as error:  # noqa: BLE001 - an error is an answer to record
-        return error
 
 
 def _keep_home(memory: Any, record: Recording, name: str) -> None:

@@ -9,7 +9,7 @@ import base64
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,15 @@ class Recording:
         for text in sorted(self._aliases, key=len, reverse=True):
             line = line.replace(text, f"<{self._aliases[text]}>")
         self._file.write(line + "\n")
+
+    def keep_call(self, name: str, function: Callable[[], Any]) -> Any:
+        """Call `function`, write what it answers or raises, and return that."""
+        try:
+            answer = function()
+        except Exception as error:  # noqa: BLE001 - an error is an answer to record
+            answer = error
+        self.keep(name, answer)
+        return answer
 
     def close(self) -> None:
         """End the file."""

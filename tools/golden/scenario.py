@@ -66,12 +66,7 @@ def play(memory: Any, project: Path, folder: Path, record: Recording, under: str
     """Call everything, and record what each call answers or raises."""
 
     def call(name: str, function: Callable[[], Any]) -> Any:
-        try:
-            value = function()
-        except Exception as error:  # noqa: BLE001 - an error is an answer to record
-            value = error
-        record.keep(f"{under}/{name}", value)
-        return value
+        return record.keep_call(f"{under}/{name}", function)
 
     _conversations(memory, call)
     _memories(memory, call)
