@@ -113,10 +113,10 @@ class ImportedMemoryWriter:
         self.flush()
         with self._records.change() as work:
             work.load(ids=[record_id for record_id, _ in ended_pairs])
-            is_ended_list = [
+            end_flags = [
                 end_imported(work, *pair, whole.at or self._clock()) for pair in ended_pairs
             ]
-        self.counts["ended"] += sum(is_ended_list)
+        self.counts["ended"] += sum(end_flags)
 
     def flush(self) -> None:
         """Write the pending drafts."""

@@ -125,11 +125,7 @@ class Linker:
         self, work: RecordTransaction, group: Sequence[EmbeddedMemory]
     ) -> dict[str, tuple[RecordLink, ...]]:
         """Write vectors and links in the change under way; return the new links of each."""
-        rows = [
-            row
-            for memory in group
-            for row in vector_rows(memory.record_id, memory.text, memory.vectors)
-        ]
+        rows = vector_rows((memory.record_id, memory.text, memory.vectors) for memory in group)
         work.keep_vectors(self.embedder.name, rows)
         return self.link(work, group)
 

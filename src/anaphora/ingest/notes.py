@@ -237,11 +237,7 @@ class NoteWriter:
     def _put_vectors(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
 
-        rows = [
-            row
-            for text, vectors in embedded
-            for row in vector_rows(text.record_id, text.text, vectors)
-        ]
+        rows = vector_rows((text.record_id, text.text, vectors) for text, vectors in embedded)
         return self._notes.vectors.put(self._embedder.name, rows)
 
 

@@ -260,11 +260,7 @@ class DocumentWriter:
     def _put_vectors(self, embedded: Sequence[tuple[TextToEmbed, Vectors]]) -> int:
         from anaphora.store.records.vectors import vector_rows
 
-        rows = [
-            row
-            for text, vectors in embedded
-            for row in vector_rows(text.record_id, text.text, vectors)
-        ]
+        rows = vector_rows((text.record_id, text.text, vectors) for text, vectors in embedded)
         return self._documents.vectors.put(self._embedder.name, rows)
 
     def forget(self, document_id: str, *, soft: bool = False) -> ForgottenRecords:

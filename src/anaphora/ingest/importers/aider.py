@@ -97,7 +97,7 @@ def _read_chat(
 
 def _split_messages(lines: list[str], begin: int) -> list[_Message]:
     """The messages of a chat: kind of speaker, lines, and the number of the first line."""
-    marked_lines = {
+    has_end_by_mark = {
         mark: any(line.startswith(mark) and line.endswith(_END) for line in lines)
         for mark in ("####", ">")
     }
@@ -107,9 +107,9 @@ def _split_messages(lines: list[str], begin: int) -> list[_Message]:
         kind = _ANSWER
         for mark, marked_kind in (("####", _USER), (">", _PROGRAM)):
             begins = line.startswith(f"{mark} ") or line.rstrip() == mark
-            if begins and (line.endswith(_END) or not marked_lines[mark]):
+            if begins and (line.endswith(_END) or not has_end_by_mark[mark]):
                 kind = marked_kind
-        if fence and not (kind == _USER and marked_lines["####"]):
+        if fence and not (kind == _USER and has_end_by_mark["####"]):
             kind = _ANSWER
         if kind != _ANSWER or line.strip() == fence:
             fence = ""

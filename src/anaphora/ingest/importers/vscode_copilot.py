@@ -102,14 +102,12 @@ def stored_sessions(file: ImportFile) -> Iterator[ImportItem]:
             yield fetched_row
         elif fetched_row[0]["key"] == SESSIONS:
             try:
-                stored_sessions_value = decoded(fetched_row[0]["value"])
+                decoded_sessions = decoded(fetched_row[0]["value"])
             except Malformed as error:
                 yield file.problem(SESSIONS, str(error))
                 continue
             for number, listed_session in enumerate(
-                stored_sessions_value
-                if isinstance(stored_sessions_value, list)
-                else [stored_sessions_value],
+                decoded_sessions if isinstance(decoded_sessions, list) else [decoded_sessions],
                 start=1,
             ):
                 position = f"{SESSIONS}, session {number}"

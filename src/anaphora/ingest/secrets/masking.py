@@ -116,8 +116,8 @@ def _mask(value: Any) -> Any:
     if isinstance(value, ThreadSummary):
         title, preview = _mask_label(value.title), _mask_label(value.preview)
         name = mask_handle(value.conversation_id)
-        same = (title, preview, name) == (value.title, value.preview, value.conversation_id)
-        if same:
+        is_unchanged = (title, preview, name) == (value.title, value.preview, value.conversation_id)
+        if is_unchanged:
             return value
         return replace(value, title=title, preview=preview, conversation_id=name)
     if isinstance(value, _STORED_WITHOUT):

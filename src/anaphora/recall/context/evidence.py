@@ -122,10 +122,7 @@ def nearby(ranked: RankedCandidates, named: Mapping[str, Sequence[EntityRow]]) -
                 valid_from=relation.valid_from,
                 valid_to=relation.valid_to,
             )
-            for relation, depth in (
-                (complete_neighbour.relation, complete_neighbour.depth)
-                for complete_neighbour in complete
-            )
+            for relation, depth in ((edge.relation, edge.depth) for edge in complete)
         ),
         _find_notes(neighbours, entities),
     )

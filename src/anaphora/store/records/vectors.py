@@ -105,13 +105,21 @@ class TextToEmbed:
     text: str
 
 
-def vector_rows(record_id: str, text: str, vectors: NDArray[floating[Any]]) -> list[VectorRow]:
-    """What is kept of a record's vectors, shape (parts, dimensions): float16, little-endian."""
-    digest = hash_text(text)
-    return [
-        VectorRow(record_id, part, digest, row.tobytes())
-        for part, row in enumerate(vectors.astype("<f2"))
-    ]
+def vector_rows(
+    embedded: Iterable[tuple[str, str, NDArray[floating[Any]]]],
+) -> list[VectorRow]:
+    """Rows of embedded records: id, text and vectors of each, shape (parts, dimensions).
+
+    Vectors are stored as float16, little-endian.
+    """
+    rows = []
+    for record_id, text, vectors in embedded:
+        digest = hash_text(text)
+        rows += [
+            VectorRow(record_id, part, digest, vector.tobytes())
+            for part, vector in enumerate(vectors.astype("<f2"))
+        ]
+    return rows
 
 
 class RecordVectors(NamespaceReader):
