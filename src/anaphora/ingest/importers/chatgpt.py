@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from anaphora.core.word_lists import by_word
@@ -17,7 +18,6 @@ from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
     Malformed,
-    as_object,
     mapping_at,
     objects_in,
     text_at,
@@ -66,27 +66,7 @@ def _read_conversation(
     draft = Draft(file, "chatgpt", key, title=value.get("title"))
     draft.start(value.get("create_time") or value.get("update_time"), place)
     conversation_texts = ConversationTexts()
-    for node_id, node in mapping.items():
-        position = f"{place}, node {node_id}"
-        parent = node.get("parent") if isinstance(node, dict) else None
-        parent_id = parent if isinstance(parent, str) else None
-        try:
-            message = as_object(node, "a node").get("message")
-            if message is None:
-                # The root of the tree.
-                draft.pass_over(node_id, parent_id)
-                continue
-            _add_message(
-                draft,
-                conversation_texts,
-                node_id,
-                parent_id,
-                as_object(message, "a message"),
-                position,
-            )
-        except Malformed as error:
-            draft.problem(position, str(error))
-            draft.pass_over(node_id, parent_id)
+    draft.add_nodes(mapping, place, partial(_add_message, draft, conversation_texts))
     leaf = value.get("current_node")
     yield from draft.results(leaf if isinstance(leaf, str) and leaf in mapping else None)
 

@@ -7,12 +7,12 @@ the user's and a RESPONSE the answer. Thinking, searches and files are left out 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from anaphora.core.word_lists import by_word
 from anaphora.ingest.importers.base import (
     ImportFile,
     ImportItem,
-    Malformed,
     as_object,
     mapping_at,
 )
@@ -52,31 +52,17 @@ def _read_conversation(
     )
     draft.start(value.get("inserted_at"), place)
     roles: dict[str | None, str] = {}
-    for node_id, node in mapping.items():
-        node_place = f"{place}, node {node_id}"
-        parent = node.get("parent") if isinstance(node, dict) else None
-        parent_id = parent if isinstance(parent, str) else None
-        try:
-            message = as_object(node, "a node").get("message")
-            if message is None:
-                draft.pass_over(node_id, parent_id)
-            else:
-                _add_message(
-                    draft, node_id, parent_id, as_object(message, "a message"), node_place, roles
-                )
-        except Malformed as error:
-            draft.problem(node_place, str(error))
-            draft.pass_over(node_id, parent_id)
+    draft.add_nodes(mapping, place, partial(_add_message, draft, roles))
     yield from draft.results()
 
 
 def _add_message(
     draft: Draft,
+    roles: dict[str | None, str],
     node_id: str,
     parent: str | None,
     message: dict[str, object],
     place: str,
-    roles: dict[str | None, str],
 ) -> None:
     fragments = message.get("fragments")
     if isinstance(fragments, list):

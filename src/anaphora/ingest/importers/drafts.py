@@ -241,6 +241,31 @@ class Draft:
         if key is not None:
             self.pass_over(key, parent)
 
+    def add_nodes(
+        self,
+        mapping: Mapping[str, object],
+        place: str,
+        add_message: Callable[[str, str | None, dict[str, object], str], None],
+    ) -> None:
+        """Add each node of a tree: `add_message` gets its id, parent, message and position.
+
+        A node without a message, as the root is, is passed over; so is a malformed one, which
+        becomes a problem.
+        """
+        for node_id, node in mapping.items():
+            position = f"{place}, node {node_id}"
+            parent = node.get("parent") if isinstance(node, dict) else None
+            parent_id = parent if isinstance(parent, str) else None
+            try:
+                message = as_object(node, "a node").get("message")
+                if message is None:
+                    self.pass_over(node_id, parent_id)
+                else:
+                    add_message(node_id, parent_id, as_object(message, "a message"), position)
+            except Malformed as error:
+                self.problem(position, str(error))
+                self.pass_over(node_id, parent_id)
+
     def pass_over(self, key: str, parent: str | None = AFTER_LAST) -> None:
         """Keep the place of a message that is no message (the root of a tree, a broken one)."""
         if key not in self._seen and not self._is_full():
