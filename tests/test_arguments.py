@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pytest
 
 from anaphora import AsyncMemory, Memory
-from anaphora.deep.models.base import ModelRole
+from anaphora.values.models import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.store.db.engine import open_database

@@ -16,7 +16,7 @@ from typing import Any
 from tests.commands import run_command
 
 from anaphora import Memory
-from anaphora.deep.models.base import Message
+from anaphora.values.models import Message
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.embed.minilm import MiniLM
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
-from anaphora.deep.models.base import Message
+from anaphora.values.models import Message
 from anaphora.deep.models.scripted import ScriptedModel
 
 TEA = "What does Ada drink in total?"

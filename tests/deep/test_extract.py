@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import Script, opening, tell
 
-from anaphora.deep.models.base import Message, Reply
+from anaphora.values.models import Message, Reply
 from anaphora.errors import ModelError, NotFound
 from anaphora.values.deep import Budget
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from anaphora.core.config import Settings, load_settings
-from anaphora.deep.models.base import Message
+from anaphora.values.models import Message
 from anaphora.deep.models.remote import ModelAddress, RemoteModel, open_models
 from anaphora.errors import ModelError, ModelTimeout, NoModel
 

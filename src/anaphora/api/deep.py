@@ -8,6 +8,7 @@ from anaphora.api.view import NamespaceView
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import counts_calls
 from anaphora.core.tracing import span
+from anaphora.features.deep.services import DeepServices
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import (
     Budget,
@@ -55,7 +56,7 @@ class DeepQuestions(NamespaceView):
             services = self._services()
             if conversation_id is not None:
                 conversation_id = services.conversations.standing_id(conversation_id)
-            answer = services.recall_deep.recall(
+            answer = services.feature(DeepServices).recall.recall(
                 question,
                 scope=scope,
                 conversation_id=conversation_id,
@@ -67,7 +68,7 @@ class DeepQuestions(NamespaceView):
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""
-        return self._services().gaps.list(status)
+        return self._services().feature(DeepServices).gaps.list(status)
 
     def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
         """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
@@ -78,10 +79,12 @@ class DeepQuestions(NamespaceView):
         `ModelError`, `StoreError` and its kinds.
         """
         services = self._services()
-        models = services.container.tools.models()
+        models = services.feature(DeepServices).tools.models()
         with span("extract"):
             conversation_id = services.conversations.standing_id(conversation_id)
-            return services.extract.extract(conversation_id, models.sub if models else None, budget)
+            return services.feature(DeepServices).extract.extract(
+                conversation_id, models.sub if models else None, budget
+            )
 
     def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
         """One cycle: queued extractions, open gaps explored over what is known now, links.
@@ -91,7 +94,9 @@ class DeepQuestions(NamespaceView):
         evidence is surely there. It never deletes. Raises `StoreError` and its kinds.
         """
         with span("dream"):
-            return self._services().dream_cycle.run(model=model, budget=budget)
+            return (
+                self._services().feature(DeepServices).dream_cycle.run(model=model, budget=budget)
+            )
 
     def end_session(self, conversation_id: str) -> int:
         """Say that a session has ended: queue its extraction (with a model) and a dream.
@@ -99,7 +104,7 @@ class DeepQuestions(NamespaceView):
         Returns how many jobs are waiting now; `run_jobs` runs them, in any process, at any time.
         """
         services = self._services()
-        with_model = services.container.tools.models() is not None
+        with_model = services.feature(DeepServices).tools.models() is not None
         ended_id = services.conversations.standing_id(check_id(conversation_id))
         services.jobs.queue_session_jobs(ended_id, extract=with_model)
         return len(services.jobs.list_pending())
@@ -110,12 +115,12 @@ class DeepQuestions(NamespaceView):
         An empty report when nothing waits. A job whose model fails stays, for three tries.
         """
         with span("run_jobs"):
-            return self._services().dream_cycle.run_jobs()
+            return self._services().feature(DeepServices).dream_cycle.run_jobs()
 
     def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """How answers were found: the newest of what was kept, at most `limit`."""
-        return self._services().traces.list(limit)
+        return self._services().feature(DeepServices).traces.list(limit)
 
     def trace(self, id: str) -> DeepAnswer:  # noqa: A002 - the field's own name
         """An answer with all its steps, to be shown again. Raises `NotFound`."""
-        return self._services().traces.get(id)
+        return self._services().feature(DeepServices).traces.get(id)

@@ -13,6 +13,7 @@ from anaphora.core.calls import counts_calls
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
+from anaphora.features.documents.services import DocumentServices
 from anaphora.values.documents import AddedDocument, Document, DocumentSection
 
 
@@ -52,21 +53,25 @@ class KeptDocuments(NamespaceView):
             new_document = NewDocument(
                 content, document_name, title, date, signed(origin), tuple(tags), keep_file
             )
-            return self._services().documents.writing.add(
-                new_document, embed=embed, progress=progress
+            return (
+                self._services()
+                .feature(DocumentServices)
+                .writing.add(new_document, embed=embed, progress=progress)
             )
 
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
         """At most `limit` documents, the last added first; with `history` past versions too."""
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        return self._told_read(self._services().documents.store.list(limit=limit, history=history))
+        return self._told_read(
+            self._services().feature(DocumentServices).store.list(limit=limit, history=history)
+        )
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
         from anaphora.store.documents import document_id_of
 
-        documents = self._services().documents.store
+        documents = self._services().feature(DocumentServices).store
         document_id = document_id_of(id)
         stored_document = documents.get(
             document_id if documents.versions.many([document_id]) else id
@@ -76,15 +81,15 @@ class KeptDocuments(NamespaceView):
 
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""
-        return self._services().documents.store.sections_of(self.document(id).id)
+        return self._services().feature(DocumentServices).store.sections_of(self.document(id).id)
 
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """The bytes of a document's file. Raises `NotFound`, also where they were not kept."""
-        return self._services().documents.store.file_of(self.document(id).id)
+        return self._services().feature(DocumentServices).store.file_of(self.document(id).id)
 
     def document_history(self, name: str) -> tuple[Document, ...]:
         """Every version that a name had, the oldest first; each has its text still."""
-        return self._told_read(self._services().documents.store.history(name))
+        return self._told_read(self._services().feature(DocumentServices).store.history(name))
 
     def _told_read(self, found: tuple[Document, ...]) -> tuple[Document, ...]:
         """Documents that are given out, once the audit trail has it, where one is kept."""

@@ -14,6 +14,7 @@ from anaphora.core.limits import limited
 from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
 from anaphora.errors import NotFound
+from anaphora.features.core_block.services import CoreBlockServices
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import (
     Contradiction,
@@ -162,7 +163,10 @@ class LastingMemories(NamespaceView):
         try:
             record = services.records.get(id)
         except NotFound:
-            record = services.observations.get(id)
+            records = (feature.get(id) for feature in services.features)
+            record = next((one for one in records if one is not None), None)
+            if record is None:
+                raise
         self._tell_audit("read", "memory", record)
         return record
 
@@ -204,7 +208,9 @@ class LastingMemories(NamespaceView):
         `InvalidInput`.
         """
         with span("core_block"):
-            return self._told("core", self._services().core_block.block(budget))
+            return self._told(
+                "core", self._services().feature(CoreBlockServices).recall.block(budget)
+            )
 
     def pin(self, id: str, position: int | None = None) -> str:  # noqa: A002 - the field's own name
         """Pin a memory in the core block, at `position` among the pinned (from 1) or at their end.
@@ -214,7 +220,7 @@ class LastingMemories(NamespaceView):
         an older one. Raises `NotFound`, `InvalidInput`, `StoreError`.
         """
         with span("pin"):
-            return self._services().pinning.pin(id, position)
+            return self._services().feature(CoreBlockServices).writing.pin(id, position)
 
     def unpin(self, id: str) -> str:  # noqa: A002 - the field's own name
         """Take a memory out of the core block: a pinned one, or a rule that came by itself.
@@ -222,7 +228,7 @@ class LastingMemories(NamespaceView):
         It stays out until it is pinned. Returns and raises as `pin`.
         """
         with span("unpin"):
-            return self._services().pinning.unpin(id)
+            return self._services().feature(CoreBlockServices).writing.unpin(id)
 
     def contradictions(
         self, *, settled: bool = False, limit: int = 50
@@ -282,14 +288,14 @@ class LastingMemories(NamespaceView):
         that is not there (filters that find nothing forget nothing), `InvalidInput` unless exactly
         one of `id` and `filters` is given.
         """
-        from anaphora.container.forgetting import erase_due
+        from anaphora.container.forgetting import erase_due, forget_any
 
         services = self._services()
         with span("forget", soft=soft):
             if dry_run:
-                return services.forget_any(id, filters, dry_run=True)
+                return forget_any(services, id, filters, dry_run=True)
             erase_due(services)
-            forgotten_records = services.forget_any(id, filters, soft=soft or undoable)
+            forgotten_records = forget_any(services, id, filters, soft=soft or undoable)
             if undoable and not soft:
                 services.jobs.erase_later(forgotten_records.ids)
             return forgotten_records

@@ -16,7 +16,7 @@ from anaphora.api.deep import DeepQuestions
 from anaphora.api.documents import KeptDocuments
 from anaphora.api.memories import LastingMemories
 from anaphora.api.projects import ProjectMemories
-from anaphora.container.home import EVENTS, Container, Handler
+from anaphora.container.home import Container, Handler
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
 from anaphora.core.config import load_settings, resolve_places
@@ -43,8 +43,6 @@ from anaphora.values.search import DEFAULT_KINDS, SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
-    from anaphora.deep.models.base import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.mirror.manager import Mirror
     from anaphora.ops import Backup, Exported
@@ -53,6 +51,7 @@ if TYPE_CHECKING:
     from anaphora.store.tokens import Tokens
     from anaphora.sync.hosted import HostedLogs
     from anaphora.sync.manager import Sync
+    from anaphora.values.models import ModelRole
 
 __all__ = ["Handler", "Memory", "Progress"]
 
@@ -70,7 +69,6 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
     def __init__(self, container: Container, namespace: str) -> None:
         self._container = container
         self.namespace = namespace
-        container.on_removal = _note_removal
 
     @classmethod
     def open(
@@ -373,7 +371,9 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         `EmbeddingError` when the model cannot be loaded.
         """
         self._container.embedder.look()
-        return self._services().ready(timeout)
+        from anaphora.container.filling import wait_until_ready
+
+        return wait_until_ready(self._services(), timeout)
 
     def on(self, event: str, handler: Handler) -> None:
         """Call `handler(value)` at every `event`: "cache", "remember", "recall", "sync",
@@ -385,7 +385,9 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         and for what cannot be called.
         """
         if event not in self._container.handlers:
-            raise InvalidInput("event", event, f"expected one of {', '.join(EVENTS)}")
+            raise InvalidInput(
+                "event", event, f"expected one of {', '.join(self._container.handlers)}"
+            )
         self._container.handlers[event].append(handler)
 
     def stats(self) -> Stats:
@@ -403,14 +405,8 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         (the part that is looked at, parts done, parts in all).
         """
         from anaphora import ops
-        from anaphora.mirror.checks import mirror_checks
-        from anaphora.ops.audit import audit_checks
-        from anaphora.sync.checks import sync_checks
 
-        services = self._container.own(self.namespace)
-        basic = ops.doctor(services, mend=repair, progress=progress)
-        check_groups = (sync_checks(services), mirror_checks(services), audit_checks(services))
-        return (*basic, *(check for checks in check_groups for check in checks))
+        return ops.doctor(self._container.own(self.namespace), mend=repair, progress=progress)
 
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
@@ -528,12 +524,6 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _note_removal(services: NamespaceServices) -> None:
-    from anaphora.sync.removal import note_removal
-
-    note_removal(services)
 
 
 def _checked_namespace(namespace: str) -> str:

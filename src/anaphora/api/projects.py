@@ -12,6 +12,7 @@ from anaphora.core.calls import counts_calls
 from anaphora.core.limits import limited
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
+from anaphora.features.projects.services import ProjectServices
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
@@ -51,11 +52,15 @@ class ProjectMemories(NamespaceView):
         meanwhile, `StoreError`; what was kept until then stays.
         """
         with span("index_project"):
-            return self._services().upkeep.index(os.fspath(root), name, progress, embed=embed)
+            return (
+                self._services()
+                .feature(ProjectServices)
+                .upkeep.index(os.fspath(root), name, progress, embed=embed)
+            )
 
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
-        return self._services().projects.list()
+        return self._services().feature(ProjectServices).store.list()
 
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
@@ -65,11 +70,9 @@ class ProjectMemories(NamespaceView):
         """
         from anaphora.recall.project_map import project_map
 
-        services = self._services()
-        row = services.projects.find(project)
-        projects_by_id = {
-            project_info.id: project_info for project_info in services.projects.list()
-        }
+        services = self._services().feature(ProjectServices)
+        row = services.store.find(project)
+        projects_by_id = {project_info.id: project_info for project_info in services.store.list()}
         return project_map(services.graph, projects_by_id[row.id], within)
 
     def remove_project(self, project: str) -> int:
@@ -78,7 +81,7 @@ class ProjectMemories(NamespaceView):
         When this returns no file of the home has its words. Notes about it stay. Raises
         `NotFound`, `StoreError`.
         """
-        return self._services().upkeep.remove(project)
+        return self._services().feature(ProjectServices).upkeep.remove(project)
 
     def observe(
         self,
@@ -98,14 +101,18 @@ class ProjectMemories(NamespaceView):
         history; `project` None means all of them. Raises `InvalidInput`, `NotFound`, `StoreError`.
         """
         with span("observe"):
-            return self._services().note_taking.observe(
-                text,
-                kind=kind,
-                importance=importance,
-                tags=tags,
-                source=source,
-                supersedes=supersedes,
-                project=project,
+            return (
+                self._services()
+                .feature(ProjectServices)
+                .note_taking.observe(
+                    text,
+                    kind=kind,
+                    importance=importance,
+                    tags=tags,
+                    source=source,
+                    supersedes=supersedes,
+                    project=project,
+                )
             )
 
     def notes(self, project: str | None = None, *, limit: int = 50) -> tuple[Observation, ...]:
@@ -114,11 +121,11 @@ class ProjectMemories(NamespaceView):
         With `project` those about it and those about all projects. Raises `InvalidInput`,
         `NotFound`.
         """
-        return self._services().note_taking.observations(project, limit)
+        return self._services().feature(ProjectServices).note_taking.observations(project, limit)
 
     def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
-        return self._services().note_taking.diary(project, limit)
+        return self._services().feature(ProjectServices).note_taking.diary(project, limit)
 
     def write_diary(
         self,
@@ -130,8 +137,10 @@ class ProjectMemories(NamespaceView):
     ) -> DiaryEntry:
         """Keep what was done in a session, for the next one. Raises what `observe` does."""
         with span("write_diary"):
-            return self._services().note_taking.write_diary(
-                summary, subject=subject, tags=tags, project=project
+            return (
+                self._services()
+                .feature(ProjectServices)
+                .note_taking.write_diary(summary, subject=subject, tags=tags, project=project)
             )
 
     def recall_context(
@@ -155,7 +164,7 @@ class ProjectMemories(NamespaceView):
         """
         with span("recall_context"), limited(timeout):
             package = self._asked(
-                lambda services: services.recall_context.recall(
+                lambda services: services.feature(ProjectServices).recall_context.recall(
                     focus, project=project, budget=budget, include_sources=include_sources
                 )
             )
@@ -179,7 +188,7 @@ class ProjectMemories(NamespaceView):
         """
         with span("warm_up"):
             warm = self._asked(
-                lambda services: services.warm_up.warm_up(
+                lambda services: services.feature(ProjectServices).warm_up.warm_up(
                     topic,
                     project=project,
                     directory=None if directory is None else os.fspath(directory),

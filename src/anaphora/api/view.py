@@ -47,11 +47,13 @@ class NamespaceView:
     def _tell_audit(
         self, action: AuditAction, lane: str, found: object = (), question: str = ""
     ) -> None:
-        trail = self._services().audit
-        if trail.is_on():
-            from anaphora.container.auditing import tell_answer
+        from anaphora.container.auditing import ids_of
 
-            tell_answer(trail, action, lane, found, question)
+        ids: list[str] | None = None
+        for feature in self._services().features:
+            if feature.is_auditing():
+                ids = list(dict.fromkeys(ids_of(found))) if ids is None else ids
+                feature.after_call(action, lane, ids, len(ids), question)
 
     def _asked(self, ask: Callable[[NamespaceServices], AnswerT]) -> AnswerT:
         """The answer; if the endpoint is unavailable, from the local model, with a note."""

@@ -31,14 +31,6 @@ _CHANGES: Final[dict[str, AuditAction]] = {
 }
 
 
-def tell_answer(
-    trail: AuditTrail, action: AuditAction, lane: str, found: object, question: str
-) -> None:
-    """Record in the trail what a call returned. `StoreError` and its kinds if that fails."""
-    ids = list(dict.fromkeys(_ids_of(found)))
-    trail.add(action, lane, ids, count=len(ids), question=question)
-
-
 def tell_of_threads(trail: AuditTrail, store: Any) -> None:
     """Make a store of conversations record every change in the trail."""
     for name, action in _CHANGES.items():
@@ -73,7 +65,7 @@ def _count_turns(name: str, done: Any, args: tuple[Any, ...]) -> int:
     return len(args[0]) if name == "add_exact" and args else 1
 
 
-def _ids_of(found: object) -> Iterator[str]:
+def ids_of(found: object) -> Iterator[str]:
     """The ids in an answer of any form."""
     for part in _PARTS:
         for part_ in getattr(found, part, ()):

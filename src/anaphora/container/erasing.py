@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from anaphora.container.feature import registered
 from anaphora.core.names import standing_form
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.store.disk import translate
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 _FOLDERS: Final = ("index", "namespaces")
 """Thread folders are removed last: while they exist the namespace is listed."""
-_MIRRORS: Final = "mirrors"
-
-
-def mirror_name(namespace: str) -> str:
-    """The name of a namespace's mirror ledger, without its suffix."""
-    return hashlib.sha256(f"mirror {namespace}".encode()).hexdigest()[:16]
 
 
 @contextmanager
@@ -62,12 +56,12 @@ def delete_namespace(container: Container, name: str) -> DeletedNamespace:
     name = standing_form(name, stands)
     if not stands(name):
         raise NotFound("namespace", name)
-    with (
-        hold_namespace(container, "mirror", name),
-        hold_namespace(container, "sync", name),
-        hold_namespace(container, "sync here", name),
-    ):
-        remaining = _outside(container, name)
+    with ExitStack() as locks:
+        for feature in registered():
+            for purpose in feature.locks:
+                locks.enter_context(hold_namespace(container, purpose, name))
+        features = container.own(name).features
+        remaining = tuple(text for feature in features for text in feature.list_outside())
         rows = container.sealing.rows
         store = Tokens(container.truth, rows, clock=container.clock, ids=container.ids)
         tokens = store.close_namespace(name)
@@ -92,7 +86,8 @@ def _files(container: Container, name: str) -> tuple[Path, ...]:
     root = container.home.root
     watch_file = root / "index" / f"watched-{folder_name(name)}.json"
     folders = (root / folder / folder_name(name) for folder in _FOLDERS)
-    return (root / _MIRRORS / f"{mirror_name(name)}.json", watch_file, *folders)
+    of_features = (path for feature in registered() for path in feature.files(root, name))
+    return (*of_features, watch_file, *folders)
 
 
 def remove_orphans(container: Container) -> None:
@@ -115,19 +110,3 @@ def _remove_folder(folder: Path) -> None:
             parent.rmdir()
     except OSError as error:
         raise translate(error, "remove", folder) from error
-
-
-def _outside(container: Container, name: str) -> tuple[str, ...]:
-    """What a namespace has outside the home."""
-    from anaphora.store.table_rows import TableRows
-
-    remaining = []
-    ledger = container.home.root / _MIRRORS / f"{mirror_name(name)}.json"
-    # A ledger that is missing or damaged names no folder.
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        remaining.append(f"mirror: {json.loads(ledger.read_bytes())['folder']}")
-    rows = TableRows(container.truth, name, container.sealing.rows)
-    for row in rows.find("sync_state", {"name": "remote"}):
-        address, *_ = json.loads(row["value"])["value"]
-        remaining.append(f"sync remote: {address}")
-    return tuple(remaining)

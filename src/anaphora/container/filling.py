@@ -1,4 +1,4 @@
-"""Makes the vectors of memories, notes and documents in the background of a namespace.
+"""Makes the vectors of a namespace: those of its records in its background, or all at once.
 
 A caller makes those of a few short texts; the rest is made here, behind the calls, the long texts
 last. Turns and sections of projects have a background of their own. A process that ends before
@@ -7,15 +7,24 @@ leaves what lacks a vector to the next question, in any process.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from anaphora.core.progress import Progress, labelled
 from anaphora.errors import AnaphoraError
 from anaphora.index.backlog import IN_CALL
 from anaphora.index.maintenance import Background
+from anaphora.values.memories import Reindexed
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.turns.index import TurnIndex
+    from anaphora.reading.service import ReaderService
 
 FILLED_AT_ONCE: Final = 256
 """Records whose vectors are computed in one background step."""
@@ -65,3 +74,42 @@ class VectorFilling:
             for fill in self.fills():
                 while not stopping() and fill(FILLED_AT_ONCE, stopping=stopping):
                     pass
+
+
+def reindex(services: NamespaceServices, progress: Progress | None) -> Reindexed:
+    """Embed every turn, memory and record of a feature that has no vector yet."""
+    turns = services.turns.sync(embed="all", progress=labelled(progress, "turns"))
+    memories = services.remember.fill_vectors(progress=labelled(progress, "memories"))
+    services.settle_memories()
+    for feature in services.features:
+        feature.fill(progress)
+    if (away_error := services.embedder.away) is not None:
+        raise away_error
+    return Reindexed(
+        services.embedder.name, turns.embedded, memories.embedded, turns.pending + memories.failed
+    )
+
+
+def wait_until_ready(services: NamespaceServices, timeout: float | None) -> bool:
+    """Wait until the model is loaded and everything known is indexed; see `Memory.ready`."""
+    timeout = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+    embedder, reader = services.embedder, services.container.reader
+    if not embedder.ready(timeout):
+        if embedder.failure is not None:
+            raise embedder.failure
+        return False
+    if not _is_reader_ready(reader, timeout):
+        return False
+    services.turns.sync(embed="all")
+    services.remember.fill_vectors()
+    services.memories.sync()
+    more = [index for feature in services.features for index in feature.fill(None)]
+    indexes: tuple[TurnIndex | MemoryIndex, ...] = (services.turns, services.memories, *more)
+    return all(index.wait(timeout) for index in indexes)
+
+
+def _is_reader_ready(reader: ReaderService | None, timeout: float | None) -> bool:
+    """Wait for a loading reader; answers report its failure."""
+    if reader is None or not reader.begun:
+        return True
+    return reader.ready(timeout) or reader.failure is not None

@@ -9,8 +9,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
+from anaphora.container.feature import registered
+from anaphora.container.filling import reindex
 from anaphora.container.languages import LanguageNotice
 from anaphora.container.namespace import NamespaceServices
 from anaphora.core.calls import Calls
@@ -22,8 +24,7 @@ from anaphora.errors import Closed, StoreError
 from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:
-    from anaphora.deep.models.base import ModelRole
-    from anaphora.deep.tools import DeepTools
+    from anaphora.values.models import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderService, ShareModel
@@ -35,7 +36,16 @@ if TYPE_CHECKING:
 Handler = Callable[[Any], None]
 """A listener of the caller: called with the value of an event."""
 
-EVENTS = ("cache", "remember", "recall", "sync", "sync_stopped", "mirror", "mirror_stopped")
+_EVENTS: Final = ("cache", "remember", "recall")
+class Closable(Protocol):
+    """What has files, connections or threads to end."""
+
+    def close(self) -> object:
+        """End them."""
+
+
+SharedT = TypeVar("SharedT", bound=Closable)
+
 OPEN_NAMESPACES = 64
 """Namespaces that hold files and vectors at a time; a service may have ten thousand of them."""
 
@@ -43,6 +53,11 @@ STAND_IN = "minilm"
 """The local embedder that answers while an endpoint is away."""
 
 _log = logging.getLogger("anaphora")
+
+
+def _list_events() -> list[str]:
+    """The events of features."""
+    return [event for feature in registered() for event in feature.events]
 
 
 @dataclass(slots=True)
@@ -60,14 +75,15 @@ class Container:
     # Reads questions with what was found; None where it is off, or none is installed.
     reader: ReaderService | None
     languages: LanguageNotice
-    tools: DeepTools
+    # The language models that the caller gave: the one that writes, and the one that reads.
+    models: tuple[ModelRole | None, ModelRole | None]
     # The present as it was given, and in the user's zone.
     clock: UserClock
     ids: Callable[[], str]
     handlers: dict[str, list[Handler]]
     calls: Calls = field(default_factory=Calls)
     closers: list[Callable[[], object]] = field(default_factory=list)
-    on_removal: Callable[[NamespaceServices], object] = lambda _: None
+    _shared: dict[type, Any] = field(default_factory=dict)
     _open: dict[str, NamespaceServices] = field(default_factory=dict)
     _standing: dict[str, NamespaceServices] = field(default_factory=dict)
     _filled: dict[str, EndpointError] = field(default_factory=dict)
@@ -94,8 +110,7 @@ class Container:
         not used before is asked what its vectors are. Raises `InvalidInput`, `EndpointError` when
         that fails, `EncryptionError` when a sealed home's key is not to be had.
         """
-        from anaphora.deep.tools import DeepTools
-        from anaphora.embed.registry import EmbedderRegistry
+            from anaphora.embed.registry import EmbedderRegistry
         from anaphora.embed.service import EmbedderService, spec_for
         from anaphora.reading.service import PATIENCE, reader_service
         from anaphora.store.db.engine import open_database
@@ -133,11 +148,13 @@ class Container:
                 settings.reader, patience=PATIENCE if share_model == "running" else 0.0
             ),
             languages=LanguageNotice(settings, service.name, registry),
-            tools=DeepTools(settings, model, sub_model),
+            models=(model, sub_model),
             clock=user_clock,
             ids=RecordIds(user_clock),
-            handlers={event: [] for event in EVENTS},
+            handlers={event: [] for event in (*_EVENTS, *_list_events())},
         )
+        for feature in registered():
+            feature.open(container)
         return container
 
     def namespace(self, name: str) -> NamespaceServices:
@@ -173,6 +190,14 @@ class Container:
             for unused_name in list(among)[:-OPEN_NAMESPACES]:
                 among.pop(unused_name).release()
             return services
+
+    def shared(self, kind: type[SharedT], make: Callable[[], SharedT]) -> SharedT:
+        """What a feature shares among the namespaces of a home, made once; closed with the home."""
+        with self._lock:
+            if kind not in self._shared:
+                self._shared[kind] = make()
+            part: SharedT = self._shared[kind]
+            return part
 
     def instead(self, services: NamespaceServices) -> str:
         """Which embedder replaces the endpoint, and why; "" if the endpoint itself answers."""
@@ -259,7 +284,7 @@ class Container:
         if embedder is None:
             # With the home's own embedder, which may be available again, not with its replacement.
             self.embedder.look()
-            return self.own(name).reindex(progress)
+            return reindex(self.own(name), progress)
         from anaphora.embed.service import EmbedderService, spec_for, whole_setting
 
         setting = whole_setting(embedder)
@@ -272,8 +297,8 @@ class Container:
             for namespace in names:
                 services = NamespaceServices(replace(self, embedder=service), namespace)
                 try:
-                    reindexed += services.reindex(
-                        progress if len(names) == 1 else prefixed(progress, namespace)
+                    reindexed += reindex(
+                        services, progress if len(names) == 1 else prefixed(progress, namespace)
                     )
                 finally:
                     services.close()
@@ -312,7 +337,8 @@ class Container:
             self._follow_erasures()
         for namespace in (*self._open.values(), *self._standing.values()):
             namespace.close()
-        self.tools.close()
+        for part in self._shared.values():
+            part.close()
         self.embedder.close()
         if self.stand_in is not None:
             self.stand_in.close()

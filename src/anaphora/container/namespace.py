@@ -1,52 +1,33 @@
 """A namespace: its services, and which of them needs which.
 
-Every service is made when it is first used. Some get a callback into another one, whose type is
-named where it is called: docs/architecture.md lists these.
+Every service is made when it is first used. Features have services of their own (`feature`); some
+get a callback into another one, whose type is named where it is called: docs/architecture.md lists
+these.
 """
 
 from __future__ import annotations
 
-import shutil
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from anaphora.container.feature import FeatureServices, registered
 from anaphora.container.services import service
-from anaphora.core.progress import Progress, labelled
 from anaphora.store.records.titles import record_title
 from anaphora.store.threads.gojson import REDACTED
-from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from anaphora.container.documents import DocumentServices
-    from anaphora.container.filling import Fill, VectorFilling
+    from anaphora.container.filling import VectorFilling
     from anaphora.container.home import Container
-    from anaphora.deep.dreaming.extract import FactExtractor
-    from anaphora.deep.dreaming.jobs import DreamCycle, JobQueue
-    from anaphora.deep.persisted.answers import TraceStore
-    from anaphora.deep.persisted.forgetting import DeepForgetting
-    from anaphora.deep.persisted.gaps import GapStore
-    from anaphora.deep.recall import DeepRecall
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
     from anaphora.ingest.contradictions import Contradictions
-    from anaphora.ingest.conversations import ConversationImport
-    from anaphora.ingest.imported_memories import ImportedMemoryWriter
     from anaphora.ingest.memories import MemoryEraser, MemoryWriter
-    from anaphora.ingest.notes import NoteWriter
-    from anaphora.ingest.pinning import CoreBlockWriter
-    from anaphora.ingest.projects.indexing import ProjectIndexer
-    from anaphora.ingest.projects.upkeep import ProjectUpkeep
     from anaphora.ingest.sessions import SessionWriter
-    from anaphora.recall.context.core_block import CoreBlockRecall
-    from anaphora.recall.context.lane import ContextRecall
-    from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.recall.conversation import ConversationRecall
     from anaphora.recall.everything import EverythingRecall
     from anaphora.recall.memories import MemoryRecall
@@ -54,23 +35,22 @@ if TYPE_CHECKING:
     from anaphora.recall.short_ids import ShortIds
     from anaphora.recall.survivors import Survivors
     from anaphora.recall.tool_calls import ToolCallRecall
-    from anaphora.store.audit import AuditTrail
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Database
-    from anaphora.store.projects.graph import Graph
-    from anaphora.store.projects.notes import Notes
-    from anaphora.store.projects.store import Projects
+    from anaphora.store.jobs import JobQueue
+    from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
+    from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.records.vectors import RecordVectors
     from anaphora.store.table_rows import TableRows
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.values.memories import Forgotten, MemoryRecord
+    from anaphora.values.memories import MemoryRecord
 
-_CLOSED = (
-    "turns", "memories", "observation_index", "call_index", "documents", "upkeep", "sections",
-)  # fmt: skip
+FeatureT = TypeVar("FeatureT", bound=FeatureServices)
+
+_CLOSED = ("turns", "memories", "call_index")
 
 
 class NamespaceServices:
@@ -90,11 +70,25 @@ class NamespaceServices:
         self.ids = container.ids
         self.closed = False
         self._locks: dict[str, threading.RLock] = {}
-        self._projects_known: tuple[int, bool] = (-1, False)
 
     def lock_of(self, name: str) -> threading.RLock:
         """The lock under which one service is made."""
         return self._locks.setdefault(name, threading.RLock())
+
+    # Features.
+
+    @cached_property
+    def features(self) -> tuple[FeatureServices, ...]:
+        """What every registered feature has in this namespace."""
+        makers = (feature.services for feature in registered())
+        return tuple(make(self) for make in makers if make is not None)
+
+    def feature(self, kind: type[FeatureT]) -> FeatureT:
+        """The services of one feature, for its own code. LookupError if it is not registered."""
+        for services in self.features:
+            if type(services) is kind:
+                return cast("FeatureT", services)
+        raise LookupError(f"no registered feature has {kind.__name__}")
 
     # Where things lie, and how they are sealed.
 
@@ -104,13 +98,15 @@ class NamespaceServices:
         return self.container.home.folder(self.namespace)
 
     @property
-    def _index_folder(self) -> Path:
+    def index_folder(self) -> Path:
+        """Where its indexes lie."""
         from anaphora.store.home.sealing import folder_name
 
         return self.container.home.root / "index" / folder_name(self.namespace)
 
     @property
-    def _rows(self) -> Sealer:
+    def rows_sealer(self) -> Sealer:
+        """Encrypts and decrypts its rows."""
         return self.sealing.rows
 
     @property
@@ -119,7 +115,8 @@ class NamespaceServices:
         return None if self.sealing.sealed else self.container.settings.exact_cap
 
     @property
-    def _vectors_of(self) -> tuple[str, int]:
+    def vectors_of(self) -> tuple[str, int]:
+        """The name and the dimensions of the embedder."""
         return self.embedder.name, self.embedder.dimensions
 
     # Stores.
@@ -129,7 +126,7 @@ class NamespaceServices:
         """What thread files have no place for."""
         from anaphora.store.threads.sidecar import Sidecar
 
-        return Sidecar(self.truth, self.namespace, self._rows)
+        return Sidecar(self.truth, self.namespace, self.rows_sealer)
 
     @service
     def conversations(self) -> ConversationStore | SqlConversationStore:
@@ -151,13 +148,6 @@ class NamespaceServices:
         self.container.calls.count(store, WRITES)
         return store
 
-    @service
-    def audit(self) -> AuditTrail:
-        """The audit trail, if one is recorded."""
-        from anaphora.store.audit import AuditTrail
-
-        return AuditTrail(self.truth, self.namespace, self._rows)
-
     def _words_removed(self, conversation_id: str) -> None:
         """Remove deleted or redacted text from the index files before the next question."""
         self.turns.sync(conversation_id, embed="none")
@@ -168,78 +158,37 @@ class NamespaceServices:
         if self.sessions.forget_removed(conversation_id, remaining):
             self.call_index.purge()
             self.truth.scrub()
-        self.deep_forgetting.forget_conversation(conversation_id)
-        self.container.on_removal(self)
+        for feature in self.features:
+            feature.forget_conversation(conversation_id)
+        self.after_removal()
 
     @service
     def records(self) -> Records:
         """Lasting memories."""
         from anaphora.store.records.store import Records
 
-        return Records(self.truth, self.namespace, self._rows)
+        return Records(self.truth, self.namespace, self.rows_sealer)
 
     @service
     def vectors(self) -> RecordVectors:
         """The vectors of memories."""
         from anaphora.store.records.vectors import RecordVectors
 
-        return RecordVectors(self.truth, self.namespace, self._rows)
+        return RecordVectors(self.truth, self.namespace, self.rows_sealer)
 
     @service
-    def projects(self) -> Projects:
-        """Indexed projects: files, sections and their vectors."""
-        from anaphora.store.projects.store import Projects
-
-        return Projects(self.truth, self.namespace, self._rows)
-
-    @service
-    def graph(self) -> Graph:
-        """Entities of projects and notes, and their relations."""
-        from anaphora.store.projects.graph import Graph
-
-        return Graph(self.truth, self.namespace, self._rows)
-
-    @service
-    def notes(self) -> Notes:
-        """Observations and diary entries."""
-        from anaphora.store.projects.notes import Notes
-
-        return Notes(self.truth, self.namespace, self._rows)
-
-    @service
-    def notes_and_documents(self) -> Notes:
-        """Notes, and the sections of documents, which are notes to the context lane."""
-        from anaphora.store.projects.notes import INDEXED_KINDS, Notes
-
-        return Notes(self.truth, self.namespace, self._rows, kinds=INDEXED_KINDS)
-
-    @service
-    def documents(self) -> DocumentServices:
-        """Documents, with services of their own."""
-        from anaphora.container.documents import DocumentNeeds, DocumentServices
-        from anaphora.store.documents import Documents
-
-        def needs() -> DocumentNeeds:
-            return DocumentNeeds(
-                self.embedder,
-                self.clock,
-                self.ids,
-                self._record_index,
-                lambda: self.sections,
-                self.memories.purge,
-                self.deep_forgetting.forget_documents,
-                self.survivors.of,
-                self.filling,
-            )
-
-        return DocumentServices(Documents(self.truth, self.namespace, self._rows), needs)
-
-    @service
-    def deep_rows(self) -> TableRows:
-        """What deep recall keeps."""
+    def table_rows(self) -> TableRows:
+        """Rows of tables that features give a meaning."""
         from anaphora.store.table_rows import TableRows
 
-        return TableRows(self.truth, self.namespace, self._rows)
+        return TableRows(self.truth, self.namespace, self.rows_sealer)
+
+    @service
+    def jobs(self) -> JobQueue:
+        """Work that waits: of ended sessions, and erasures after their grace period."""
+        from anaphora.store.jobs import JobQueue
+
+        return JobQueue(self.table_rows, clock=self.clock, ids=self.ids)
 
     # Indexes.
 
@@ -249,7 +198,7 @@ class NamespaceServices:
         from anaphora.index.turns.index import TurnIndex
 
         return TurnIndex(
-            self._index_folder,
+            self.index_folder,
             self.conversations,
             self.sidecar,
             self.embedder,
@@ -263,42 +212,29 @@ class NamespaceServices:
         from anaphora.index.memories.index import MemoryIndex
 
         return MemoryIndex(
-            self._index_folder / "memories",
+            self.index_folder / "memories",
             self.records,
             self.vectors,
-            self._vectors_of,
+            self.vectors_of,
             cap=self._exact_cap,
             sealer=self.sealing.index(self.namespace),
         )
 
-    @service
-    def observations(self) -> Records:
-        """Notes about projects and diary entries, as the memory lane reads them."""
-        from anaphora.store.projects.notes import RECORD_KINDS
-        from anaphora.store.records.store import Records
-
-        return Records(self.truth, self.namespace, self._rows, kinds=RECORD_KINDS)
-
-    @service
-    def observation_index(self) -> MemoryIndex:
-        """The index of those. The folder of an earlier one, of observations alone, is removed."""
-        shutil.rmtree(self._index_folder / "observations", ignore_errors=True)
-        return self._record_index("notes", self.observations)
-
-    def _record_index(
+    def record_index(
         self,
         folder: str,
         records: Records,
         title_of: Callable[[MemoryRecord], str] = record_title,
     ) -> MemoryIndex:
+        """An index of records in a folder of their own."""
         from anaphora.index.memories.index import MemoryIndex
         from anaphora.store.records.vectors import RecordVectors
 
         return MemoryIndex(
-            self._index_folder / folder,
+            self.index_folder / folder,
             records,
-            RecordVectors(self.truth, self.namespace, self._rows, kinds=records.kinds),
-            self._vectors_of,
+            RecordVectors(self.truth, self.namespace, self.rows_sealer, kinds=records.kinds),
+            self.vectors_of,
             cap=self._exact_cap,
             sealer=self.sealing.index(self.namespace),
             title_of=title_of,
@@ -310,25 +246,12 @@ class NamespaceServices:
         from anaphora.store.records.rows import TOOL_CALL
         from anaphora.store.records.store import Records
 
-        return Records(self.truth, self.namespace, self._rows, kinds=(TOOL_CALL,))
+        return Records(self.truth, self.namespace, self.rows_sealer, kinds=(TOOL_CALL,))
 
     @service
     def call_index(self) -> MemoryIndex:
         """The words of those."""
-        return self._record_index("tool_calls", self.calls, lambda _: "")
-
-    @service
-    def sections(self) -> SectionIndex:
-        """The index of sections, of projects and of documents, and notes."""
-        from anaphora.index.sections.index import SectionIndex
-        from anaphora.store.projects.source import SectionSource
-
-        return SectionIndex(
-            self._index_folder / "context",
-            SectionSource(self.truth, self.namespace, self._rows),
-            self._vectors_of,
-            sealer=self.sealing.index(self.namespace),
-        )
+        return self.record_index("tool_calls", self.calls, lambda _: "")
 
     # How things come in, and go.
 
@@ -355,50 +278,12 @@ class NamespaceServices:
 
         return SessionWriter(self.sidecar, self.calls, self.ids)
 
-    def conversation_import(self, *, again: bool) -> ConversationImport:
-        """Keeps what one import brings of conversations."""
-        from anaphora.ingest.conversations import ConversationImport
-
-        return ConversationImport(
-            self.conversations, self.sidecar, sessions=self.sessions, again=again
-        )
-
-    def memory_import(self, *, again: bool) -> ImportedMemoryWriter:
-        """Keeps what one import brings of memories."""
-        from anaphora.ingest.imported_memories import ImportedMemoryWriter
-
-        return ImportedMemoryWriter(self.records, clock=self.clock, ids=self.ids, again=again)
-
     @service
     def contradictions(self) -> Contradictions:
         """Memories that seem to contradict each other."""
         from anaphora.ingest.contradictions import Contradictions
 
         return Contradictions(self.records, self.clock)
-
-    @service
-    def indexing(self) -> ProjectIndexer:
-        """Brings projects in line with their files."""
-        from anaphora.ingest.projects.indexing import ProjectIndexer
-
-        return ProjectIndexer(
-            self.projects, self.graph, self.notes, self.embedder, clock=self.clock, ids=self.ids
-        )
-
-    @service
-    def note_taking(self) -> NoteWriter:
-        """Keeps notes about projects."""
-        from anaphora.ingest.notes import NoteLinker, NoteWriter
-
-        linker = NoteLinker(self.graph, self.notes, clock=self.clock, ids=self.ids)
-        return NoteWriter(self.projects, linker, self.embedder)
-
-    @service
-    def upkeep(self) -> ProjectUpkeep:
-        """Keeps truth, vectors and index of projects and notes together."""
-        from anaphora.ingest.projects.upkeep import ProjectUpkeep
-
-        return ProjectUpkeep(self.projects, self.indexing, self.note_taking, self.sections)
 
     @service
     def survivors(self) -> Survivors:
@@ -409,33 +294,39 @@ class NamespaceServices:
             self.turns,
             self.memories,
             self.records,
-            self._sections_and_notes,
-            self.deep_forgetting.find_holding,
-            self._calls_and_index,
-            self.documents.index_if_any,
-            self.clock,
+            # The index of tool calls is opened only if there are any.
+            lambda: (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None,
+            lambda: tuple(feature.find_survivors for feature in self.features),
         )
 
-    def _calls_and_index(self) -> tuple[Records, MemoryIndex] | None:
-        # The index is opened only if there is anything for it.
-        return (self.calls, self.call_index) if len(self.calls.list(limit=1)) else None
-
-    def _sections_and_notes(self) -> tuple[SectionIndex, Notes] | None:
-        return (self.sections, self.notes) if self._holds_projects() else None
-
-    @service
-    def deep_forgetting(self) -> DeepForgetting:
-        """Takes what is forgotten out of what deep recall keeps."""
-        from anaphora.deep.persisted.forgetting import DeepForgetting
-
-        return DeepForgetting(
-            self.deep_rows, self.records, lambda: self.conversations, self._memories_settled
-        )
-
-    def _memories_settled(self) -> None:
+    def settle_memories(self) -> None:
         """Remove forgotten text from the index's files, too."""
         self.memories.sync()
         self.memories.settle()
+
+    def purge(self) -> None:
+        """Remove forgotten text from the files of all indexes, now; they are made again behind."""
+        self.memories.purge()
+        for feature in self.features:
+            feature.purge()
+
+    def list_derived(self, work: RecordTransaction, record_ids: Sequence[str]) -> list[str]:
+        """The memories derived from these, which are forgotten with them."""
+        return [
+            derived_id
+            for feature in self.features
+            for derived_id in feature.list_derived(work, record_ids)
+        ]
+
+    def forget_derived(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
+        """Delete what features made of forgotten records, in their transaction."""
+        for feature in self.features:
+            feature.forget_derived(work, gone, soft)
+
+    def after_removal(self) -> None:
+        """Tell features that something was forgotten for good."""
+        for feature in self.features:
+            feature.after_removal()
 
     @service
     def forget(self) -> MemoryEraser:
@@ -447,8 +338,8 @@ class NamespaceServices:
             clock=self.clock,
             survivors=self.survivors.of,
             has_turn=self._has_turn,
-            derived=self.deep_forgetting.list_derived,
-            on_gone=self.deep_forgetting.forget_memories,
+            derived=self.list_derived,
+            on_gone=self.forget_derived,
         )
 
     def _has_turn(self, conversation_id: str, index: int) -> bool:
@@ -494,15 +385,21 @@ class NamespaceServices:
 
     @service
     def recall_kept(self) -> MemoryRecall:
-        """The memory lane over memories and over notes."""
-        from anaphora.recall.memories import KeptNotes
+        """The memory lane over memories, and over the notes of features."""
+        notes = next((notes for feature in self.features if (notes := feature.notes())), None)
 
         def fill(limit: int) -> None:
             self._fill_memories(limit)
-            self.filling.in_call(self.note_taking.fill_vectors, limit)
+            for feature in self.features:
+                self.filling.in_call(feature.fill_in_call, limit)
 
-        notes = KeptNotes(self.observations, self.observation_index)
         return replace(self.recall_memories, notes=notes, fill=fill)
+
+    def evidence(self) -> Mapping[str, MemoryRecall]:
+        """The lanes of records that features add to conversations and memories, by kind."""
+        return {
+            kind: lane for feature in self.features for kind, lane in feature.evidence().items()
+        }
 
     @service
     def places(self) -> SessionPlaces:
@@ -516,8 +413,11 @@ class NamespaceServices:
         """Short ids, as people and agents type them."""
         from anaphora.recall.short_ids import ShortIds
 
-        documents = self.documents.store.versions
-        return ShortIds(self.records, self.observations, documents, lambda: self.conversations)
+        return ShortIds(
+            self.records,
+            tuple(records for feature in self.features for records in feature.record_stores()),
+            lambda: self.conversations,
+        )
 
     @service
     def recall_calls(self) -> ToolCallRecall:
@@ -540,235 +440,17 @@ class NamespaceServices:
             self.documents.lane_if_any,
         )
 
-    def _holds_projects(self) -> bool:
-        """Whether there are projects; the index of sections is opened only then."""
-        from anaphora.store.projects.store import holds_any
-
-        version, (version_seen, answer) = self.truth.version(self.namespace), self._projects_known
-        if version != version_seen:
-            answer = holds_any(self.truth, self.namespace)
-            self._projects_known = (version, answer)
-        return answer
-
-    def _context_if_any(self) -> ContextRecall | None:
-        return self.recall_context if self._holds_projects() else None
-
-    @service
-    def recall_context(self) -> ContextRecall:
-        """The context lane."""
-        from anaphora.recall.context.lane import ContextRecall
-
-        return ContextRecall(
-            self.projects,
-            self.graph,
-            self.notes_and_documents,
-            self.sections,
-            self.embedder,
-            self.clock,
-            refresh=self.upkeep.refresh,
-            fill=self.upkeep.begin_filling,
-        )
-
-    @service
-    def warm_up(self) -> WarmUpRecall:
-        """The context lane at the beginning of a session."""
-        from anaphora.recall.context.belonging import EVERYTHING, project_around
-        from anaphora.recall.context.standing import StandingContext
-        from anaphora.recall.context.warm_up import WarmUpRecall
-
-        def standing(directory: str | None) -> StandingContext:
-            _, view = self.turns.synced_view(None, embed="none")
-            project = EVERYTHING
-            if directory is not None:
-                names_by_root = {row.root: row.name for row in self.projects.rows()}
-                project = project_around(directory, self.places, names_by_root)
-            calls = self.recall_calls.of
-            return StandingContext(
-                self.records, self.conversations, view, self.clock(), project, calls
-            )
-
-        return WarmUpRecall(self.recall_context, standing, self.container.settings.core_tokens)
-
-    @service
-    def core_block(self) -> CoreBlockRecall:
-        """What every session is told."""
-        from anaphora.recall.context.core_block import CoreBlockRecall
-
-        tokens = self.container.settings.core_tokens
-        return CoreBlockRecall(self.records, self.clock, tokens)
-
-    @service
-    def pinning(self) -> CoreBlockWriter:
-        """What stands in the core block, and where."""
-        from anaphora.ingest.pinning import CoreBlockWriter
-
-        return CoreBlockWriter(self.records, self.clock)
-
-    # Deep recall.
-
-    @service
-    def gaps(self) -> GapStore:
-        """Questions without an answer."""
-        from anaphora.deep.persisted.gaps import GapStore
-
-        return GapStore(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
-
-    @service
-    def traces(self) -> TraceStore:
-        """How answers were found."""
-        from anaphora.deep.persisted.answers import TraceStore
-
-        return TraceStore(self.deep_rows, self.container.clock)
-
-    @service
-    def recall_deep(self) -> DeepRecall:
-        """The deep lane."""
-        from anaphora.deep.evidence.scope import NamespaceEvidence
-        from anaphora.deep.persisted.answers import AnswerCache
-        from anaphora.deep.recall import DeepRecall
-
-        evidence = NamespaceEvidence(
-            self.conversations,
-            self.turns,
-            self.recall_turns,
-            self.records,
-            self.recall_memories,
-            self.local_clock,
-            self.documents.lane_if_any,
-        )
-        return DeepRecall(
-            lane=evidence,
-            rows=self.deep_rows,
-            answers=AnswerCache(self.deep_rows, evidence, self.clock),
-            gaps=self.gaps,
-            traces=self.traces,
-            models=self.container.tools.models,
-            engine=self.container.tools.engine,
-            ids=self.ids,
-            timer=time.monotonic,
-            execution_seconds=self.container.settings.execution_seconds,
-        )
-
-    @service
-    def extract(self) -> FactExtractor:
-        """Takes facts out of conversations."""
-        from anaphora.deep.dreaming.extract import FactExtractor
-
-        return FactExtractor(
-            self.conversations, self.remember, self.deep_rows, self.container.clock
-        )
-
-    @service
-    def jobs(self) -> JobQueue:
-        """What ended sessions have queued."""
-        from anaphora.deep.dreaming.jobs import JobQueue
-
-        return JobQueue(self.deep_rows, clock=self.container.clock, ids=self.container.ids)
-
-    @service
-    def dream_cycle(self) -> DreamCycle:
-        """Queued extractions, then a dream."""
-        from anaphora.deep.dreaming.dream import Dreamer
-        from anaphora.deep.dreaming.jobs import DreamCycle
-        from anaphora.ingest.linking import Linker, Relinker
-
-        linker = Linker(self.vectors, self.embedder, self.memories.neighbours)
-        relink = Relinker(self.records, linker)
-        dream = Dreamer(
-            self.recall_deep, self.gaps, self.remember, relink, self.remember.fill_vectors
-        )
-        return DreamCycle(self.recall_deep, self.extract, dream, self.jobs)
-
-    # What takes several services.
-
-    def forget_any(
-        self,
-        record_id: str | None,
-        filters: Mapping[str, Any] | None,
-        *,
-        soft: bool = False,
-        dry_run: bool = False,
-    ) -> Forgotten:
-        """Forget memories, a note or a document: their ids look alike; see `Memory.forget`."""
-        forgotten_records = self.forget.forget(
-            record_id, filters=filters, soft=soft, dry_run=dry_run
-        )
-        if dry_run and (forgotten_records.count or record_id is None):
-            return forgotten_records
-        if forgotten_records.count and not soft:
-            self.jobs.cancel_erasures(frozenset(forgotten_records.ids))
-        if not forgotten_records.count and record_id is not None:
-            forgotten_records = self.upkeep.forget_note(
-                record_id, soft=soft, dry_run=dry_run, survivors=self.survivors.of
-            )
-            # One that was softly forgotten before is still there.
-            forgotten_note = (
-                forgotten_records.count
-                or self.records.many([record_id])
-                or self.notes.many([record_id])
-            )
-            if not forgotten_note:
-                forgotten_records = self.documents.forget(record_id, soft=soft, dry_run=dry_run)
-            if forgotten_records.count and not soft and not dry_run:
-                self.observation_index.purge()
-        elif forgotten_records.count and not soft:
-            # The words must leave the index's files too, before this returns: those that hold
-            # any are removed here, and made again behind this call, which takes a while.
-            self.memories.purge()
-        if forgotten_records.count and not soft and not dry_run:
-            self.container.on_removal(self)
-        return forgotten_records
-
-    def reindex(self, progress: Progress | None) -> Reindexed:
-        """Embed every turn, memory, note and section that has no vector yet."""
-        turns = self.turns.sync(embed="all", progress=labelled(progress, "turns"))
-        memories = self.remember.fill_vectors(progress=labelled(progress, "memories"))
-        self._memories_settled()
-        self.upkeep.fill_vectors(progress)
-        self.documents.fill()
-        if (away_error := self.embedder.away) is not None:
-            raise away_error
-        return Reindexed(
-            self.embedder.name, turns.embedded, memories.embedded, turns.pending + memories.failed
-        )
-
-    def ready(self, timeout: float | None) -> bool:
-        """Wait until the model is loaded and everything known is indexed; see `Memory.ready`."""
-        timeout = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
-        if not self.embedder.ready(timeout):
-            if self.embedder.failure is not None:
-                raise self.embedder.failure
-            return False
-        if not self._reader_ready(timeout):
-            return False
-        self.turns.sync(embed="all")
-        self.remember.fill_vectors()
-        self.memories.sync()
-        self.upkeep.fill_vectors()
-        self.observation_index.sync()
-        indexes: tuple[TurnIndex | MemoryIndex, ...]
-        indexes = (self.turns, self.memories, self.observation_index, *self.documents.fill())
-        return all(index.wait(timeout) for index in indexes)
-
-    def _reader_ready(self, timeout: float | None) -> bool:
-        """Wait for a loading reader; answers report its failure."""
-        reader = self.container.reader
-        if reader is None or not reader.begun:
-            return True
-        return reader.ready(timeout) or reader.failure is not None
-
     @service
     def filling(self) -> VectorFilling:
-        """The background that makes vectors."""
+        """The background that makes vectors; turns have one of their own."""
         from anaphora.container.filling import VectorFilling
 
-        def fills() -> tuple[Fill, ...]:
-            def fill_memories(limit: int, *, stopping: Callable[[], bool]) -> int:
-                return self.remember.fill_vectors(limit, stopping=stopping).embedded
+        def fill_memories(limit: int, *, stopping: Callable[[], bool]) -> int:
+            return self.remember.fill_vectors(limit, stopping=stopping).embedded
 
-            return fill_memories, self.note_taking.fill_vectors, self.documents.fill_some
-
-        return VectorFilling(fills)
+        return VectorFilling(
+            lambda: (fill_memories, *(fill for one in self.features for fill in one.fills()))
+        )
 
     def fill_in_background(self) -> None:
         """Begin to make the vectors that records lack; turns have a background of their own."""
@@ -792,3 +474,5 @@ class NamespaceServices:
         for name in _CLOSED:
             if name in vars(self):
                 vars(self)[name].close()
+        for feature in vars(self).get("features", ()):
+            feature.close()

@@ -1,4 +1,4 @@
-"""Finds and removes secrets in memories and notes stored before their format was known."""
+"""Finds and removes secrets in records stored before their format was known."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ if TYPE_CHECKING:
 
 
 def holding_secrets(services: NamespaceServices, most: int | None = None) -> tuple[str, ...]:
-    """The ids of memories and notes with secrets that would be redacted in new ones.
+    """The ids of memories and records of features with secrets that would be redacted in new ones.
 
     `most`: examine at most so many characters of each, the oldest first.
     """
-    return tuple(record_id for secrets in _of(services) for record_id in secrets.holding(most))
+    memories = StoredSecrets(services.records, on_gone=services.forget_derived).holding(most)
+    others = (feature.holding_secrets(most) for feature in services.features)
+    return (*memories, *(record_id for ids in others for record_id in ids))
 
 
 def redact_stored(services: NamespaceServices) -> tuple[str, ...]:
@@ -23,22 +25,14 @@ def redact_stored(services: NamespaceServices) -> tuple[str, ...]:
 
     Returns the changed ids. Raises StoreError and its kinds.
     """
-    memories, notes = (secrets.redact() for secrets in _of(services))
+    memories = StoredSecrets(services.records, on_gone=services.forget_derived).redact()
     if memories:
         services.memories.purge()
         services.remember.fill_vectors()
-    if notes:
-        services.observation_index.purge()
-        services.sections.purge()
-        services.note_taking.fill_vectors()
-    if memories or notes:
-        services.truth.scrub()
-        services.container.on_removal(services)
-    return (*memories, *notes)
-
-
-def _of(services: NamespaceServices) -> tuple[StoredSecrets, StoredSecrets]:
-    return (
-        StoredSecrets(services.records, on_gone=services.deep_forgetting.forget_memories),
-        StoredSecrets(services.observations, on_gone=None),
+    others = tuple(
+        record_id for feature in services.features for record_id in feature.redact_secrets()
     )
+    if memories or others:
+        services.truth.scrub()
+        services.after_removal()
+    return (*memories, *others)

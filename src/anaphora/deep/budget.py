@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from anaphora.deep.models.base import Message, ModelRole, Reply, prompt_tokens
+from anaphora.deep.models.base import prompt_tokens
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.masking import mask_text
 from anaphora.values.deep import Budget, CostSnapshot, TokenCount
+from anaphora.values.models import Message, ModelRole, Reply
 
 QUESTION_CHARS: Final = 4_000
 

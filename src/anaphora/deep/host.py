@@ -17,13 +17,13 @@ from typing import Any, Final
 from anaphora.deep.budget import Claim, Meter, OverBudget
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.evidence.sources import quote_ids
-from anaphora.deep.models.base import ModelRole
 from anaphora.deep.prompts import NOT_FOUND, sub_prompt
 from anaphora.deep.sandbox.base import HostFunction, HostRefusal, JsonValue
 from anaphora.deep.worker_threads import call_each
 from anaphora.errors import InvalidInput, ModelError, NotFound
 from anaphora.ingest.secrets.masking import mask_text
 from anaphora.values.deep import DeepSource, SubCall
+from anaphora.values.models import ModelRole
 
 MAX_OUTPUT: Final = 2_000
 AT_ONCE: Final = 4

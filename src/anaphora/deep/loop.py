@@ -18,12 +18,12 @@ from anaphora.deep.budget import LEAST_SECONDS, Meter, OverBudget
 from anaphora.deep.evidence.questions import first_hits, says_nothing
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.host import Host, SubCalls
-from anaphora.deep.models.base import Message, ModelRole, Reply
 from anaphora.deep.sandbox.base import Engine, SandboxLimits, SandboxSession
 from anaphora.deep.worker_threads import lasting_thread
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import Budget, CostSnapshot, DeepSource, DeepStep
+from anaphora.values.models import Message, ModelRole, Reply
 
 OnStep = Callable[[DeepStep], None]
 

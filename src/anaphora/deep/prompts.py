@@ -17,8 +17,9 @@ from anaphora.core.display import headed, one_line, quoted, visible
 from anaphora.core.shown_times import shown_minute
 from anaphora.deep.evidence.scope import ScopeSession
 from anaphora.deep.evidence.sources import format_time
-from anaphora.deep.models.base import Message, start_talk
+from anaphora.deep.models.base import start_talk
 from anaphora.values.deep import DeepSource, DeepStep
+from anaphora.values.models import Message
 
 NOT_FOUND: Final = "NOT_FOUND"
 """What a model submits when the history does not hold the answer."""

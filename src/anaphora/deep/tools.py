@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anaphora.core.config import Settings
-from anaphora.deep.models.base import ModelRole
 from anaphora.errors import InvalidInput
+from anaphora.values.models import ModelRole
 
 if TYPE_CHECKING:
     from anaphora.deep.sandbox.base import Engine

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from anaphora.container.forgetting import forget_any
 from anaphora.errors import NotFound
+from anaphora.features.projects.services import ProjectServices
 from anaphora.mirror.page import HomePage, PageContent, PageKind
 from anaphora.values.memories import LABELS, MEMORY_FIELDS, MemoryRecord, NewMemory
 
@@ -41,7 +43,9 @@ class HomePages:
             cursor = page.cursor
             if cursor is None:
                 break
-        for row in self._services.notes.list(kind="observation", limit=_ALL):
+        for row in self._services.feature(ProjectServices).note_store.list(
+            kind="observation", limit=_ALL
+        ):
             pages[row.record.id] = _page("note", row.record)
         return pages
 
@@ -67,7 +71,7 @@ class HomePages:
         """
         if self._forgotten_ids is None:
             services = self._services
-            kinds = (services.records, services.notes)
+            kinds = (services.records, services.feature(ProjectServices).note_store)
             forgotten_ids = {
                 record_id for kind in kinds for _, record_id in kind.tombstones_since(0)
             }
@@ -89,7 +93,7 @@ class HomePages:
             visited_ids.add(version)
             record = services.records.many([version]).get(version)
             if record is None:
-                note = services.notes.many([version]).get(version)
+                note = services.feature(ProjectServices).note_store.many([version]).get(version)
                 record = None if note is None else note.record
             if record is None or record.superseded_by is None:
                 return None if record is None else version
@@ -104,15 +108,19 @@ class HomePages:
         services = self._services
         if page.kind == "note":
             payload = page.payload or {}
-            return services.note_taking.observe(
-                said.text,
-                kind=cast("Any", said.type),
-                importance=int(payload.get("importance", 3)),
-                tags=said.labels.get("tags", ()),
-                source=page.source,
-                supersedes=page.id,
-                project=payload.get("project"),
-            ).id
+            return (
+                services.feature(ProjectServices)
+                .note_taking.observe(
+                    said.text,
+                    kind=cast("Any", said.type),
+                    importance=int(payload.get("importance", 3)),
+                    tags=said.labels.get("tags", ()),
+                    source=page.source,
+                    supersedes=page.id,
+                    project=payload.get("project"),
+                )
+                .id
+            )
         changes: dict[str, Any] = {
             name: said.labels.get(name, _EMPTY[MEMORY_FIELDS[name].kind])
             for name in LABELS
@@ -128,12 +136,16 @@ class HomePages:
         """Add the page of a new file; its id. Raises InvalidInput."""
         services = self._services
         if kind == "note":
-            return services.note_taking.observe(
-                said.text,
-                kind=cast("Any", said.type),
-                tags=said.labels.get("tags", ()),
-                source=source,
-            ).id
+            return (
+                services.feature(ProjectServices)
+                .note_taking.observe(
+                    said.text,
+                    kind=cast("Any", said.type),
+                    tags=said.labels.get("tags", ()),
+                    source=source,
+                )
+                .id
+            )
         return services.remember.remember(
             NewMemory(
                 said.text, type=cast("Any", said.type), path=path, source=source, **said.labels
@@ -143,7 +155,7 @@ class HomePages:
     def hide(self, page: HomePage) -> None:
         """Forget a page softly: `undo_forget` brings it back."""
         try:
-            self._services.forget_any(page.id, None, soft=True)
+            forget_any(self._services, page.id, None, soft=True)
         except NotFound:
             # It expired or was forgotten meanwhile.
             return
@@ -153,7 +165,9 @@ class HomePages:
         record = self._services.records.many([record_id]).get(record_id)
         if record is not None:
             return _page("memory", record)
-        return _page("note", self._services.notes.get(record_id).record)
+        return _page(
+            "note", self._services.feature(ProjectServices).note_store.get(record_id).record
+        )
 
 
 def _page(kind: PageKind, record: MemoryRecord) -> HomePage:

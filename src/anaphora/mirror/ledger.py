@@ -7,6 +7,7 @@ loses nothing else: files are matched with pages by their ids.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,12 @@ class MirrorState:
     seen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     stopped: str | None = None
     planned: tuple[PageFile, ...] = ()
+
+
+def ledger_path(root: Path, namespace: str) -> Path:
+    """Where the ledger of a namespace lies in a home."""
+    name = hashlib.sha256(f"mirror {namespace}".encode()).hexdigest()[:16]
+    return root / "mirrors" / f"{name}.json"
 
 
 class LedgerFile:

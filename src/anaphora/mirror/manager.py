@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from anaphora.container.erasing import hold_namespace, mirror_name
+from anaphora.container.erasing import hold_namespace
 from anaphora.core.arguments import checks_arguments
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.progress import no_progress
@@ -18,13 +18,11 @@ from anaphora.errors import InvalidInput, MirrorError
 from anaphora.mirror.comparison import MirrorComparison, Progress
 from anaphora.mirror.folder import MirrorFolder
 from anaphora.mirror.home_pages import HomePages
-from anaphora.mirror.ledger import LedgerFile, MirrorState
+from anaphora.mirror.ledger import LedgerFile, MirrorState, ledger_path
 from anaphora.values.mirror import MIRROR_EVERY, MirrorReport, MirrorStatus
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
-
-_LEDGERS: Final = "mirrors"
 
 
 @checks_arguments
@@ -33,9 +31,8 @@ class Mirror:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
-        ledger_name = mirror_name(services.namespace)
         root = services.container.home.root
-        self._ledger = LedgerFile(root / _LEDGERS / f"{ledger_name}.json")
+        self._ledger = LedgerFile(ledger_path(root, services.namespace))
 
     def init(self, folder: str, *, plain: bool = False) -> MirrorStatus:
         """Mirror this namespace in a folder, named by its absolute path; its parent must be there.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.arguments import checks_arguments
 from anaphora.errors import AnaphoraError, InvalidInput
+from anaphora.features.audit.services import AuditServices
 from anaphora.store.audit import digest_of
 from anaphora.values.audit import AuditAction, AuditEntry, AuditReport, AuditStatus
 from anaphora.values.conversations import Check
@@ -28,15 +29,19 @@ class Audit:
 
     def on(self) -> AuditStatus:
         """Keep a trail from now on, in every process. Earlier actions are not in it."""
-        return self._services.audit.switch(on=True, new_key=secrets.token_bytes)
+        return self._services.feature(AuditServices).trail.switch(
+            on=True, new_key=secrets.token_bytes
+        )
 
     def off(self) -> AuditStatus:
         """Keep none from now on. The existing entries stay; switched on again, it continues."""
-        return self._services.audit.switch(on=False, new_key=secrets.token_bytes)
+        return self._services.feature(AuditServices).trail.switch(
+            on=False, new_key=secrets.token_bytes
+        )
 
     def status(self) -> AuditStatus:
         """Whether a trail is kept, how many entries it has, and its tip."""
-        return self._services.audit.status()
+        return self._services.feature(AuditServices).trail.status()
 
     def show(
         self,
@@ -54,7 +59,7 @@ class Audit:
         """
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        trail = self._services.audit
+        trail = self._services.feature(AuditServices).trail
         key = trail.key() or b""
         about_digests = None if about is None else {about, digest_of(key, about)}
         question_digest = None if question is None else digest_of(key, question)
@@ -77,13 +82,13 @@ class Audit:
         `tip` is one that was noted elsewhere before: a trail that was cut short or made anew since
         never had it. Raises `InvalidInput` for one that is no tip.
         """
-        return self._services.audit.verify(tip)
+        return self._services.feature(AuditServices).trail.verify(tip)
 
 
-def audit_checks(services: NamespaceServices) -> Iterator[Check]:
+def audit_checks(audit: AuditServices) -> Iterator[Check]:
     """The checks of `doctor` for the trail, if there is one. Nothing raises."""
     try:
-        report = services.audit.verify()
+        report = audit.trail.verify()
         if not report.entries and not report.tip and report.problem is None:
             return
     except AnaphoraError as error:
@@ -93,5 +98,5 @@ def audit_checks(services: NamespaceServices) -> Iterator[Check]:
         detail = f"{report.problem.fault} from entry {report.problem.number} on: "
         yield Check("audit", ok=False, detail=detail + report.problem.detail)
         return
-    state = "kept" if services.audit.is_on() else "switched off"
+    state = "kept" if audit.trail.is_on() else "switched off"
     yield Check("audit", ok=True, detail=f"{report.entries} entries follow each other; {state}")

@@ -26,8 +26,7 @@ class ShortIds:
     """The ids of one namespace."""
 
     memories: Records
-    notes: Records
-    documents: Records
+    others: Sequence[Records]
     conversations: Callable[[], Conversations]
 
     def resolve(self, short: str, kind: IdKind = "any") -> str:
@@ -45,8 +44,8 @@ class ShortIds:
     def _find(self, ending: str, kind: IdKind | Literal["place"]) -> str:
         # A "place" is in a conversation, or in a document.
         ids = chain(
-            self._list_ids((self.memories, self.notes)) if kind in {"any", "memory"} else (),
-            self._list_ids((self.documents,)) if kind != "conversation" else (),
+            self._list_ids((self.memories,)) if kind in {"any", "memory"} else (),
+            self._list_ids(self.others) if kind != "conversation" else (),
             self._list_thread_ids() if kind != "memory" else (),
         )
         ends: set[str] = set()

@@ -8,29 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from anaphora.core.analyser import analyse, query_words
-from anaphora.index.sections.state import SectionQuery
 from anaphora.recall.identifiers import Identifier, identifiers_of
 from anaphora.values.memories import SurvivingSource
 
 if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.sections.index import SectionIndex
     from anaphora.index.turns.index import TurnIndex
     from anaphora.index.turns.view import TurnView
-    from anaphora.store.projects.notes import Notes
     from anaphora.store.records.store import Records
     from anaphora.values.memories import MemoryRecord
 
 # Candidates by their words: a turn that holds the words of a sentence is among the best for them.
 _LOOK_AT: Final = 50
 # Of an identifier: where as many hold it as were looked at, more are looked at.
-_STEPS: Final = (50, 500, 5_000)
+STEPS: Final = (50, 500, 5_000)
 LOOKED_FOR: Final = 100_000
 """Characters of what is forgotten whose words, numbers, names … are looked for elsewhere: those at
 its beginning and at its end. Each is a search of its own, and a list of ten thousand orders would
@@ -43,19 +39,15 @@ _MOST_OF_IT: Final = 0.75
 class Survivors:
     """Looks through one namespace.
 
-    `sections` gives the index of sections and the notes, `calls` the tool calls and their index,
-    `documents` the sections of documents and theirs, each None where there are none; `others` looks
-    where no index reaches.
+    `calls` gives the tool calls and their index, None where there are none; `others` the functions
+    of features that look for identifiers in what they hold.
     """
 
     turns: TurnIndex
     memories: MemoryIndex
     records: Records
-    sections: Callable[[], tuple[SectionIndex, Notes] | None]
-    others: Callable[[Sequence[Identifier]], Iterator[SurvivingSource]]
     calls: Callable[[], tuple[Records, MemoryIndex] | None]
-    documents: Callable[[], tuple[Records, MemoryIndex] | None]
-    clock: Callable[[], datetime]
+    others: Callable[[], Sequence[Callable[[Sequence[Identifier]], Iterator[SurvivingSource]]]]
 
     def of(self, texts: Sequence[str]) -> Iterator[SurvivingSource]:
         """What holds the words of `texts`, those first that hold nearly all of one.
@@ -69,22 +61,19 @@ class Survivors:
         identifiers = identifiers_of(texts)
         if not identifiers:
             return
-        sections, calls, documents = self.sections(), self.calls(), self.documents()
+        calls = self.calls()
         for identifier in identifiers:
             yield from self._find_turns(view, identifier)
-            for record in _find_records(identifier, self.records, self.memories):
+            for record in find_records(identifier, self.records, self.memories):
                 yield SurvivingSource("memory", record.id)
-            for record in _find_records(identifier, *calls) if calls is not None else ():
+            for record in find_records(identifier, *calls) if calls is not None else ():
                 yield SurvivingSource("tool_call", record.conversation_id or record.id)
-            for record in _find_records(identifier, *documents) if documents is not None else ():
-                yield SurvivingSource("document", record.id)
-            if sections is not None:
-                yield from self._find_sections(identifier, *sections)
         # No index has the words of a payload.
         for record_id, payload in self.records.payloads():
             if any(identifier.held_by(payload) for identifier in identifiers):
                 yield SurvivingSource("memory", record_id)
-        yield from self.others(identifiers)
+        for find in self.others():
+            yield from find(identifiers)
 
     def _find_repetitions(self, view: TurnView, text: str) -> Iterator[SurvivingSource]:
         """Turns that hold nearly all words of a text."""
@@ -104,30 +93,13 @@ class Survivors:
                 yield _make_source(view, row)
 
     def _find_turns(self, view: TurnView, identifier: Identifier) -> Iterator[SurvivingSource]:
-        for max_turns in _STEPS:
+        for max_turns in STEPS:
             rows = np.flatnonzero(view.words(identifier.words, limit=max_turns))
             pairs = zip(rows.tolist(), self.turns.texts_of(view, rows), strict=True)
             matching = [row for row, text in pairs if identifier.held_by(text)]
             if len(matching) < max_turns // 2:
                 break
         yield from (_make_source(view, row) for row in matching)
-
-    def _find_sections(
-        self, identifier: Identifier, index: SectionIndex, notes: Notes
-    ) -> Iterator[SurvivingSource]:
-        """Sections of files, and notes: past ones too."""
-        now = round(self.clock().timestamp() * 1e6)
-        for past in (False, True):
-            weights = dict.fromkeys(identifier.terms, 1.0)
-            query = SectionQuery(weights, _STEPS[1], now, terms=len(weights), past=past)
-            candidates = index.candidates(query)
-            ids = [candidates.table.ids[row] for row in candidates.rows.tolist()]
-            for section_id, section in index.texts(ids).items():
-                if identifier.held_by(section.text):
-                    yield SurvivingSource("section", section_id)
-            for note_id, note in notes.many(ids).items():
-                if identifier.held_by(note.record.text):
-                    yield SurvivingSource(note.kind, note_id)
 
 
 def _bound_texts(texts: Sequence[str]) -> list[str]:
@@ -150,11 +122,11 @@ def _make_source(view: TurnView, row: int) -> SurvivingSource:
     return SurvivingSource("turn", view.table.conversations[code], int(view.table.position[row]))
 
 
-def _find_records(
+def find_records(
     identifier: Identifier, records: Records, index: MemoryIndex
 ) -> list[MemoryRecord]:
     """The records with a text that holds an identifier; not all of very many."""
-    for max_records in _STEPS:
+    for max_records in STEPS:
         candidates = records.many(index.matching(identifier.words, max_records)).values()
         matching = [record for record in candidates if identifier.held_by(record.text)]
         if len(matching) < max_records // 2:

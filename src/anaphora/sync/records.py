@@ -429,9 +429,7 @@ class RecordSync:
                 members, group_ids, forgotten_records = group_outcome
                 changed_ids += group_ids
                 if forgotten_records.ids and kind == MEMORY:
-                    self._device.services.deep_forgetting.forget_memories(
-                        work, forgotten_records, False
-                    )
+                    self._device.services.forget_derived(work, forgotten_records, False)
                 has_erased |= bool(forgotten_records.ids)
                 work.flush()
                 # Text that was forgotten elsewhere, and set here before that, is deleted for good.

@@ -75,7 +75,7 @@ class ThreadSync:
     @property
     def origins(self) -> Origins:
         """The origins of facts."""
-        return Origins(self._device.services.deep_rows, self._applied_turns)
+        return Origins(self._device.services.table_rows, self._applied_turns)
 
     def _applied_turns(self, conversation_id: str) -> list[MergedTurn]:
         item_id = item_name(THREAD, conversation_id)

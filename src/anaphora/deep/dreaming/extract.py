@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from anaphora.core.display import headed, one_line, quoted
 from anaphora.core.shown_times import in_shown_zone
 from anaphora.deep.budget import Meter, OverBudget
-from anaphora.deep.models.base import Message, ModelRole, start_talk
+from anaphora.deep.models.base import start_talk
 from anaphora.deep.persisted.forgetting import EXTRACTED, bind
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
@@ -29,6 +29,7 @@ from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Turn
 from anaphora.values.deep import Budget, Extracted
 from anaphora.values.memories import MemoryType, NewMemory
+from anaphora.values.models import Message, ModelRole
 
 if TYPE_CHECKING:
     from anaphora.ingest.memories import MemoryWriter

@@ -14,8 +14,9 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from anaphora.deep.models.base import Message, ModelRole, Reply, estimate_tokens, prompt_tokens
+from anaphora.deep.models.base import estimate_tokens, prompt_tokens
 from anaphora.errors import MissingExtra, ModelError, ModelTimeout, NoModel
+from anaphora.values.models import Message, ModelRole, Reply
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse

@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from anaphora.deep.models.base import Message, Reply, estimate_tokens, prompt_tokens
+from anaphora.deep.models.base import estimate_tokens, prompt_tokens
 from anaphora.errors import ModelError
+from anaphora.values.models import Message, Reply
 
 Scripted = str | Reply | Exception
 

@@ -146,13 +146,17 @@ class DeepForgetting:
             ),
         )
 
-    def forget_documents(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
-        """The same for documents, with the facts from them."""
+    def forget_derived(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
+        """Records are forgotten in this change: delete the answers from them, and their facts.
+
+        The facts from memories are forgotten with them already (`list_derived`).
+        """
         from anaphora.store.records.forgetting import forget_for_good
+        from anaphora.store.records.rows import MEMORY as MEMORIES
         from anaphora.store.records.transaction import RecordTransaction
 
         self.forget_memories(work, gone, soft)
-        if soft:
+        if soft or work.kind == MEMORIES:
             return
         memories = RecordTransaction(work.write, self.records.sealer)
         facts = self.list_derived(memories, gone.ids)

@@ -25,10 +25,10 @@ from anaphora.ops.doctor.incidents import incident_check
 from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
 from anaphora.ops.doctor.secrets_said import secrets_check, stored_check
-from anaphora.store.maintenance import note_counts
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
+    from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
     from anaphora.embed.service import EmbedderService
     from anaphora.index.turns.index import TurnIndex
@@ -41,68 +41,13 @@ if TYPE_CHECKING:
 _NAMED = 20
 
 
-def _count_parts(services: NamespaceServices) -> dict[str, int]:
-    """The counts of projects and deep recall for `Stats`, without opening a text."""
-    projects, rows = services.projects.list(), services.deep_rows
-    return {
-        "projects": len(projects),
-        "files": sum(project.files for project in projects),
-        "sections": sum(project.sections for project in projects),
-        "sections_pending": services.projects.pending(services.embedder.name),
-        "gaps": len(rows.find("gap", {"status": "open"}, only=("gap_id",))),
-        "jobs": len(rows.find("session_job", only=("job_id",))),
-        "traces": len(rows.find("trace", only=("trace_id",))),
-    }
-
-
-def _check_lanes(services: NamespaceServices) -> Iterator[Check]:
-    """Check projects, notes, the index of sections, and the data of deep recall."""
-    yield _check_rows(services)
-    try:
-        counts = _count_parts(services)
-        notes = note_counts(services.truth, services.namespace)
-        projects = services.projects.rows()
-    except AnaphoraError as error:
-        yield Check("projects", ok=False, detail=str(error))
-        return
-    detail = (
-        f"{counts['projects']:,} projects, {counts['files']:,} files, "
-        f"{counts['sections']:,} sections"
-    )
-    if counts["sections_pending"]:
-        detail += f", {counts['sections_pending']:,} vectors pending ({FINISH_VECTORS})"
-    yield Check("projects", ok=True, detail=detail)
-    for row in projects:
-        # On a server the folder may well be on another machine: that is no fault.
-        if not Path(row.root).is_dir():
-            detail = (
-                f"{row.name}: its folder {row.root} does not exist; recall uses the last "
-                "index until you remove the project or index it at its new place"
-            )
-            yield Check("projects", ok=True, detail=detail)
-        elif row.indexed_at is None or row.stale:
-            detail = f"{row.name}: indexing is not finished: index it again"
-            yield Check("projects", ok=True, detail=detail)
-    observations, diary = (notes.get(kind, (0, 0))[1] for kind in ("observation", "diary"))
-    summary = f"{observations:,} observations, {diary:,} diary entries"
-    if past := sum(every - current for every, current in notes.values()):
-        summary += f", {past:,} of the past"
-    yield Check("project notes", ok=True, detail=summary)
-    yield _check_sections(services)
-    deep = (
-        f"{counts['gaps']:,} open gaps, {counts['jobs']:,} jobs of ended sessions waiting, "
-        f"{counts['traces']:,} traces"
-    )
-    yield Check("deep recall", ok=True, detail=deep)
-
-
 def _check_rows(services: NamespaceServices) -> Check:
     """Unreadable rows, the first of them by name."""
     from anaphora.store.mending import misdated, unreadable_records
 
-    truth = services.notes.truth
+    truth = services.truth
     try:
-        records = unreadable_records(truth, services.namespace, services.notes.sealer)
+        records = unreadable_records(truth, services.namespace, services.rows_sealer)
         problems = [
             f"{kind} {name} cannot be read" for kind, ids in records.items() for name in ids
         ]
@@ -115,23 +60,6 @@ def _check_rows(services: NamespaceServices) -> Check:
     problem_list = "; ".join(problems[:_NAMED]) + more_note
     detail = f"{problem_list}; `doctor --repair` repairs them and keeps the words"
     return Check("rows", ok=False, detail=detail)
-
-
-def _check_sections(services: NamespaceServices) -> Check:
-    try:
-        state = services.sections.check()
-    except AnaphoraError as error:
-        return Check("section index", ok=False, detail=str(error))
-    detail = (
-        f"{state.known:,} sections and notes, words of {state.on_disk:,} on disk and of "
-        f"{state.in_memory:,} in memory, {state.pending:,} without a vector"
-    )
-    if state.pending:
-        detail += f" ({FINISH_VECTORS})"
-    if state.problem is not None:
-        detail += f"; {state.problem}; recall reads the database meanwhile, "
-        detail += "and `doctor --repair` rebuilds it"
-    return Check("section index", ok=state.problem is None, detail=detail)
 
 
 MOUNTS = Path("/proc/self/mounts")
@@ -222,8 +150,9 @@ def stats(services: NamespaceServices) -> Stats:
     settings, embedder = services.container.settings, services.container.embedder
     services.turns.sync(embed="none")
     state = services.turns.check()
-    counts = _count_parts(services)
-    notes = note_counts(services.truth, services.namespace)
+    counts: dict[str, int] = {}
+    for feature in services.features:
+        counts |= feature.counts()
     return Stats(
         home=str(settings.home),
         namespace=services.namespace,
@@ -239,8 +168,6 @@ def stats(services: NamespaceServices) -> Stats:
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
             "index": state.size,
         },
-        notes=sum(current for _, current in notes.values()),
-        documents=services.documents.store.count(),
         **counts,
     )
 
@@ -253,8 +180,6 @@ def doctor(
     Nothing raises: a part that fails is a finding. `progress` is called with the name of the next
     part, how many are done, and how many there are.
     """
-    from anaphora.deep.checks import deep_checks
-
     container = services.container
     settings, embedder = container.settings, container.embedder
     folders = (settings.home, settings.conversations)
@@ -267,9 +192,11 @@ def doctor(
         "memories": lambda: (_check_memories(services.vectors, embedder),),
         "embedder": lambda: (_check_embedder(embedder),),
         "language": lambda: language_check(services, embedder.name),
-        "lanes": lambda: _check_lanes(services),
+        "rows": lambda: (_check_rows(services),),
+        "features": lambda: (
+            check for feature in services.features for check in _checks_of(feature)
+        ),
         "readers": lambda: (_check_readers(),),
-        "deep": lambda: deep_checks(container.tools),
         "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
         "stored secrets": lambda: (stored_check(services),),
         "libraries": lambda: (library_check(),),
@@ -286,6 +213,14 @@ def doctor(
         except (AnaphoraError, OSError) as error:
             checks.append(Check(name, ok=False, detail=str(error)))
     return tuple(checks)
+
+
+def _checks_of(feature: FeatureServices) -> Iterator[Check]:
+    """The findings of a feature; an error of one is a finding, and the others are checked."""
+    try:
+        yield from feature.checks()
+    except (AnaphoraError, OSError) as error:
+        yield Check(feature.name, ok=False, detail=str(error))
 
 
 def _check_readers() -> Check:

@@ -38,7 +38,6 @@ def repair(services: NamespaceServices) -> tuple[Check, ...]:
         "rows": _mend_rows,
         "index": _mend_index,
         "vectors": _fill_vectors,
-        "section index": _mend_sections,
     }
     checks = []
     for name, step in steps.items():
@@ -46,6 +45,11 @@ def repair(services: NamespaceServices) -> tuple[Check, ...]:
             checks.append(step(services))
         except (AnaphoraError, OSError) as error:
             checks.append(Check(name, ok=False, detail=str(error)))
+    for feature in services.features:
+        try:
+            checks += feature.repair()
+        except (AnaphoraError, OSError) as error:
+            checks.append(Check(feature.name, ok=False, detail=str(error)))
     return tuple(checks)
 
 
@@ -147,7 +151,7 @@ def _mend_rows(services: NamespaceServices) -> Check:
     """Repair invalid rows and impossible times; every text stays."""
     from anaphora.store.mending import mend_records, mend_times, misdated
 
-    truth, sealer = services.notes.truth, services.notes.sealer
+    truth, sealer = services.truth, services.rows_sealer
     records = mend_records(truth, services.namespace, sealer)
     times = mend_times(truth, sealer, misdated(truth))
     turns = 0
@@ -155,19 +159,3 @@ def _mend_rows(services: NamespaceServices) -> Check:
         turns = services.conversations.mend_times()
     detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns repaired"
     return Check("rows", ok=True, detail=detail)
-
-
-def _mend_sections(services: NamespaceServices) -> Check:
-    """Rebuild the index of sections if it is broken, and embed the sections without a vector."""
-    sections = services.sections
-    problem = sections.check().problem
-    rebuilt = sections.rebuild() if problem else sections.settle()
-    services.upkeep.fill_vectors()
-    state = sections.check()
-    action = "made again" if problem and rebuilt else "well"
-    if not rebuilt:
-        action = "another process is writing it"
-    detail = f"{action}: {state.known:,} sections and notes, {state.pending:,} without a vector"
-    if state.problem is not None:
-        detail += f"; {state.problem}"
-    return Check("section index", ok=state.problem is None and not state.pending, detail=detail)

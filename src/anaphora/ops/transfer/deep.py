@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from anaphora.container.feature import LineKind
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.forgetting import OF_MEMORY
 from anaphora.deep.persisted.gaps import GapRecord, gaps_in, put_gap, question_key
@@ -40,7 +41,7 @@ _GAP: Final = LineFields(
 
 def gap_lines(services: NamespaceServices, now: datetime) -> Iterator[Line]:
     """The questions that memory could not answer, the oldest change first."""
-    for record in gaps_in(services.deep_rows, now):
+    for record in gaps_in(services.table_rows, now):
         yield {
             "kind": "gap",
             **_GAP.write(record.gap),
@@ -52,7 +53,7 @@ def gap_lines(services: NamespaceServices, now: datetime) -> Iterator[Line]:
 
 def origin_lines(services: NamespaceServices) -> Iterator[Line]:
     """The sources of facts: turns, or other memories."""
-    for row in services.deep_rows.find("fact_turn"):
+    for row in services.table_rows.find("fact_turn"):
         turn = row["position"] != OF_MEMORY
         source = row["conversation_id"]
         yield {
@@ -104,7 +105,7 @@ class GapReader(BatchReader[GapRecord]):
             not self.target.again and self._is_forgotten(record) for record in mapped_records
         ]
         outcomes: list[Outcome] = []
-        with self.target.services.deep_rows.change() as work:
+        with self.target.services.table_rows.change() as work:
             by_id = {record.gap.id: record for record in gaps_in(work)}
             open_by_key = {question_key(k.gap.question): k for k in by_id.values() if _is_open(k)}
             for record, is_forgotten in zip(mapped_records, forgotten_flags, strict=True):
@@ -216,7 +217,7 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
                 thread = services.conversations.get(source)
                 turns = thread.turns if thread is not None else ()
                 texts[source] = {index: turn.text for index, turn in enumerate(turns)}
-        with services.deep_rows.change() as work:
+        with services.table_rows.change() as work:
             for fact, source, position in origins:
                 origin_key: dict[str, str | int] = {
                     "record_id": fact,
@@ -230,3 +231,9 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
 
 def _is_open(record: GapRecord) -> bool:
     return record.gap.status == "open"
+
+
+LINES: Final = (
+    LineKind(("taken_from",), 40, lambda source: origin_lines(source.services), OriginReader),
+    LineKind(("gap",), 70, lambda source: gap_lines(source.services, source.now), GapReader),
+)

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from anaphora.container.feature import LineKind
 from anaphora.errors import NotFound
+from anaphora.features.documents.services import DocumentServices
 from anaphora.ingest.secrets.redacting import redact, redact_path
 from anaphora.ops.transfer.lines import (
     Line,
@@ -44,7 +46,7 @@ _FIELDS: Final = LineFields(
 
 def document_lines(services: NamespaceServices) -> Iterator[Line]:
     """All documents in the order in which they changed, each with its sections and its file."""
-    store = services.documents.store
+    store = services.feature(DocumentServices).store
     last_seq = 0
     while records := store.versions.changed_since(last_seq):
         for record in records:
@@ -72,7 +74,7 @@ class DocumentReader(LineReader):
 
     def __init__(self, target: LoadTarget) -> None:
         super().__init__(target)
-        self._store = target.services.documents.store
+        self._store = target.services.feature(DocumentServices).store
         self._gone = frozenset(
             record_id for _, record_id in self._store.versions.tombstones_since(0)
         )
@@ -197,3 +199,13 @@ def _parse(line: Line) -> tuple[Document, list[DocumentSection]]:
     if not sections:
         raise ValueError("a document without sections")
     return document, sections
+
+
+LINES: Final = (
+    LineKind(
+        ("document", "document_file"),
+        60,
+        lambda source: document_lines(source.services),
+        DocumentReader,
+    ),
+)

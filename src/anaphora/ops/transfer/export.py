@@ -23,13 +23,10 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.export_lines import begins_as_export
 from anaphora.ingest.secrets.masking import mask
 from anaphora.ops.backup import staging
-from anaphora.ops.transfer.deep import gap_lines, origin_lines
-from anaphora.ops.transfer.documents import document_lines
+from anaphora.ops.transfer.kinds import line_kinds
 from anaphora.ops.transfer.lines import FORMAT, Line, to_line
-from anaphora.ops.transfer.memories import memory_lines
-from anaphora.ops.transfer.notes import project_note_lines
-from anaphora.ops.transfer.sessions import session_lines
-from anaphora.ops.transfer.threads import note_lines, thread_lines
+from anaphora.ops.transfer.reading import ExportSource
+from anaphora.ops.transfer.threads import thread_lines
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportProblem
 
@@ -167,16 +164,9 @@ def _write(
             services = NamespaceServices(container, namespace, truth)
             # Soft-forgotten records are erased within a day: an export would outlive them.
             hidden = {row["conversation_id"] for row in services.jobs.list_pending("erase")}
-            for lines in (
-                note_lines(services, hashes),
-                session_lines(services, hashes),
-                memory_lines(services, problems, partial(tell, "memories")),
-                origin_lines(services),
-                project_note_lines(services, partial(tell, "notes")),
-                document_lines(services),
-                gap_lines(services, clock()),
-            ):
-                write_all(namespace, _leave_out(hidden, lines))
+            source = ExportSource(services, hashes, problems, tell, clock())
+            for kind in line_kinds():
+                write_all(namespace, _leave_out(hidden, kind.write(source)))
     write({"kind": "end", "lines": counts.total()})
     return Exported(
         target,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -22,17 +22,11 @@ from anaphora.index.backlog import IN_CALL
 from anaphora.index.turns.index import INLINE_BACKLOG
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.export_lines import ReadLine, export_lines
-from anaphora.ingest.importing import import_files
 from anaphora.ingest.problems import Problems, shortened
-from anaphora.ops.transfer.deep import GapReader, OriginReader
-from anaphora.ops.transfer.documents import DocumentReader
 from anaphora.ops.transfer.export import is_export
+from anaphora.ops.transfer.kinds import line_kinds
 from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
-from anaphora.ops.transfer.memories import LinkReader, MemoryReader
-from anaphora.ops.transfer.notes import ProjectNoteReader
 from anaphora.ops.transfer.reading import BATCH, LineReader, LoadTarget
-from anaphora.ops.transfer.sessions import SessionReader
-from anaphora.ops.transfer.threads import NoteReader, ThreadReader
 from anaphora.store.disk import open_regular, translate
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
@@ -74,14 +68,7 @@ def import_sources(
     ]
     if conversations or not exports:
         reports.append(
-            import_files(
-                conversations,
-                services.conversation_import(again=again),
-                services.memory_import(again=again),
-                format=form,
-                name=name,
-                progress=progress,
-            )
+            _import_files(services, conversations, form, name, again=again, progress=progress)
         )
     report = ImportReport.joined(reports)
     if embed:
@@ -92,10 +79,28 @@ def import_sources(
             with suppress(EmbeddingError):
                 services.remember.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
         if exports:
-            services.note_taking.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
+            for feature in services.features:
+                feature.fill_in_call(INLINE_BACKLOG, room=IN_CALL)
         if memories:
             services.fill_in_background()
     return report
+
+
+def _import_files(
+    services: NamespaceServices,
+    sources: Iterable[Source],
+    form: str | None,
+    name: str,
+    *,
+    again: bool,
+    progress: Progress | None,
+) -> ImportReport:
+    """Import files of other programs, by the feature that reads them."""
+    for feature in services.features:
+        report = feature.import_files(sources, form, name, again=again, progress=progress)
+        if report is not None:
+            return report
+    raise UnknownFormat("source", name, "an export of Anaphora")
 
 
 def import_export(
@@ -140,26 +145,6 @@ def import_export(
     return report
 
 
-# The kinds of lines, in the order of the file: references come after their targets.
-_READERS: Mapping[str, type[LineReader]] = {
-    "thread": ThreadReader,
-    "turn": ThreadReader,
-    "conversation_note": NoteReader,
-    "turn_note": NoteReader,
-    "forgotten_turn": NoteReader,
-    "session_place": SessionReader,
-    "tool_call": SessionReader,
-    "memory": MemoryReader,
-    "link": LinkReader,
-    "observation": ProjectNoteReader,
-    "diary": ProjectNoteReader,
-    "document": DocumentReader,
-    "document_file": DocumentReader,
-    "taken_from": OriginReader,
-    "gap": GapReader,
-}
-
-
 class _LoadRun:
     """An import under way."""
 
@@ -172,7 +157,8 @@ class _LoadRun:
         self._counts: Counter[str] = Counter()
         self._problems = Problems(_MOST_PROBLEMS)
         self._targets: dict[str, LoadTarget] = {}
-        self._readers: dict[tuple[str, type[LineReader]], LineReader] = {}
+        self._reader_by_kind = {name: kind.reader for kind in line_kinds() for name in kind.names}
+        self._readers: dict[tuple[str, Callable[[LoadTarget], LineReader]], LineReader] = {}
         self._reader: LineReader | None = None
         self._ended = False
         self.number = 1
@@ -209,7 +195,7 @@ class _LoadRun:
         if kind == "end":
             self._ended = True
             return
-        reader_class = _READERS.get(kind)
+        reader_class = self._reader_by_kind.get(kind)
         if reader_class is None:
             raise ValueError(f"unknown kind of line {kind!r}")
         namespace = self._into
@@ -237,13 +223,17 @@ class _LoadRun:
 
     def end(self) -> ImportReport:
         """Write the remaining lines, link the imported notes, and report."""
-        for namespace, target in self._targets.items():
-            for reader_class in dict.fromkeys(_READERS.values()):
-                if (namespace, reader_class) in self._readers:
-                    self._readers[namespace, reader_class].flush()
-            if target.touched_notes:
-                notes = target.services.note_taking
-                notes.link_imported(tuple(dict.fromkeys(target.touched_notes)))
+        for namespace in self._targets:
+            reader_classes = dict.fromkeys(self._reader_by_kind.values())
+            readers = [
+                self._readers[namespace, reader_class]
+                for reader_class in reader_classes
+                if (namespace, reader_class) in self._readers
+            ]
+            for reader in readers:
+                reader.flush()
+            for reader in readers:
+                reader.end()
         if not self._ended:
             self._problem(self.number, "the file ends here, before its own end")
         counts = self._counts

@@ -154,7 +154,7 @@ def memory_lines(
 ) -> Iterator[Line]:
     """All memories, then their links. Unreadable records are added to `problems`."""
     namespace, records = services.namespace, services.records
-    sealer = services.notes.sealer
+    sealer = services.rows_sealer
     key = sealer.lookup("same_key", namespace, STANDS_ALONE)
     standalone_ids = records_with_key(records.truth, namespace, key)
     last_seq, ids = 0, []

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.container.feature import LineKind
+from anaphora.features.projects.services import ProjectServices
 from anaphora.ops.transfer.lines import Line, number_in, text_in
 from anaphora.ops.transfer.memories import (
     IncomingRecord,
@@ -20,7 +22,7 @@ from anaphora.ops.transfer.memories import (
     RecordMerger,
     without_other_kinds,
 )
-from anaphora.ops.transfer.reading import BatchReader
+from anaphora.ops.transfer.reading import BatchReader, LoadTarget
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.transaction import RecordTransaction
@@ -42,8 +44,9 @@ _FIELDS: Final[Mapping[NoteRecordKind, RecordFields]] = {
 
 def project_note_lines(services: NamespaceServices, tell: Callable[[int], None]) -> Iterator[Line]:
     """All notes, with all their data except vectors and links."""
-    notes = services.notes
-    names = {row.id: row.name for row in services.projects.rows()}
+    projects = services.feature(ProjectServices)
+    notes = projects.note_store
+    names = {row.id: row.name for row in projects.store.rows()}
     last_seq = done_count = 0
     while rows := notes.changed_since(last_seq):
         for row in rows:
@@ -67,7 +70,12 @@ class _IncomingNote:
 
 
 class ProjectNoteReader(BatchReader[_IncomingNote]):
-    """Reads the notes of projects of one namespace."""
+    """Reads the notes of projects of one namespace, and links them when all are written."""
+
+    def __init__(self, target: LoadTarget) -> None:
+        super().__init__(target)
+        self._project_services = target.services.feature(ProjectServices)
+        self._touched: list[str] = []
 
     def parse(self, line: Line) -> _IncomingNote:
         """As `BatchReader.parse`."""
@@ -97,7 +105,7 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
                 kind,
                 "its id is that of a record of kind {!r} here",
             )
-            with self.target.services.notes.change(kind) as work:
+            with self._project_services.note_store.change(kind) as work:
                 work.load(ids=[incoming.record.id for incoming in items])
                 moved_notes = [
                     self._assign_project(work, incoming, names[incoming.record.id])
@@ -108,8 +116,13 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
                 if is_changed and outcomes[at] == "known":
                     outcomes[at] = "changed"
                 if outcomes[at] in {"added", "changed"}:
-                    self.target.touched_notes.append(str(self._merger.id_of(incoming.record.id)))
+                    self._touched.append(str(self._merger.id_of(incoming.record.id)))
             self.target.count(outcomes, "notes ")
+
+    def end(self) -> None:
+        """As `LineReader.end`."""
+        if self._touched:
+            self._project_services.note_taking.link_imported(tuple(dict.fromkeys(self._touched)))
 
     def _assign_project(
         self, work: RecordTransaction, incoming: IncomingRecord, project_name: str | None
@@ -139,12 +152,12 @@ class ProjectNoteReader(BatchReader[_IncomingNote]):
 
     @cached_property
     def _projects(self) -> Mapping[str, str]:
-        return {row.id: row.name for row in self.target.services.projects.rows()}
+        return {row.id: row.name for row in self._project_services.store.rows()}
 
     @cached_property
     def _merger(self) -> RecordMerger:
         deleted_ids = frozenset(
-            note_id for _, note_id in self.target.services.notes.tombstones_since(0)
+            note_id for _, note_id in self._project_services.note_store.tombstones_since(0)
         )
         return RecordMerger(deleted_ids, self.target.again)
 
@@ -160,3 +173,13 @@ def _apart(record: MemoryRecord) -> tuple[Any, ...]:
     """The content of a note, apart from its project and its kind."""
     payload = {k: v for k, v in (record.payload or {}).items() if k != "project"}
     return same_key_of(replace(record, type="semantic", payload=payload or None)), record.id
+
+
+LINES: Final = (
+    LineKind(
+        ("observation", "diary"),
+        50,
+        lambda source: project_note_lines(source.services, partial(source.tell, "notes")),
+        ProjectNoteReader,
+    ),
+)

@@ -1,17 +1,19 @@
-"""The base of the readers that import lines of an export into a namespace, and their target."""
+"""What the kinds of lines of an export share: a namespace to write, and the readers of lines."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
 from anaphora.ops.transfer.lines import Line
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.values.conversations import ImportProblem
 
 BATCH = 256
 """Lines that are written in one transaction."""
@@ -29,7 +31,7 @@ class LoadTarget:
     `gone` are the memories that were deleted here for good, `deleted_threads` the threads of the
     export that are not imported for that reason. `memory_ids` and `thread_ids` map an id of the
     export to the id here, if that is another one; `turn_hashes` are those of the turns of imported
-    threads, by their id here; `touched_notes` the ids here of notes that were added or changed.
+    threads, by their id here.
     `problem` is called with the number and the reason of a line that cannot be imported.
     """
 
@@ -42,13 +44,27 @@ class LoadTarget:
     thread_ids: dict[str, str] = field(default_factory=dict)
     turn_hashes: dict[str, list[str]] = field(default_factory=dict)
     deleted_threads: set[str] = field(default_factory=set)
-    touched_notes: list[str] = field(default_factory=list)
 
     def count(self, outcomes: Iterable[Outcome], prefix: str = "") -> None:
         """Count the outcomes of a kind of lines; "forgotten" is one count for all kinds."""
         self.counts.update(
             outcome if outcome == "forgotten" else prefix + outcome for outcome in outcomes
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSource:
+    """A namespace as of one moment, to export.
+
+    `hashes` are those of the turns of exported threads. Unreadable records are added to `problems`;
+    `tell` is called with a label and a count during long work.
+    """
+
+    services: NamespaceServices
+    hashes: Mapping[str, Sequence[str]]
+    problems: list[ImportProblem]
+    tell: Callable[[str, int], None]
+    now: datetime
 
 
 class LineReader(ABC):
@@ -67,6 +83,9 @@ class LineReader(ABC):
     @abstractmethod
     def flush(self) -> None:
         """Write the lines that were read and not written yet."""
+
+    def end(self) -> None:
+        """All lines of the export are written: do what needs them all."""
 
 
 class BatchReader(LineReader, Generic[ItemT]):

@@ -90,24 +90,37 @@ revision = Table(
 )
 
 
-for _table in tables.TABLES.values():
+def _define(one: table.Table) -> None:
     Table(
-        _table.name,
+        one.name,
         metadata,
         *(
             Column(column.name, _TYPES.get(column.codec, EscapedText), nullable=not column.needed)
-            for column in _table.columns
+            for column in one.columns
         ),
-        PrimaryKeyConstraint(*_table.key, name=f"{_table.name}_pk"),
+        PrimaryKeyConstraint(*one.key, name=f"{one.name}_pk"),
         *(
             ForeignKeyConstraint(
-                ["namespace", one.column],
-                [f"{one.table}.namespace", f"{one.table}.{one.key}"],
-                name=one.name,
+                ["namespace", reference.column],
+                [f"{reference.table}.namespace", f"{reference.table}.{reference.key}"],
+                name=reference.name,
                 ondelete="CASCADE",
             )
-            for one in _table.references
+            for reference in one.references
         ),
-        *(_index(one) for one in _table.indexes),
-        sqlite_with_rowid=not _table.by_key,
+        *(_index(index) for index in one.indexes),
+        sqlite_with_rowid=not one.by_key,
     )
+
+
+def _follow() -> None:
+    """Define the tables that were added, and drop the definitions of removed ones."""
+    for name, one in tables.TABLES.items():
+        if name not in metadata.tables:
+            _define(one)
+    for name in metadata.tables.keys() - tables.TABLES.keys() - {REVISION_TABLE}:
+        metadata.remove(metadata.tables[name])
+
+
+_follow()
+tables.follow_tables(_follow)

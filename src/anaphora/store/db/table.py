@@ -122,6 +122,20 @@ class Table:
         return next(column for column in self.columns if column.name == name)
 
 
+def namespaced(
+    name: str,
+    key: tuple[str, ...],
+    *columns: Column,
+    anchor: str = "",
+    references: tuple[Reference, ...] = (),
+    indexes: tuple[Index, ...] = (),
+    by_key: bool = False,
+) -> Table:
+    """A table whose rows each belong to a namespace: its first column, and first in its key."""
+    columns = (clear("namespace"), *columns)
+    return Table(name, ("namespace", *key), columns, anchor, references, indexes, by_key=by_key)
+
+
 clear = partial(Column, at_rest="clear", needed=True)
 """A column that a sealed home leaves readable; a `loose` one is bound to no anchor."""
 moment = partial(Column, codec="moment", at_rest="clear", needed=True)

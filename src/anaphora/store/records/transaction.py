@@ -62,7 +62,7 @@ class RecordTransaction(NamespaceTransaction):
 
     def __init__(self, write: Write, sealer: Sealer = CLEAR, kind: str = MEMORY) -> None:
         super().__init__(write, sealer)
-        self._kind = kind
+        self.kind = kind
         self._tracked: dict[str, _Tracked] = {}
         self._events: list[RecordEvent] = []
         # Keys of which all records are tracked: another query would find nothing new.
@@ -131,7 +131,7 @@ class RecordTransaction(NamespaceTransaction):
     def marked(self, core: int) -> Sequence[MemoryRecord]:
         """The records with this `core`, in no order."""
         self.flush()
-        ids = [row[0] for row in self._rows(RECORD, ("record_id",), kind=self._kind, core=core)]
+        ids = [row[0] for row in self._rows(RECORD, ("record_id",), kind=self.kind, core=core)]
         self.load(ids=ids)
         return [self._tracked[record_id].record for record_id in ids if record_id in self._tracked]
 
@@ -231,15 +231,15 @@ class RecordTransaction(NamespaceTransaction):
         """The ids of records that were derived from these."""
         self.flush()
         parents = list(dict.fromkeys(record_ids))
-        rows = self._rows(RECORD, ("record_id",), kind=self._kind, parent=parents)
+        rows = self._rows(RECORD, ("record_id",), kind=self.kind, parent=parents)
         return {row[0] for row in rows}
 
     def neighbours(self, record_id: str) -> Sequence[MemoryRecord]:
         """The records that name this one as what they supersede, or as what superseded them."""
         self.flush()
         # Not one statement with OR: SQLite read every record of the namespace for that.
-        self._take(self._rows(RECORD, kind=self._kind, supersedes=record_id))
-        self._take(self._rows(RECORD, kind=self._kind, superseded_by=record_id))
+        self._take(self._rows(RECORD, kind=self.kind, supersedes=record_id))
+        self._take(self._rows(RECORD, kind=self.kind, superseded_by=record_id))
         return [
             tracked.record
             for tracked in self._tracked.values()
@@ -293,8 +293,8 @@ class RecordTransaction(NamespaceTransaction):
         events = (event for record_id in ids for event in self.events(record_id))
         origins = {e.source for e in events if e.source is not None and e.details.get(IMPORTED)}
         self._bury(IMPORTED, map(self._import_key, sorted(origins)))
-        count = self._delete(RECORD, kind=self._kind, record_id=ids)
-        self._bury(self._kind, ids)
+        count = self._delete(RECORD, kind=self.kind, record_id=ids)
+        self._bury(self.kind, ids)
         if self._told is not None:
             self._told.tell("forgotten", ids)
         for record_id in ids:
@@ -322,7 +322,7 @@ class RecordTransaction(NamespaceTransaction):
             tracked.record = replace(tracked.record, seq=seq)
             row = RECORD_MAPPING.row(
                 tracked.record,
-                kind=self._kind,
+                kind=self.kind,
                 same_key=tracked.same_key,
                 forgotten_at=to_micros(tracked.forgotten_at),
             )
@@ -354,7 +354,7 @@ class RecordTransaction(NamespaceTransaction):
             return
         if column != "record_id":
             values = [self._lookup(column, key) for key in values]
-        self._take(self._rows(RECORD, kind=self._kind, **{column: list(values)}))
+        self._take(self._rows(RECORD, kind=self.kind, **{column: list(values)}))
 
     def _take(self, rows: Iterable[Sequence[Any]]) -> None:
         for row in self._opened(RECORD, [tuple(row) for row in rows]):

@@ -1,0 +1,266 @@
+"""The seam for a feature: what one may add, and the features that are registered.
+
+A feature is a folder of `anaphora.features`. Its `FEATURE` says what it adds to the program (tables,
+commands, routes, tools); its `FeatureServices` what it has in a namespace, and takes part in what
+the kernel does with a namespace: searching, forgetting, checking, exporting. The kernel goes through
+the registered features and knows none by name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from anaphora.store.db.tables import add_tables, remove_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anaphora.container.filling import Fill
+    from anaphora.container.home import Container
+    from anaphora.container.namespace import NamespaceServices
+    from anaphora.core.progress import Progress
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.recall.identifiers import Identifier
+    from anaphora.recall.lanes import Lane
+    from anaphora.recall.memories import KeptNotes, MemoryRecall
+    from anaphora.store.db.table import Table
+    from anaphora.store.records.forgetting import ForgottenRecords
+    from anaphora.store.records.store import Records
+    from anaphora.store.records.transaction import RecordTransaction
+    from anaphora.values.conversations import Check, ImportReport, Source
+    from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
+
+
+class FeatureServices:
+    """What a feature has in one namespace: its services, and its part in what the kernel does.
+
+    Every method here is called by the kernel; by default a feature adds nothing. A subclass
+    overrides what it takes part in, and creates what it needs as a `service`. Importing the module
+    of a subclass must be cheap, as every search goes through all of them.
+    """
+
+    name: ClassVar[str] = ""
+    """The feature in findings of `doctor`."""
+
+    def __init__(self, services: NamespaceServices) -> None:
+        self.services = services
+        self.closed = False
+        self._locks: dict[str, threading.RLock] = {}
+
+    def lock_of(self, name: str) -> threading.RLock:
+        """The lock under which one service is made."""
+        return self._locks.setdefault(name, threading.RLock())
+
+    # Reading.
+
+    def lanes(self) -> Iterable[Lane]:
+        """Lanes of `search`; none that has nothing to search."""
+        return ()
+
+    def notes(self) -> KeptNotes | None:
+        """Records that the memory lane recalls beside memories, with their index."""
+        return None
+
+    def record_stores(self) -> Iterable[Records]:
+        """Records of the feature that users name by their ids, in the order of `resolve_id`."""
+        return ()
+
+    def evidence(self) -> Mapping[str, MemoryRecall]:
+        """Lanes of records that questions beyond `search` read too, by kind."""
+        return {}
+
+    # Writing.
+
+    def import_files(
+        self,
+        sources: Iterable[Source],
+        form: str | None,
+        name: str,
+        *,
+        again: bool,
+        progress: Progress | None,
+    ) -> ImportReport | None:
+        """Import files of other programs; None by a feature that reads none."""
+        del sources, form, name, again, progress
+        return None
+
+    # Vectors.
+
+    def fills(self) -> Iterable[Fill]:
+        """Functions that compute missing vectors in the background, one for each kind of record."""
+        return ()
+
+    def fill(self, progress: Progress | None) -> Iterable[MemoryIndex]:
+        """Compute all missing vectors; the updated indexes, to wait for."""
+        del progress
+        return ()
+
+    def fill_in_call(self, limit: int, room: int) -> None:
+        """Compute the vectors of at most `limit` records with `room` characters in all."""
+
+    # Forgetting.
+
+    def get(self, record_id: str) -> MemoryRecord | None:
+        """The record with this id, if it is one that `Memory.get` gives; None if it is not."""
+        del record_id
+        return None
+
+    def forget(self, record_id: str, *, soft: bool, dry_run: bool) -> Forgotten | None:
+        """Forget a record of the feature; None if none of its records has this id."""
+        del record_id, soft, dry_run
+        return None
+
+    def restore(self, record_id: str) -> tuple[str, ...]:
+        """Undo a soft forgetting; the ids that are back, none if it is no record of the feature."""
+        del record_id
+        return ()
+
+    def list_derived(self, work: RecordTransaction, record_ids: Sequence[str]) -> Iterable[str]:
+        """The memories derived from these records, which are forgotten with them."""
+        del work, record_ids
+        return ()
+
+    def forget_derived(self, work: RecordTransaction, gone: ForgottenRecords, soft: bool) -> None:
+        """Delete what was made of forgotten records, in their transaction."""
+
+    def forget_conversation(self, conversation_id: str) -> None:
+        """Delete what was made of a conversation that was deleted or redacted."""
+
+    def find_survivors(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
+        """What of the feature still contains one of these identifiers."""
+        del identifiers
+        yield from ()
+
+    def purge(self) -> None:
+        """Remove forgotten text from the feature's index files, now."""
+
+    def after_removal(self) -> None:
+        """Something of the namespace was forgotten for good."""
+
+    def holding_secrets(self, most: int | None) -> tuple[str, ...]:
+        """The ids of records with secrets; `most`: characters of each that are examined."""
+        del most
+        return ()
+
+    def redact_secrets(self) -> tuple[str, ...]:
+        """Redact the secrets in records; the ids that changed."""
+        return ()
+
+    def list_outside(self) -> Iterable[str]:
+        """What the namespace has outside the home, which deleting it leaves."""
+        return ()
+
+    # Audit.
+
+    def is_auditing(self) -> bool:
+        """Whether the feature records calls: `after_call` is called only then."""
+        return False
+
+    def follow_conversations(self, store: Any) -> None:
+        """The store of conversations was made."""
+
+    def after_call(
+        self, action: str, lane: str, ids: Sequence[str], count: int, question: str
+    ) -> None:
+        """A call has read or changed something; called before the caller has the answer."""
+
+    # Maintenance.
+
+    def counts(self) -> Mapping[str, int]:
+        """Fields of `Stats` with their counts."""
+        return {}
+
+    def checks(self) -> Iterable[Check]:
+        """The findings of `doctor`."""
+        return ()
+
+    def repair(self) -> Iterable[Check]:
+        """Repair what can be repaired without changing a text, and say what was done."""
+        return ()
+
+    def release(self) -> None:
+        """Close files; memory is freed once unreferenced."""
+
+    def close(self) -> None:
+        """Finish running work and close files."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineKind:
+    """A kind of lines in an export: how they are written, and read back.
+
+    `write` gives the lines of a namespace; `reader` makes the reader of the kinds in `names`. `order`
+    is the place in the file: what a line refers to stands before it.
+    """
+
+    names: tuple[str, ...]
+    order: int
+    write: Callable[[Any], Iterable[Mapping[str, Any]]]
+    reader: Callable[[Any], Any]
+
+
+def _no_lines() -> tuple[LineKind, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """What a feature adds to the program.
+
+    `services` makes its `FeatureServices` in a namespace. `commands`, `routes` and `tools` name the
+    modules that a surface loads when it starts: one with a function `add_commands(program)`, one
+    with `ROUTES`, one with `TOOLS`. `line_kinds` are its kinds of lines in an export. `events` are
+    those that `Memory.on` accepts. `open` is called when a home is opened. Deleting a namespace holds its `locks` (`hold_namespace`) and removes
+    its `files` in the home's folder.
+    """
+
+    name: str
+    services: Callable[[NamespaceServices], FeatureServices] | None = None
+    tables: tuple[Table, ...] = ()
+    commands: str = ""
+    routes: str = ""
+    tools: str = ""
+    line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
+    events: tuple[str, ...] = ()
+    open: Callable[[Container], object] = lambda _: None
+    locks: tuple[str, ...] = ()
+    files: Callable[[Path, str], Iterable[Path]] = lambda _root, _namespace: ()
+
+
+_registered: dict[str, Feature] = {}
+
+
+def register(*features: Feature) -> None:
+    """Add features to the program, for homes that are opened afterwards."""
+    for feature in features:
+        if feature.name in _registered:
+            raise ValueError(f"a feature {feature.name!r} is registered already")
+        add_tables(feature.tables)
+        _registered[feature.name] = feature
+
+
+def registered() -> tuple[Feature, ...]:
+    """The features of the program, in the order in which they were registered."""
+    return tuple(_registered.values())
+
+
+@contextmanager
+def only(*features: Feature) -> Iterator[None]:
+    """The program with these features and no others; for tests of a feature, or of its absence."""
+    previous = registered()
+
+    def replace_by(chosen: Iterable[Feature]) -> None:
+        for feature in registered():
+            remove_tables(feature.tables)
+        _registered.clear()
+        register(*chosen)
+
+    replace_by(features)
+    try:
+        yield
+    finally:
+        replace_by(previous)

@@ -1,0 +1,49 @@
+"""The audit trail of one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from anaphora.container.feature import FeatureServices
+from anaphora.container.services import service
+
+if TYPE_CHECKING:
+    from anaphora.store.audit import AuditTrail
+    from anaphora.values.conversations import Check
+
+
+class AuditServices(FeatureServices):
+    """Records what is read and changed, if a trail is kept."""
+
+    name = "audit"
+
+    @service
+    def trail(self) -> AuditTrail:
+        """The audit trail, if one is recorded."""
+        from anaphora.store.audit import AuditTrail
+
+        services = self.services
+        return AuditTrail(services.truth, services.namespace, services.rows_sealer)
+
+    def is_auditing(self) -> bool:
+        """As in `FeatureServices`."""
+        return self.trail.is_on()
+
+    def follow_conversations(self, store: Any) -> None:
+        """As in `FeatureServices`."""
+        from anaphora.container.auditing import tell_of_threads
+
+        tell_of_threads(self.trail, store)
+
+    def after_call(
+        self, action: str, lane: str, ids: Sequence[str], count: int, question: str
+    ) -> None:
+        """As in `FeatureServices`."""
+        self.trail.add(action, lane, ids, count=count, question=question)
+
+    def checks(self) -> Iterable[Check]:
+        """As in `FeatureServices`."""
+        from anaphora.ops.audit import audit_checks
+
+        return audit_checks(self)

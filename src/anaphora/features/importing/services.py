@@ -1,0 +1,46 @@
+"""Importing into one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from anaphora.container.feature import FeatureServices
+
+if TYPE_CHECKING:
+    from anaphora.core.progress import Progress
+    from anaphora.values.conversations import ImportReport, Source
+
+
+class ImportingServices(FeatureServices):
+    """Reads files of other programs."""
+
+    name = "importing"
+
+    def import_files(
+        self,
+        sources: Iterable[Source],
+        form: str | None,
+        name: str,
+        *,
+        again: bool,
+        progress: Progress | None,
+    ) -> ImportReport:
+        """As in `FeatureServices`."""
+        from anaphora.ingest.conversations import ConversationImport
+        from anaphora.ingest.imported_memories import ImportedMemoryWriter
+        from anaphora.ingest.importing import import_files
+
+        services = self.services
+        return import_files(
+            sources,
+            ConversationImport(
+                services.conversations, services.sidecar, sessions=services.sessions, again=again
+            ),
+            ImportedMemoryWriter(
+                services.records, clock=services.clock, ids=services.ids, again=again
+            ),
+            format=form,
+            name=name,
+            progress=progress,
+        )

@@ -1,0 +1,34 @@
+"""Projects: their files and relations, notes about them, and recall packages for a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anaphora.container.feature import Feature, LineKind
+from anaphora.features.projects.tables import TABLES
+
+if TYPE_CHECKING:
+    from anaphora.container.feature import FeatureServices
+    from anaphora.container.namespace import NamespaceServices
+
+
+def _make_services(services: NamespaceServices) -> FeatureServices:
+    from anaphora.features.projects.services import ProjectServices
+
+    return ProjectServices(services)
+
+
+def _list_line_kinds() -> tuple[LineKind, ...]:
+    from anaphora.ops.transfer.notes import LINES
+
+    return LINES
+
+
+FEATURE = Feature(
+    "projects",
+    _make_services,
+    tables=TABLES,
+    commands="anaphora.surfaces.cli.project",
+    routes="anaphora.surfaces.rest.context",
+    line_kinds=_list_line_kinds,
+)

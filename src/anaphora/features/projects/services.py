@@ -1,0 +1,304 @@
+"""The services of projects and of notes about them in one namespace."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from anaphora.container.feature import FeatureServices
+from anaphora.container.services import service
+
+if TYPE_CHECKING:
+    from anaphora.container.filling import Fill
+    from anaphora.core.progress import Progress
+    from anaphora.index.memories.index import MemoryIndex
+    from anaphora.index.sections.index import SectionIndex
+    from anaphora.ingest.notes import NoteWriter
+    from anaphora.ingest.projects.indexing import ProjectIndexer
+    from anaphora.ingest.projects.upkeep import ProjectUpkeep
+    from anaphora.ingest.stored_secrets import StoredSecrets
+    from anaphora.recall.context.lane import ContextRecall
+    from anaphora.recall.context.standing import StandingContext
+    from anaphora.recall.context.warm_up import WarmUpRecall
+    from anaphora.recall.identifiers import Identifier
+    from anaphora.recall.memories import KeptNotes
+    from anaphora.store.projects.graph import Graph
+    from anaphora.store.projects.notes import Notes
+    from anaphora.store.projects.store import Projects
+    from anaphora.store.records.store import Records
+    from anaphora.values.conversations import Check
+    from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
+
+
+class ProjectServices(FeatureServices):
+    """Projects and notes of one namespace. The index of sections is opened only if there are any."""
+
+    name = "projects"
+
+    _holds_known: tuple[int, bool] = (-1, False)
+
+    # Stores.
+
+    @service
+    def store(self) -> Projects:
+        """Indexed projects: files, sections and their vectors."""
+        from anaphora.store.projects.store import Projects
+
+        services = self.services
+        return Projects(services.truth, services.namespace, services.rows_sealer)
+
+    @service
+    def graph(self) -> Graph:
+        """Entities of projects and notes, and their relations."""
+        from anaphora.store.projects.graph import Graph
+
+        services = self.services
+        return Graph(services.truth, services.namespace, services.rows_sealer)
+
+    @service
+    def note_store(self) -> Notes:
+        """Observations and diary entries."""
+        from anaphora.store.projects.notes import Notes
+
+        services = self.services
+        return Notes(services.truth, services.namespace, services.rows_sealer)
+
+    @service
+    def notes_and_documents(self) -> Notes:
+        """Notes, and the sections of documents, which are notes to the context lane."""
+        from anaphora.store.projects.notes import INDEXED_KINDS, Notes
+
+        services = self.services
+        return Notes(services.truth, services.namespace, services.rows_sealer, kinds=INDEXED_KINDS)
+
+    @service
+    def observations(self) -> Records:
+        """Notes and diary entries, as the memory lane reads them."""
+        from anaphora.store.projects.notes import RECORD_KINDS
+        from anaphora.store.records.store import Records
+
+        services = self.services
+        return Records(services.truth, services.namespace, services.rows_sealer, kinds=RECORD_KINDS)
+
+    # Indexes.
+
+    @service
+    def observation_index(self) -> MemoryIndex:
+        """The index of those. The folder of an earlier one, of observations alone, is removed."""
+        services = self.services
+        shutil.rmtree(services.index_folder / "observations", ignore_errors=True)
+        return services.record_index("notes", self.observations)
+
+    @service
+    def sections(self) -> SectionIndex:
+        """The index of sections, of projects and of documents, and notes."""
+        from anaphora.index.sections.index import SectionIndex
+        from anaphora.store.projects.source import SectionSource
+
+        services = self.services
+        return SectionIndex(
+            services.index_folder / "context",
+            SectionSource(services.truth, services.namespace, services.rows_sealer),
+            services.vectors_of,
+            sealer=services.sealing.index(services.namespace),
+        )
+
+    # Writing.
+
+    @service
+    def indexing(self) -> ProjectIndexer:
+        """Brings projects in line with their files."""
+        from anaphora.ingest.projects.indexing import ProjectIndexer
+
+        services = self.services
+        return ProjectIndexer(
+            self.store,
+            self.graph,
+            self.note_store,
+            services.embedder,
+            clock=services.clock,
+            ids=services.ids,
+        )
+
+    @service
+    def note_taking(self) -> NoteWriter:
+        """Keeps notes about projects."""
+        from anaphora.ingest.notes import NoteLinker, NoteWriter
+
+        services = self.services
+        linker = NoteLinker(self.graph, self.note_store, clock=services.clock, ids=services.ids)
+        return NoteWriter(self.store, linker, services.embedder)
+
+    @service
+    def upkeep(self) -> ProjectUpkeep:
+        """Keeps rows, vectors and index of projects and notes together."""
+        from anaphora.ingest.projects.upkeep import ProjectUpkeep
+
+        return ProjectUpkeep(self.store, self.indexing, self.note_taking, self.sections)
+
+    # Reading.
+
+    def holds_any(self) -> bool:
+        """Whether there are projects, notes or documents for the context lane."""
+        from anaphora.store.projects.store import holds_any
+
+        truth, namespace = self.services.truth, self.services.namespace
+        version, (version_seen, answer) = truth.version(namespace), self._holds_known
+        if version != version_seen:
+            answer = holds_any(truth, namespace)
+            self._holds_known = (version, answer)
+        return answer
+
+    def context_if_any(self) -> ContextRecall | None:
+        """The context lane, or None if it has nothing to read."""
+        return self.recall_context if self.holds_any() else None
+
+    @service
+    def recall_context(self) -> ContextRecall:
+        """The context lane."""
+        from anaphora.recall.context.lane import ContextRecall
+
+        services = self.services
+        return ContextRecall(
+            self.store,
+            self.graph,
+            self.notes_and_documents,
+            self.sections,
+            services.embedder,
+            services.clock,
+            refresh=self.upkeep.refresh,
+            fill=self.upkeep.begin_filling,
+        )
+
+    @service
+    def warm_up(self) -> WarmUpRecall:
+        """The context lane at the beginning of a session."""
+        from anaphora.recall.context.belonging import EVERYTHING, project_around
+        from anaphora.recall.context.standing import StandingContext
+        from anaphora.recall.context.warm_up import WarmUpRecall
+
+        services = self.services
+
+        def standing(directory: str | None) -> StandingContext:
+            _, view = services.turns.synced_view(None, embed="none")
+            project = EVERYTHING
+            if directory is not None:
+                names_by_root = {row.root: row.name for row in self.store.rows()}
+                project = project_around(directory, services.places, names_by_root)
+            return StandingContext(
+                services.records,
+                services.conversations,
+                view,
+                services.clock(),
+                project,
+                services.recall_calls.of,
+            )
+
+        return WarmUpRecall(self.recall_context, standing, services.container.settings.core_tokens)
+
+    def notes(self) -> KeptNotes | None:
+        """As in `FeatureServices`."""
+        from anaphora.recall.memories import KeptNotes
+
+        return KeptNotes(self.observations, self.observation_index)
+
+    def record_stores(self) -> Iterable[Records]:
+        """As in `FeatureServices`."""
+        return (self.observations,)
+
+    def get(self, record_id: str) -> MemoryRecord | None:
+        """As in `FeatureServices`."""
+        return self.observations.many([record_id]).get(record_id)
+
+    # Vectors.
+
+    def fills(self) -> Iterable[Fill]:
+        """As in `FeatureServices`; sections of files have a background of their own."""
+        return (self.note_taking.fill_vectors,)
+
+    def fill(self, progress: Progress | None) -> Iterable[MemoryIndex]:
+        """As in `FeatureServices`."""
+        self.upkeep.fill_vectors(progress)
+        self.observation_index.sync()
+        return (self.observation_index,)
+
+    def fill_in_call(self, limit: int, room: int) -> None:
+        """As in `FeatureServices`."""
+        self.note_taking.fill_vectors(limit, room=room)
+
+    # Forgetting.
+
+    def forget(self, record_id: str, *, soft: bool, dry_run: bool) -> Forgotten | None:
+        """As in `FeatureServices`: a note."""
+        if not self.note_store.many([record_id]):
+            return None
+        forgotten_note = self.upkeep.forget_note(
+            record_id, soft=soft, dry_run=dry_run, survivors=self.services.survivors.of
+        )
+        if forgotten_note.count and not soft and not dry_run:
+            self.observation_index.purge()
+        return forgotten_note
+
+    def restore(self, record_id: str) -> tuple[str, ...]:
+        """As in `FeatureServices`."""
+        return self.note_taking.bring_back(record_id)
+
+    def find_survivors(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
+        """As in `FeatureServices`: sections of files, and notes, past ones too."""
+        from anaphora.recall.context.survivors import find_survivors
+
+        if self.holds_any():
+            now = self.services.clock()
+            for identifier in identifiers:
+                yield from find_survivors(identifier, self.sections, self.note_store, now)
+
+    def purge(self) -> None:
+        """As in `FeatureServices`."""
+        self.sections.purge()
+
+    def holding_secrets(self, most: int | None) -> tuple[str, ...]:
+        """As in `FeatureServices`."""
+        return self._stored_secrets().holding(most)
+
+    def redact_secrets(self) -> tuple[str, ...]:
+        """As in `FeatureServices`."""
+        changed_ids = self._stored_secrets().redact()
+        if changed_ids:
+            self.observation_index.purge()
+            self.sections.purge()
+            self.note_taking.fill_vectors()
+        return changed_ids
+
+    def _stored_secrets(self) -> StoredSecrets:
+        from anaphora.ingest.stored_secrets import StoredSecrets
+
+        return StoredSecrets(self.observations, on_gone=None)
+
+    # Maintenance.
+
+    def counts(self) -> Mapping[str, int]:
+        """As in `FeatureServices`."""
+        from anaphora.ops.doctor.projects import count_projects
+
+        return count_projects(self)
+
+    def checks(self) -> Iterable[Check]:
+        """As in `FeatureServices`."""
+        from anaphora.ops.doctor.projects import check_projects
+
+        return check_projects(self)
+
+    def repair(self) -> Iterable[Check]:
+        """As in `FeatureServices`."""
+        from anaphora.ops.doctor.projects import repair_sections
+
+        return (repair_sections(self),)
+
+    def close(self) -> None:
+        """As in `FeatureServices`."""
+        self.closed = True
+        for name in ("observation_index", "upkeep", "sections"):
+            opened: Any = vars(self).get(name)
+            if opened is not None:
+                opened.close()
