@@ -245,7 +245,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         `recall_conversation`; of turns and of memories so many candidates each are read. Raises
         `InvalidInput`, `NotFound` for a project, and `Cancelled`.
         """
-        from anaphora.recall.everything import SearchChoice
+        from anaphora.recall.lanes import SearchChoice
 
         with span("search", top_k=top_k), limited(timeout):
             choice = SearchChoice(

@@ -429,16 +429,21 @@ class NamespaceServices:
     @service
     def recall_everything(self) -> EverythingRecall:
         """All lanes but the deep one."""
+        from anaphora.recall.context.search_lane import file_lane
+        from anaphora.recall.document_lane import document_lane
         from anaphora.recall.everything import EverythingRecall
+        from anaphora.recall.memory_lane import memory_lane
+        from anaphora.recall.tool_calls import call_lane
+        from anaphora.recall.turn_lane import turn_lane
 
-        return EverythingRecall(
-            self.recall_turns,
-            self.recall_kept,
-            self.recall_calls,
-            self.places,
-            self._context_if_any,
-            self.documents.lane_if_any,
+        lanes = (
+            memory_lane(self.recall_kept),
+            turn_lane(self.recall_turns, self.places),
+            file_lane(self._context_if_any),
+            document_lane(self.documents.lane_if_any),
+            call_lane(self.recall_calls),
         )
+        return EverythingRecall(lanes, self.recall_kept, self.places)
 
     @service
     def filling(self) -> VectorFilling:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.analyser import query_words
 from anaphora.index.memories.state import MemoryQuery
+from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
 from anaphora.recall.record_reads import RecordReads
 from anaphora.store.records.rows import session_key
 from anaphora.values.conversations import TurnChoice
 from anaphora.values.memories import MemoryRecord
+from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 LEAST: Final = 0.4
 """The share of a question's words, by rarity, that a line must hold."""
+
+CALLS: Final = 0.5
+"""How likely a tool call is to answer whose line holds all words of a question."""
 
 _OVERFETCH: Final = 8
 
@@ -84,3 +90,38 @@ class ToolCallRecall:
 def _make_hit(record: MemoryRecord, score: float) -> ToolCallHit:
     session, index = record.conversation_id or "", record.turn_index or 0
     return ToolCallHit(record.id, record.text, record.created_at, score, session, index)
+
+
+def call_lane(calls: ToolCallRecall) -> Lane:
+    """The lane over tool calls."""
+    return Lane(
+        "tool calls",
+        ("tool_call",),
+        frozenset(("times", "project")),
+        partial(_search_calls, calls),
+    )
+
+
+def _search_calls(calls: ToolCallRecall, request: SearchRequest) -> LaneAnswer:
+    hits = []
+    for hit in calls.recall(
+        request.text,
+        top_k=request.top_k,
+        choice=TurnChoice(request.choice.since, request.choice.until),
+        conversations=request.sessions,
+    ):
+        excerpt, matches = request.show(hit.text)
+        score = CALLS * hit.score
+        search_hit = SearchHit(
+            "tool_call",
+            hit.id,
+            hit.text,
+            excerpt,
+            score,
+            matches,
+            hit.ts,
+            conversation_id=hit.conversation_id,
+            index=hit.index,
+        )
+        hits.append(LaneHit(search_hit, score))
+    return LaneAnswer(tuple(hits))
