@@ -15,7 +15,6 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pytest
 
 from anaphora import AsyncMemory, Memory
-from anaphora.values.models import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.store.db.engine import open_database
@@ -26,6 +25,7 @@ from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.store.tokens import Tokens
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import NewMemory
+from anaphora.values.models import ModelRole
 
 STORES = (ConversationStore, SqlConversationStore)
 TYPES = {"Embedder": Embedder, "ModelRole": ModelRole, "Sidecar": Sidecar}

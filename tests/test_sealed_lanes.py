@@ -19,7 +19,7 @@ from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, MissingKey, NotFound, Tampered
-from anaphora.store.table_rows import DEEP_TABLES
+from anaphora.features.deep.tables import TABLES
 
 pytestmark = pytest.mark.internal
 
@@ -74,7 +74,7 @@ def everything(home: Path, clock: Clock, ids: dict[str, str]) -> dict[str, Any]:
             "all gaps": memory.gaps(None),
             "rows": {
                 name: memory._services().deep_rows.find(name)
-                for name in DEEP_TABLES
+                for name in [*(table.name for table in TABLES), "session_job"]
             },
         }  # fmt: skip
 

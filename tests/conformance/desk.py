@@ -16,9 +16,9 @@ from typing import Any
 from tests.commands import run_command
 
 from anaphora import Memory
-from anaphora.values.models import Message
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.embed.minilm import MiniLM
+from anaphora.values.models import Message
 
 __all__ = ["PREFERRED", "Desk", "Shared", "long_thread", "preferring"]
 

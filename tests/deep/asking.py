@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from anaphora import Memory
-from anaphora.values.models import Message
 from anaphora.deep.models.scripted import ScriptedModel
+from anaphora.values.models import Message
 
 TEA = "What does Ada drink in total?"
 PAIRS = [

@@ -9,11 +9,11 @@ from typing import Any
 from anaphora import Memory
 from anaphora.deep.evidence.scope import NamespaceEvidence
 from anaphora.deep.loop import DeepLoop, LoopResult, OnStep
-from anaphora.values.models import ModelRole
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.sandbox.base import Engine
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.values.deep import Budget, Scope
+from anaphora.values.models import ModelRole
 
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:

@@ -14,7 +14,7 @@ from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tel
 from anaphora import Memory
 from anaphora.deep.persisted.answers import MOST_TRACES
 from anaphora.errors import NotFound
-from anaphora.store.table_rows import DEEP_TABLES
+from anaphora.features.deep.tables import TABLES
 from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
 pytestmark = pytest.mark.internal
@@ -46,7 +46,9 @@ def open_one(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> It
 def rows(memory: Memory) -> dict[str, int]:
     """How many rows each table of deep recall has."""
     held = memory._services().deep_rows
-    return {table: len(held.find(table)) for table in DEEP_TABLES}
+    return {
+        table: len(held.find(table)) for table in [*(table.name for table in TABLES), "session_job"]
+    }
 
 
 @pytest.mark.promise("deep.no_model")

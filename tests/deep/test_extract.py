@@ -11,9 +11,9 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import Script, opening, tell
 
-from anaphora.values.models import Message, Reply
 from anaphora.errors import ModelError, NotFound
 from anaphora.values.deep import Budget
+from anaphora.values.models import Message, Reply
 
 
 def facts(*some: tuple[str, Any]) -> str:

@@ -18,10 +18,10 @@ from playwright.sync_api import Browser, Page, expect
 from tests.surfaces.page_desk import SETTLED, Watched, chromium, serving, watched
 
 from anaphora import Memory
-from anaphora.values.models import Message
 from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.values.conversations import READ_AWAITED
+from anaphora.values.models import Message
 
 pytestmark = pytest.mark.enable_socket
 

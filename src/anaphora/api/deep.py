@@ -28,6 +28,10 @@ from anaphora.values.deep import (
 class DeepQuestions(NamespaceView):
     """Deep recall, what it could not find, and what it takes out of finished sessions."""
 
+    @property
+    def _deep(self) -> DeepServices:
+        return self._services().feature(DeepServices)
+
     def deep_recall(
         self,
         question: str,
@@ -68,7 +72,7 @@ class DeepQuestions(NamespaceView):
 
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""
-        return self._services().feature(DeepServices).gaps.list(status)
+        return self._deep.gaps.list(status)
 
     def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
         """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
@@ -94,9 +98,7 @@ class DeepQuestions(NamespaceView):
         evidence is surely there. It never deletes. Raises `StoreError` and its kinds.
         """
         with span("dream"):
-            return (
-                self._services().feature(DeepServices).dream_cycle.run(model=model, budget=budget)
-            )
+            return self._deep.dream_cycle.run(model=model, budget=budget)
 
     def end_session(self, conversation_id: str) -> int:
         """Say that a session has ended: queue its extraction (with a model) and a dream.
@@ -115,12 +117,12 @@ class DeepQuestions(NamespaceView):
         An empty report when nothing waits. A job whose model fails stays, for three tries.
         """
         with span("run_jobs"):
-            return self._services().feature(DeepServices).dream_cycle.run_jobs()
+            return self._deep.dream_cycle.run_jobs()
 
     def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """How answers were found: the newest of what was kept, at most `limit`."""
-        return self._services().feature(DeepServices).traces.list(limit)
+        return self._deep.traces.list(limit)
 
     def trace(self, id: str) -> DeepAnswer:  # noqa: A002 - the field's own name
         """An answer with all its steps, to be shown again. Raises `NotFound`."""
-        return self._services().feature(DeepServices).traces.get(id)
+        return self._deep.traces.get(id)

@@ -22,6 +22,10 @@ from anaphora.values.documents import AddedDocument, Document, DocumentSection
 class KeptDocuments(NamespaceView):
     """Documents in one namespace of a home."""
 
+    @property
+    def _documents(self) -> DocumentServices:
+        return self._services().feature(DocumentServices)
+
     def add_document(
         self,
         source: str | os.PathLike[str] | bytes,
@@ -63,15 +67,13 @@ class KeptDocuments(NamespaceView):
         """At most `limit` documents, the last added first; with `history` past versions too."""
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        return self._told_read(
-            self._services().feature(DocumentServices).store.list(limit=limit, history=history)
-        )
+        return self._told_read(self._documents.store.list(limit=limit, history=history))
 
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
         from anaphora.store.documents import document_id_of
 
-        documents = self._services().feature(DocumentServices).store
+        documents = self._documents.store
         document_id = document_id_of(id)
         stored_document = documents.get(
             document_id if documents.versions.many([document_id]) else id
@@ -81,15 +83,15 @@ class KeptDocuments(NamespaceView):
 
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""
-        return self._services().feature(DocumentServices).store.sections_of(self.document(id).id)
+        return self._documents.store.sections_of(self.document(id).id)
 
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """The bytes of a document's file. Raises `NotFound`, also where they were not kept."""
-        return self._services().feature(DocumentServices).store.file_of(self.document(id).id)
+        return self._documents.store.file_of(self.document(id).id)
 
     def document_history(self, name: str) -> tuple[Document, ...]:
         """Every version that a name had, the oldest first; each has its text still."""
-        return self._told_read(self._services().feature(DocumentServices).store.history(name))
+        return self._told_read(self._documents.store.history(name))
 
     def _told_read(self, found: tuple[Document, ...]) -> tuple[Document, ...]:
         """Documents that are given out, once the audit trail has it, where one is kept."""

@@ -36,6 +36,10 @@ from anaphora.values.memories import (
 class LastingMemories(NamespaceView):
     """Remember, recall, list, update and forget in one namespace of a home."""
 
+    @property
+    def _core(self) -> CoreBlockServices:
+        return self._services().feature(CoreBlockServices)
+
     def remember(
         self,
         text: str,
@@ -208,9 +212,7 @@ class LastingMemories(NamespaceView):
         `InvalidInput`.
         """
         with span("core_block"):
-            return self._told(
-                "core", self._services().feature(CoreBlockServices).recall.block(budget)
-            )
+            return self._told("core", self._core.recall.block(budget))
 
     def pin(self, id: str, position: int | None = None) -> str:  # noqa: A002 - the field's own name
         """Pin a memory in the core block, at `position` among the pinned (from 1) or at their end.
@@ -220,7 +222,7 @@ class LastingMemories(NamespaceView):
         an older one. Raises `NotFound`, `InvalidInput`, `StoreError`.
         """
         with span("pin"):
-            return self._services().feature(CoreBlockServices).writing.pin(id, position)
+            return self._core.writing.pin(id, position)
 
     def unpin(self, id: str) -> str:  # noqa: A002 - the field's own name
         """Take a memory out of the core block: a pinned one, or a rule that came by itself.
@@ -228,7 +230,7 @@ class LastingMemories(NamespaceView):
         It stays out until it is pinned. Returns and raises as `pin`.
         """
         with span("unpin"):
-            return self._services().feature(CoreBlockServices).writing.unpin(id)
+            return self._core.writing.unpin(id)
 
     def contradictions(
         self, *, settled: bool = False, limit: int = 50

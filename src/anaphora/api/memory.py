@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
+import anaphora.features  # noqa: F401 - registers all features
 from anaphora.api.deep import DeepQuestions
 from anaphora.api.documents import KeptDocuments
 from anaphora.api.memories import LastingMemories
@@ -434,9 +435,10 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
     @property
     def audit(self) -> Audit:
         """The audit trail: actions in this namespace with time and author, without content."""
+        from anaphora.features.audit.services import AuditServices
         from anaphora.ops.audit import Audit
 
-        return Audit(self._services())
+        return Audit(self._services().feature(AuditServices).trail)
 
     @property
     def sync(self) -> Sync:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 class ProjectMemories(NamespaceView):
     """Projects and their notes in one namespace of a home."""
 
+    @property
+    def _projects(self) -> ProjectServices:
+        return self._services().feature(ProjectServices)
+
     def index_project(
         self,
         root: str | os.PathLike[str],
@@ -60,7 +64,7 @@ class ProjectMemories(NamespaceView):
 
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
-        return self._services().feature(ProjectServices).store.list()
+        return self._projects.store.list()
 
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
@@ -70,7 +74,7 @@ class ProjectMemories(NamespaceView):
         """
         from anaphora.recall.project_map import project_map
 
-        services = self._services().feature(ProjectServices)
+        services = self._projects
         row = services.store.find(project)
         projects_by_id = {project_info.id: project_info for project_info in services.store.list()}
         return project_map(services.graph, projects_by_id[row.id], within)
@@ -81,7 +85,7 @@ class ProjectMemories(NamespaceView):
         When this returns no file of the home has its words. Notes about it stay. Raises
         `NotFound`, `StoreError`.
         """
-        return self._services().feature(ProjectServices).upkeep.remove(project)
+        return self._projects.upkeep.remove(project)
 
     def observe(
         self,
@@ -121,11 +125,11 @@ class ProjectMemories(NamespaceView):
         With `project` those about it and those about all projects. Raises `InvalidInput`,
         `NotFound`.
         """
-        return self._services().feature(ProjectServices).note_taking.observations(project, limit)
+        return self._projects.note_taking.observations(project, limit)
 
     def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
-        return self._services().feature(ProjectServices).note_taking.diary(project, limit)
+        return self._projects.note_taking.diary(project, limit)
 
     def write_diary(
         self,

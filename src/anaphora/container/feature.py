@@ -1,9 +1,9 @@
 """The seam for a feature: what one may add, and the features that are registered.
 
-A feature is a folder of `anaphora.features`. Its `FEATURE` says what it adds to the program (tables,
-commands, routes, tools); its `FeatureServices` what it has in a namespace, and takes part in what
-the kernel does with a namespace: searching, forgetting, checking, exporting. The kernel goes through
-the registered features and knows none by name.
+A feature is a folder of `anaphora.features`. Its `FEATURE` says what it adds to the program:
+tables, commands, routes, tools. Its `FeatureServices` says what it has in a namespace, and takes
+part in what the kernel does there: searching, forgetting, checking, exporting. The kernel goes
+through the registered features and knows none by name.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.store.db.tables import add_tables, remove_tables
+from anaphora.store.extensions import CLOCKS, JOURNALS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import KeptNotes, MemoryRecall
     from anaphora.store.db.table import Table
+    from anaphora.store.extensions import LatestSeen, OpenJournal
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
@@ -193,8 +195,8 @@ class FeatureServices:
 class LineKind:
     """A kind of lines in an export: how they are written, and read back.
 
-    `write` gives the lines of a namespace; `reader` makes the reader of the kinds in `names`. `order`
-    is the place in the file: what a line refers to stands before it.
+    `write` gives the lines of a namespace; `reader` makes the reader of the kinds in `names`.
+    `order` is the place in the file: what a line refers to stands before it.
     """
 
     names: tuple[str, ...]
@@ -212,10 +214,10 @@ class Feature:
     """What a feature adds to the program.
 
     `services` makes its `FeatureServices` in a namespace. `commands`, `routes` and `tools` name the
-    modules that a surface loads when it starts: one with a function `add_commands(program)`, one
-    with `ROUTES`, one with `TOOLS`. `line_kinds` are its kinds of lines in an export. `events` are
-    those that `Memory.on` accepts. `open` is called when a home is opened. Deleting a namespace holds its `locks` (`hold_namespace`) and removes
-    its `files` in the home's folder.
+    modules that a surface loads when it starts. `line_kinds` are its kinds of lines in an export,
+    `events` those that `Memory.on` accepts. `open` is called when a home is opened.
+    `journal` notes what each write does to records, `latest_seen` tells the time of the last change
+    elsewhere. Deleting a namespace holds its `locks` (`hold_namespace`) and removes its `files` in the home's folder.
     """
 
     name: str
@@ -227,6 +229,8 @@ class Feature:
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()
     open: Callable[[Container], object] = lambda _: None
+    journal: OpenJournal | None = None
+    latest_seen: LatestSeen | None = None
     locks: tuple[str, ...] = ()
     files: Callable[[Path, str], Iterable[Path]] = lambda _root, _namespace: ()
 
@@ -240,6 +244,10 @@ def register(*features: Feature) -> None:
         if feature.name in _registered:
             raise ValueError(f"a feature {feature.name!r} is registered already")
         add_tables(feature.tables)
+        if feature.journal is not None:
+            JOURNALS.append(feature.journal)
+        if feature.latest_seen is not None:
+            CLOCKS.append(feature.latest_seen)
         _registered[feature.name] = feature
 
 
@@ -256,7 +264,8 @@ def only(*features: Feature) -> Iterator[None]:
     def replace_by(chosen: Iterable[Feature]) -> None:
         for feature in registered():
             remove_tables(feature.tables)
-        _registered.clear()
+        for extensions in (_registered, JOURNALS, CLOCKS):
+            extensions.clear()
         register(*chosen)
 
     replace_by(features)

@@ -24,7 +24,6 @@ from anaphora.errors import Closed, StoreError
 from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:
-    from anaphora.values.models import ModelRole
     from anaphora.embed.base import Embedder
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderService, ShareModel
@@ -32,11 +31,14 @@ if TYPE_CHECKING:
     from anaphora.reading.service import ReaderService
     from anaphora.store.db.engine import Database
     from anaphora.store.home.sealing import Home, Sealing
+    from anaphora.values.models import ModelRole
 
 Handler = Callable[[Any], None]
 """A listener of the caller: called with the value of an event."""
 
 _EVENTS: Final = ("cache", "remember", "recall")
+
+
 class Closable(Protocol):
     """What has files, connections or threads to end."""
 
@@ -110,7 +112,7 @@ class Container:
         not used before is asked what its vectors are. Raises `InvalidInput`, `EndpointError` when
         that fails, `EncryptionError` when a sealed home's key is not to be had.
         """
-            from anaphora.embed.registry import EmbedderRegistry
+        from anaphora.embed.registry import EmbedderRegistry
         from anaphora.embed.service import EmbedderService, spec_for
         from anaphora.reading.service import PATIENCE, reader_service
         from anaphora.store.db.engine import open_database

@@ -429,8 +429,6 @@ class NamespaceServices:
     @service
     def recall_everything(self) -> EverythingRecall:
         """All lanes but the deep one."""
-        from anaphora.recall.context.search_lane import file_lane
-        from anaphora.recall.document_lane import document_lane
         from anaphora.recall.everything import EverythingRecall
         from anaphora.recall.memory_lane import memory_lane
         from anaphora.recall.tool_calls import call_lane
@@ -439,8 +437,7 @@ class NamespaceServices:
         lanes = (
             memory_lane(self.recall_kept),
             turn_lane(self.recall_turns, self.places),
-            file_lane(self._context_if_any),
-            document_lane(self.documents.lane_if_any),
+            *(lane for feature in self.features for lane in feature.lanes()),
             call_lane(self.recall_calls),
         )
         return EverythingRecall(lanes, self.recall_kept, self.places)

@@ -16,7 +16,7 @@ from anaphora.features.projects import FEATURE as PROJECTS
 from anaphora.features.sync import FEATURE as SYNC
 
 FEATURES: Final[tuple[Feature, ...]] = (
-    IMPORTING, DOCUMENTS, PROJECTS, DEEP, CORE_BLOCK, SYNC, MIRROR, AUDIT, OAUTH,
+    IMPORTING, PROJECTS, DOCUMENTS, DEEP, CORE_BLOCK, SYNC, MIRROR, AUDIT, OAUTH,
 )  # fmt: skip
 
 register(*FEATURES)

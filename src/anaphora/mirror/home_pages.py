@@ -25,6 +25,7 @@ class HomePages:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
+        self._projects = services.feature(ProjectServices)
         self._forgotten_ids: frozenset[str] | None = None
 
     def version(self) -> int:
@@ -43,9 +44,7 @@ class HomePages:
             cursor = page.cursor
             if cursor is None:
                 break
-        for row in self._services.feature(ProjectServices).note_store.list(
-            kind="observation", limit=_ALL
-        ):
+        for row in self._projects.note_store.list(kind="observation", limit=_ALL):
             pages[row.record.id] = _page("note", row.record)
         return pages
 
@@ -71,7 +70,7 @@ class HomePages:
         """
         if self._forgotten_ids is None:
             services = self._services
-            kinds = (services.records, services.feature(ProjectServices).note_store)
+            kinds = (services.records, self._projects.note_store)
             forgotten_ids = {
                 record_id for kind in kinds for _, record_id in kind.tombstones_since(0)
             }
@@ -93,7 +92,7 @@ class HomePages:
             visited_ids.add(version)
             record = services.records.many([version]).get(version)
             if record is None:
-                note = services.feature(ProjectServices).note_store.many([version]).get(version)
+                note = self._projects.note_store.many([version]).get(version)
                 record = None if note is None else note.record
             if record is None or record.superseded_by is None:
                 return None if record is None else version
@@ -108,19 +107,15 @@ class HomePages:
         services = self._services
         if page.kind == "note":
             payload = page.payload or {}
-            return (
-                services.feature(ProjectServices)
-                .note_taking.observe(
-                    said.text,
-                    kind=cast("Any", said.type),
-                    importance=int(payload.get("importance", 3)),
-                    tags=said.labels.get("tags", ()),
-                    source=page.source,
-                    supersedes=page.id,
-                    project=payload.get("project"),
-                )
-                .id
-            )
+            return self._projects.note_taking.observe(
+                said.text,
+                kind=cast("Any", said.type),
+                importance=int(payload.get("importance", 3)),
+                tags=said.labels.get("tags", ()),
+                source=page.source,
+                supersedes=page.id,
+                project=payload.get("project"),
+            ).id
         changes: dict[str, Any] = {
             name: said.labels.get(name, _EMPTY[MEMORY_FIELDS[name].kind])
             for name in LABELS
@@ -136,16 +131,12 @@ class HomePages:
         """Add the page of a new file; its id. Raises InvalidInput."""
         services = self._services
         if kind == "note":
-            return (
-                services.feature(ProjectServices)
-                .note_taking.observe(
-                    said.text,
-                    kind=cast("Any", said.type),
-                    tags=said.labels.get("tags", ()),
-                    source=source,
-                )
-                .id
-            )
+            return self._projects.note_taking.observe(
+                said.text,
+                kind=cast("Any", said.type),
+                tags=said.labels.get("tags", ()),
+                source=source,
+            ).id
         return services.remember.remember(
             NewMemory(
                 said.text, type=cast("Any", said.type), path=path, source=source, **said.labels
@@ -165,9 +156,7 @@ class HomePages:
         record = self._services.records.many([record_id]).get(record_id)
         if record is not None:
             return _page("memory", record)
-        return _page(
-            "note", self._services.feature(ProjectServices).note_store.get(record_id).record
-        )
+        return _page("note", self._projects.note_store.get(record_id).record)
 
 
 def _page(kind: PageKind, record: MemoryRecord) -> HomePage:

@@ -15,7 +15,7 @@ from anaphora.values.audit import AuditAction, AuditEntry, AuditReport, AuditSta
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
+    pass
 
 SHOWN: Final = 50
 
@@ -25,23 +25,19 @@ SHOWN: Final = 50
 class Audit:
     """The audit trail of one namespace."""
 
-    _services: NamespaceServices
+    _trail: AuditTrail
 
     def on(self) -> AuditStatus:
         """Keep a trail from now on, in every process. Earlier actions are not in it."""
-        return self._services.feature(AuditServices).trail.switch(
-            on=True, new_key=secrets.token_bytes
-        )
+        return self._trail.switch(on=True, new_key=secrets.token_bytes)
 
     def off(self) -> AuditStatus:
         """Keep none from now on. The existing entries stay; switched on again, it continues."""
-        return self._services.feature(AuditServices).trail.switch(
-            on=False, new_key=secrets.token_bytes
-        )
+        return self._trail.switch(on=False, new_key=secrets.token_bytes)
 
     def status(self) -> AuditStatus:
         """Whether a trail is kept, how many entries it has, and its tip."""
-        return self._services.feature(AuditServices).trail.status()
+        return self._trail.status()
 
     def show(
         self,
@@ -59,7 +55,7 @@ class Audit:
         """
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        trail = self._services.feature(AuditServices).trail
+        trail = self._trail
         key = trail.key() or b""
         about_digests = None if about is None else {about, digest_of(key, about)}
         question_digest = None if question is None else digest_of(key, question)
@@ -82,7 +78,7 @@ class Audit:
         `tip` is one that was noted elsewhere before: a trail that was cut short or made anew since
         never had it. Raises `InvalidInput` for one that is no tip.
         """
-        return self._services.feature(AuditServices).trail.verify(tip)
+        return self._trail.verify(tip)
 
 
 def audit_checks(audit: AuditServices) -> Iterator[Check]:

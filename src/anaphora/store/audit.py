@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.caller import call_origin
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError, Tampered
+from anaphora.features.audit.tables import AUDIT_ENTRY, AUDIT_STATE
 from anaphora.store.codecs import moment, to_micros
-from anaphora.store.db.tables import AUDIT_ENTRY, AUDIT_STATE, HEAD
+from anaphora.store.db.tables import HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
 from anaphora.values.audit import AuditAction, AuditEntry, AuditProblem, AuditReport, AuditStatus
 
@@ -94,14 +95,14 @@ def is_kept(stored: str | None) -> bool:
     return stored is not None and TrailHead.read(stored).on
 
 
-class ToldChanges:
-    """What one write does to records, by what was done: told as it is done, added at its end."""
+class RecordJournal:
+    """What one write does to records, by action: noted as it is done, stored at its end."""
 
     def __init__(self, lane: str) -> None:
         self._lane = lane
-        self._ids: dict[AuditAction, dict[str, None]] = {}
+        self._ids: dict[str, dict[str, None]] = {}
 
-    def tell(self, action: AuditAction, ids: Iterable[str]) -> None:
+    def note(self, action: str, ids: Iterable[str]) -> None:
         """These records were remembered, changed, hidden, restored or forgotten."""
         self._ids.setdefault(action, {}).update(dict.fromkeys(ids))
 

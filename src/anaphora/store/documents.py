@@ -17,9 +17,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.errors import NotFound, Unreadable
+from anaphora.features.documents.tables import DOCUMENT_FILE
 from anaphora.store.codecs import readable
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.db.tables import DOCUMENT_FILE
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction
 from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION

@@ -1,16 +1,15 @@
-"""Rows of tables that other modules give a meaning: those of deep recall, and of sync.
+"""Rows of tables that features give a meaning: found here, and sealed and opened on their way.
 
-Here they are found, sealed and opened on their way. It never reads a clock.
+It never reads a clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from anaphora.store.crypto.columns import Sealer
-from anaphora.store.db import tables
 from anaphora.store.db.tables import TABLES
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 
@@ -18,19 +17,6 @@ if TYPE_CHECKING:
     from anaphora.store.db.engine import Write
 
 Where = Mapping[str, str | int]
-
-DEEP_TABLES: Final = tuple(
-    table.name
-    for table in (
-        tables.ANSWER,
-        tables.GAP,
-        tables.TRACE,
-        tables.SESSION_JOB,
-        tables.EXTRACTION,
-        tables.FACT_TURN,
-    )
-)
-"""The names of the tables of deep recall: answers, gaps, traces, jobs, what was extracted."""
 
 
 class TableRows(NamespaceReader):

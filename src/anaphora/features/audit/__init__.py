@@ -10,6 +10,8 @@ from anaphora.features.audit.tables import TABLES
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.store.db.engine import Write
+    from anaphora.store.extensions import Journal
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:
@@ -18,10 +20,20 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
     return AuditServices(services)
 
 
+def _open_journal(write: Write, kind: str) -> Journal | None:
+    # Most homes keep no trail, and need not load what keeps one.
+    if write.audit is None:
+        return None
+    from anaphora.store.audit import RecordJournal, is_kept
+
+    return RecordJournal(kind) if is_kept(write.audit) else None
+
+
 FEATURE = Feature(
     "audit",
     _make_services,
     tables=TABLES,
+    journal=_open_journal,
     commands="anaphora.surfaces.cli.audit",
     routes="anaphora.surfaces.rest.audit",
 )

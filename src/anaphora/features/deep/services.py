@@ -76,7 +76,6 @@ class DeepServices(FeatureServices):
         from anaphora.deep.evidence.scope import NamespaceEvidence
         from anaphora.deep.persisted.answers import AnswerCache
         from anaphora.deep.recall import DeepRecall
-    from anaphora.deep.tools import DeepTools
 
         services = self.services
         evidence = NamespaceEvidence(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.ingest.documents.writing import DocumentWriter
     from anaphora.recall.identifiers import Identifier
+    from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import MemoryRecall
     from anaphora.store.documents import Documents
     from anaphora.store.records.forgetting import ForgottenRecords
@@ -75,6 +76,12 @@ class DocumentServices(FeatureServices):
             by_currency=False,
             title_of=section_names,
         )
+
+    def lanes(self) -> Iterable[Lane]:
+        """As in `FeatureServices`."""
+        from anaphora.recall.document_lane import document_lane
+
+        return (document_lane(lambda: self.recall if self.store.holds_any() else None),)
 
     def evidence(self) -> Mapping[str, MemoryRecall]:
         """As in `FeatureServices`."""

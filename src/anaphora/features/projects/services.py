@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from anaphora.recall.context.standing import StandingContext
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.recall.identifiers import Identifier
+    from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import KeptNotes
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ProjectServices(FeatureServices):
-    """Projects and notes of one namespace. The index of sections is opened only if there are any."""
+    """Projects and notes of one namespace; their index is opened only if there are any."""
 
     name = "projects"
 
@@ -196,6 +197,12 @@ class ProjectServices(FeatureServices):
             )
 
         return WarmUpRecall(self.recall_context, standing, services.container.settings.core_tokens)
+
+    def lanes(self) -> Iterable[Lane]:
+        """As in `FeatureServices`."""
+        from anaphora.recall.context.search_lane import file_lane
+
+        return (file_lane(self.context_if_any),)
 
     def notes(self) -> KeptNotes | None:
         """As in `FeatureServices`."""

@@ -8,8 +8,11 @@ from anaphora.container.feature import Feature
 from anaphora.features.sync.tables import TABLES
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.store.records.transaction import RecordTransaction
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:
@@ -18,10 +21,17 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
     return SyncServices(services)
 
 
+def _find_latest_seen(work: RecordTransaction) -> datetime | None:
+    from anaphora.features.sync.latest import latest_seen
+
+    return latest_seen(work)
+
+
 FEATURE = Feature(
     "sync",
     _make_services,
     tables=TABLES,
+    latest_seen=_find_latest_seen,
     commands="anaphora.surfaces.cli.sync",
     routes="anaphora.surfaces.rest.sync",
     events=("sync", "sync_stopped"),

@@ -84,7 +84,7 @@ class LineReader(ABC):
     def flush(self) -> None:
         """Write the lines that were read and not written yet."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027 - most readers have nothing to do
         """All lines of the export are written: do what needs them all."""
 
 

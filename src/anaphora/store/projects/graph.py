@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from anaphora.store.db.tables import ENTITY, ENTITY_ALIAS, RELATION
+from anaphora.features.projects.tables import ENTITY, ENTITY_ALIAS, RELATION
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceReader, Rows, ids_named
 from anaphora.store.projects.graph_rows import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from anaphora.store.db.tables import ENTITY, RELATION
+from anaphora.features.projects.tables import ENTITY, RELATION
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
 from anaphora.values.projects import EntityType, Predicate, RelationStatus

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from anaphora.features.projects.tables import ENTITY, ENTITY_ALIAS, RELATION
 from anaphora.store.codecs import to_micros
-from anaphora.store.db.tables import ENTITY, ENTITY_ALIAS, RELATION
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceTransaction, Row
 from anaphora.store.projects.graph_rows import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from anaphora.store.db import tables
+from anaphora.features.projects import tables
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
 from anaphora.values.projects import SourceRole

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from anaphora.features.projects.tables import SECTION, SECTION_VECTOR, SOURCE_FILE
 from anaphora.store.db.table import Table
-from anaphora.store.db.tables import RECORD, SECTION, SECTION_VECTOR, SOURCE_FILE, VECTOR
+from anaphora.store.db.tables import RECORD, VECTOR
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import AT_ONCE, NamespaceReader, ids_named, portions
 from anaphora.store.projects.notes import INDEXED_KINDS

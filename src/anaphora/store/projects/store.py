@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from anaphora.core.names import composed
 from anaphora.errors import NotFound, Tampered
+from anaphora.features.projects.tables import HISTORY_ITEM, PROJECT, SECTION, SOURCE_FILE
 from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.db.tables import HISTORY_ITEM, PROJECT, SECTION, SOURCE_FILE
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import STEP, NamespaceReader, ids_named
 from anaphora.store.projects.rows import (

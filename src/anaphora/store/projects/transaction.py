@@ -15,11 +15,7 @@ from typing import Any
 from sqlalchemy import delete, exists
 
 from anaphora.errors import NotFound
-from anaphora.store.codecs import to_micros
-from anaphora.store.crypto.columns import CLEAR, Sealer
-from anaphora.store.db.engine import Write
-from anaphora.store.db.schema import metadata
-from anaphora.store.db.tables import (
+from anaphora.features.projects.tables import (
     HISTORY_ITEM,
     HISTORY_PATH,
     PROJECT,
@@ -27,6 +23,10 @@ from anaphora.store.db.tables import (
     SECTION_VECTOR,
     SOURCE_FILE,
 )
+from anaphora.store.codecs import to_micros
+from anaphora.store.crypto.columns import CLEAR, Sealer
+from anaphora.store.db.engine import Write
+from anaphora.store.db.schema import metadata
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceTransaction, Row

@@ -7,18 +7,17 @@ is clear. Imports SQLAlchemy.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
 from anaphora.errors import Unreadable
-from anaphora.store.audit import ToldChanges, is_kept
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
-from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, SYNC_STATE, TOMBSTONE, VECTOR
+from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, TOMBSTONE, VECTOR
+from anaphora.store.extensions import CLOCKS, open_journals
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceTransaction
 from anaphora.store.records.rows import (
@@ -39,8 +38,6 @@ from anaphora.store.records.rows import (
 from anaphora.store.records.vectors import VectorRow, VectorTransaction
 from anaphora.store.records.written import WrittenRecords
 from anaphora.values.memories import MemoryRecord
-
-_LAST_TIME: Final = datetime(9999, 12, 30, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -75,7 +72,7 @@ class RecordTransaction(NamespaceTransaction):
         self._embedder = ""
         # False where something was done that `written` does not tell.
         self._whole = True
-        self._told = ToldChanges(kind) if is_kept(write.audit) else None
+        self._journals = open_journals(write, kind)
         self.added: set[str] = set()
 
     def load(
@@ -160,11 +157,12 @@ class RecordTransaction(NamespaceTransaction):
         return [tracked.record for tracked in self._tracked.values() if is_at(tracked.record, path)]
 
     def latest_seen(self) -> datetime | None:
-        """How far the clocks are of which sync has seen a change; None where nothing is synced."""
-        for row in self._found_rows(SYNC_STATE, name="clock"):
-            micros = int(json.loads(row["value"])["value"][0])
-            return from_micros(min(micros, to_micros(_LAST_TIME)))
-        return None
+        """The latest time of change that is known of other devices; None without any."""
+        return max(filter(None, (latest(self) for latest in CLOCKS)), default=None)
+
+    def find_rows(self, table: Table, **cells: str) -> list[Row]:
+        """The rows of a table with these values in their columns, read in this transaction."""
+        return self._found_rows(table, **cells)
 
     def was_imported(self, source: str) -> bool:
         """Whether something that was imported from this source was forgotten for good."""
@@ -192,15 +190,15 @@ class RecordTransaction(NamespaceTransaction):
         """Mark a tracked record as softly forgotten."""
         self._tracked[record_id].forgotten_at = at
         self.change(record_id, forgotten=True)
-        if self._told is not None:
-            self._told.tell("hidden", [record_id])
+        for journal in self._journals:
+            journal.note("hidden", [record_id])
 
     def reveal(self, record_id: str) -> None:
         """Take the mark of a softly forgotten record away."""
         self._tracked[record_id].forgotten_at = None
         self.change(record_id, forgotten=False)
-        if self._told is not None:
-            self._told.tell("restored", [record_id])
+        for journal in self._journals:
+            journal.note("restored", [record_id])
 
     def tell(self, event: RecordEvent) -> None:
         """Add to a record's events."""
@@ -295,8 +293,8 @@ class RecordTransaction(NamespaceTransaction):
         self._bury(IMPORTED, map(self._import_key, sorted(origins)))
         count = self._delete(RECORD, kind=self.kind, record_id=ids)
         self._bury(self.kind, ids)
-        if self._told is not None:
-            self._told.tell("forgotten", ids)
+        for journal in self._journals:
+            journal.note("forgotten", ids)
         for record_id in ids:
             self._tracked.pop(record_id, None)
             self._missing.add(record_id)
@@ -327,8 +325,8 @@ class RecordTransaction(NamespaceTransaction):
                 forgotten_at=to_micros(tracked.forgotten_at),
             )
             (old_rows if tracked.stored else new_rows).append(self._stored(RECORD, row))
-            if self._told is not None:
-                self._told.tell("changed" if tracked.stored else "remembered", [tracked.record.id])
+            for journal in self._journals:
+                journal.note("changed" if tracked.stored else "remembered", [tracked.record.id])
             self._written[tracked.record.id] = tracked.record
             tracked.stored, tracked.dirty = True, False
         if new_rows:
@@ -344,10 +342,10 @@ class RecordTransaction(NamespaceTransaction):
             self._renumber(VECTOR, record_id=record_id)
 
     def finish(self) -> None:
-        """Write what is left, and what an audit trail is told of this change."""
+        """Write what is left, and the journals of this change."""
         self.flush()
-        if self._told is not None:
-            self._told.add_to(self.write, self.sealer)
+        for journal in self._journals:
+            journal.add_to(self.write, self.sealer)
 
     def _fetch(self, column: str, values: Collection[str]) -> None:
         if not values:

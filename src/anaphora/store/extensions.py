@@ -1,0 +1,37 @@
+"""What features do within a write of records; they are added when features are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from anaphora.store.crypto.columns import Sealer
+    from anaphora.store.db.engine import Write
+    from anaphora.store.records.transaction import RecordTransaction
+
+
+class Journal(Protocol):
+    """Notes what one write does to records of a kind, and stores it in this very write."""
+
+    def note(self, action: str, ids: Iterable[str]) -> None:
+        """These records were remembered, changed, hidden, restored or forgotten."""
+
+    def add_to(self, write: Write, sealer: Sealer) -> None:
+        """Store what was noted."""
+
+
+OpenJournal = Callable[["Write", str], Journal | None]
+"""The journal of a write to records of a kind; None if none is kept."""
+LatestSeen = Callable[["RecordTransaction"], datetime | None]
+"""The latest time of change that is known of other devices; None without any."""
+
+JOURNALS: Final[list[OpenJournal]] = []
+CLOCKS: Final[list[LatestSeen]] = []
+
+
+def open_journals(write: Write, kind: str) -> tuple[Journal, ...]:
+    """The journals of features for a write."""
+    journals = (open_journal(write, kind) for open_journal in JOURNALS)
+    return tuple(journal for journal in journals if journal is not None)
