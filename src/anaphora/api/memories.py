@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from anaphora.api.view import NamespaceView
-from anaphora.core.arguments import checks_arguments
-from anaphora.core.calls import counts_calls
-from anaphora.core.limits import limited
+from anaphora.core import audited_ids
+from anaphora.core.operation import AuditRule, operation, with_notices
 from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
 from anaphora.errors import NotFound
@@ -30,11 +29,10 @@ from anaphora.values.memories import (
 )
 
 
-@checks_arguments
-@counts_calls
 class LastingMemories(NamespaceView):
     """Remember, recall, list, update and forget in one namespace of a home."""
 
+    @operation("write")
     def remember(
         self,
         text: str,
@@ -79,12 +77,13 @@ class LastingMemories(NamespaceView):
         )
         with span("remember"):
             remembered = self._services().remember.remember(new_memory)
-        remembered = self._noticed(
+        remembered = with_notices(
             remembered, self._container.languages.of_kept(self._services(), (text,))
         )
         self._container.tell("remember", remembered)
         return remembered
 
+    @operation("write")
     def remember_many(
         self,
         items: Iterable[NewMemory | str | Mapping[str, Any]],
@@ -102,11 +101,18 @@ class LastingMemories(NamespaceView):
             )
         if remembered_memories:
             notices = self._container.languages.of_kept(self._services(), None)
-            remembered_memories[-1] = self._noticed(remembered_memories[-1], notices)
+            remembered_memories[-1] = with_notices(remembered_memories[-1], notices)
         for memory in remembered_memories:
             self._container.tell("remember", memory)
         return remembered_memories
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "memory", audited_ids.of_memories),
+        question="query",
+        event="recall",
+        falls_back=True,
+    )
     def recall(
         self,
         query: str,
@@ -139,33 +145,29 @@ class LastingMemories(NamespaceView):
         the place, `TimedOut` where nothing could be read in the time, `Cancelled` where a
         `Cancellation` ended the call.
         """
-        with span("recall", mode=mode, top_k=top_k), limited(timeout):
-            answer = self._asked(
-                lambda services: services.recall_kept.recall(
-                    query,
-                    top_k=top_k,
-                    min_score=min_score,
-                    filters=filters,
-                    mode=mode,
-                    as_of=as_of,
-                    explain=explain,
-                    min_confidence=min_confidence,
-                    read=read,
-                )
+        with span("recall", mode=mode, top_k=top_k):
+            return self._services().recall_kept.recall(
+                query,
+                top_k=top_k,
+                min_score=min_score,
+                filters=filters,
+                mode=mode,
+                as_of=as_of,
+                explain=explain,
+                min_confidence=min_confidence,
+                read=read,
             )
-        self._container.tell("recall", answer)
-        return self._told("memory", self._with_language(answer, query), query)
 
+    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_record))
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
         services = self._services()
         try:
-            record = services.records.get(id)
+            return services.records.get(id)
         except NotFound:
-            record = services.observations.get(id)
-        self._tell_audit("read", "memory", record)
-        return record
+            return services.observations.get(id)
 
+    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_page))
     def list(
         self,
         filters: Mapping[str, Any] | None = None,
@@ -175,16 +177,14 @@ class LastingMemories(NamespaceView):
         """Memories, the last changed first, `limit` a page; `cursor` of a page gets the next."""
         from anaphora.store.filters import parse
 
-        page = self._services().records.list(parse(filters), limit=limit, cursor=cursor)
-        self._tell_audit("read", "memory", page)
-        return page
+        return self._services().records.list(parse(filters), limit=limit, cursor=cursor)
 
+    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_records))
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first; without one, of one in another case."""
-        versions = self._services().records.history(path)
-        self._tell_audit("read", "memory", versions)
-        return versions
+        return self._services().records.history(path)
 
+    @operation("write")
     def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002 - the field's own name
         """Change a memory: `text`, `payload`, `path`, `tags`, `type`, `category`, `expires_at`.
 
@@ -196,6 +196,7 @@ class LastingMemories(NamespaceView):
         self._container.tell("remember", remembered)
         return remembered
 
+    @operation("read", audit=AuditRule("recalled", "core", audited_ids.of_core_block))
     def core_block(self, *, budget: int | None = None) -> CoreBlock:
         """What every session is told: pinned memories in their order, then rules and preferences.
 
@@ -204,8 +205,9 @@ class LastingMemories(NamespaceView):
         `InvalidInput`.
         """
         with span("core_block"):
-            return self._told("core", self._services().core_block.block(budget))
+            return self._services().core_block.block(budget)
 
+    @operation("write")
     def pin(self, id: str, position: int | None = None) -> str:  # noqa: A002 - the field's own name
         """Pin a memory in the core block, at `position` among the pinned (from 1) or at their end.
 
@@ -216,6 +218,7 @@ class LastingMemories(NamespaceView):
         with span("pin"):
             return self._services().pinning.pin(id, position)
 
+    @operation("write")
     def unpin(self, id: str) -> str:  # noqa: A002 - the field's own name
         """Take a memory out of the core block: a pinned one, or a rule that came by itself.
 
@@ -224,6 +227,7 @@ class LastingMemories(NamespaceView):
         with span("unpin"):
             return self._services().pinning.unpin(id)
 
+    @operation("read")
     def contradictions(
         self, *, settled: bool = False, limit: int = 50
     ) -> tuple[Contradiction, ...]:
@@ -234,6 +238,7 @@ class LastingMemories(NamespaceView):
         """
         return self._services().contradictions.list(settled=settled, limit=limit)
 
+    @operation("write")
     def settle_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -248,6 +253,7 @@ class LastingMemories(NamespaceView):
         with span("settle_contradiction", verdict=verdict):
             return self._services().contradictions.settle(id, other_id, verdict)
 
+    @operation("write")
     def reopen_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -261,6 +267,7 @@ class LastingMemories(NamespaceView):
         with span("reopen_contradiction"):
             return self._services().contradictions.reopen(id, other_id)
 
+    @operation("write")
     def forget(
         self,
         id: str | None = None,  # noqa: A002 - the field's own name
@@ -294,6 +301,7 @@ class LastingMemories(NamespaceView):
                 services.jobs.erase_later(forgotten_records.ids)
             return forgotten_records
 
+    @operation("write")
     def undo_forget(self, id: str) -> tuple[str, ...]:  # noqa: A002 - the field's own name
         """Bring back what was forgotten with `undoable` or `soft`; the ids that are back.
 
@@ -303,6 +311,7 @@ class LastingMemories(NamespaceView):
 
         return bring_back(self._services(), id)
 
+    @operation("admin")
     def redact_memories(self, *, dry_run: bool = False) -> tuple[str, ...]:
         """Take secrets out of memories and notes that were stored before their form was known.
 
@@ -317,6 +326,7 @@ class LastingMemories(NamespaceView):
         with span("redact_memories"):
             return holding_secrets(services) if dry_run else redact_stored(services)
 
+    @operation("read")
     def resolve_id(self, short: str, kind: Literal["any", "memory", "conversation"] = "any") -> str:
         """The whole id of a memory, note or conversation that ends in `short`, or is it.
 
@@ -325,6 +335,7 @@ class LastingMemories(NamespaceView):
         """
         return self._services().ids_known.resolve(short, kind)
 
+    @operation("admin")
     def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None
     ) -> Reindexed:

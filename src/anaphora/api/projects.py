@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from anaphora.api.view import NamespaceView
-from anaphora.core.arguments import checks_arguments
-from anaphora.core.calls import counts_calls
-from anaphora.core.limits import limited
+from anaphora.core import audited_ids
+from anaphora.core.operation import AuditRule, operation
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.values.projects import (
@@ -23,15 +21,11 @@ from anaphora.values.projects import (
     WarmUp,
 )
 
-if TYPE_CHECKING:
-    pass
 
-
-@checks_arguments
-@counts_calls
 class ProjectMemories(NamespaceView):
     """Projects and their notes in one namespace of a home."""
 
+    @operation("index")
     def index_project(
         self,
         root: str | os.PathLike[str],
@@ -53,10 +47,12 @@ class ProjectMemories(NamespaceView):
         with span("index_project"):
             return self._services().upkeep.index(os.fspath(root), name, progress, embed=embed)
 
+    @operation("read")
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
         return self._services().projects.list()
 
+    @operation("read")
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
 
@@ -72,6 +68,7 @@ class ProjectMemories(NamespaceView):
         }
         return project_map(services.graph, projects_by_id[row.id], within)
 
+    @operation("write")
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
 
@@ -80,6 +77,7 @@ class ProjectMemories(NamespaceView):
         """
         return self._services().upkeep.remove(project)
 
+    @operation("write")
     def observe(
         self,
         text: str,
@@ -108,6 +106,7 @@ class ProjectMemories(NamespaceView):
                 project=project,
             )
 
+    @operation("read")
     def notes(self, project: str | None = None, *, limit: int = 50) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first.
 
@@ -116,10 +115,12 @@ class ProjectMemories(NamespaceView):
         """
         return self._services().note_taking.observations(project, limit)
 
+    @operation("read")
     def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
         return self._services().note_taking.diary(project, limit)
 
+    @operation("write")
     def write_diary(
         self,
         summary: str,
@@ -134,6 +135,12 @@ class ProjectMemories(NamespaceView):
                 summary, subject=subject, tags=tags, project=project
             )
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "context", audited_ids.of_package),
+        question="focus",
+        falls_back=True,
+    )
     def recall_context(
         self,
         focus: str | Sequence[str],
@@ -153,14 +160,17 @@ class ProjectMemories(NamespaceView):
         `InvalidInput` for bad arguments, `NotFound` for a project, `Cancelled` where a
         `Cancellation` ended the call.
         """
-        with span("recall_context"), limited(timeout):
-            package = self._asked(
-                lambda services: services.recall_context.recall(
-                    focus, project=project, budget=budget, include_sources=include_sources
-                )
+        with span("recall_context"):
+            return self._services().recall_context.recall(
+                focus, project=project, budget=budget, include_sources=include_sources
             )
-        return self._told("context", package, focus if isinstance(focus, str) else "\n".join(focus))
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "warm_up", audited_ids.of_warm_up),
+        question="topic",
+        falls_back=True,
+    )
     def warm_up(
         self,
         topic: str | None = None,
@@ -178,13 +188,10 @@ class ProjectMemories(NamespaceView):
         project itself is described. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            warm = self._asked(
-                lambda services: services.warm_up.warm_up(
-                    topic,
-                    project=project,
-                    directory=None if directory is None else os.fspath(directory),
-                    shape=shape,
-                    budget=budget,
-                )
+            return self._services().warm_up.warm_up(
+                topic,
+                project=project,
+                directory=None if directory is None else os.fspath(directory),
+                shape=shape,
+                budget=budget,
             )
-        return self._told("warm_up", warm, topic or "")

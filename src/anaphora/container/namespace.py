@@ -134,11 +134,10 @@ class NamespaceServices:
     @service
     def conversations(self) -> ConversationStore | SqlConversationStore:
         """The threads. Strict; each write counts as a call on the home."""
-        from anaphora.container.auditing import tell_of_threads
         from anaphora.store.home.opening import open_conversations
-        from anaphora.store.threads.conversations import WRITES
+        from anaphora.store.threads.conversations import WriteHooks
 
-        store = open_conversations(
+        return open_conversations(
             self.truth,
             self.sidecar,
             self.sealing,
@@ -146,10 +145,8 @@ class NamespaceServices:
             self.folder if self.container.truth.path is not None else None,
             clock=self.local_clock,
             on_removed=self._words_removed,
+            hooks=WriteHooks(self.container.calls.under_way, self.audit.add_turns),
         )
-        tell_of_threads(self.audit, store)
-        self.container.calls.count(store, WRITES)
-        return store
 
     @service
     def audit(self) -> AuditTrail:

@@ -10,7 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from anaphora.container.erasing import hold_namespace, mirror_name
-from anaphora.core.arguments import checks_arguments
+from anaphora.core.arguments import checked
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.progress import no_progress
 from anaphora.core.repeating import RepeatedCall
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _LEDGERS: Final = "mirrors"
 
 
-@checks_arguments
 class Mirror:
     """One namespace and its folder of Markdown. Nothing is written there but by its methods."""
 
@@ -37,6 +36,7 @@ class Mirror:
         root = services.container.home.root
         self._ledger = LedgerFile(root / _LEDGERS / f"{ledger_name}.json")
 
+    @checked
     def init(self, folder: str, *, plain: bool = False) -> MirrorStatus:
         """Mirror this namespace in a folder, named by its absolute path; its parent must be there.
 
@@ -66,6 +66,7 @@ class Mirror:
             self._ledger.save(MirrorState(str(root)))
         return self.status()
 
+    @checked
     def now(
         self,
         *,
@@ -108,6 +109,7 @@ class Mirror:
             self._services.container.tell("mirror", report)
         return report
 
+    @checked
     def start(self, every: float = MIRROR_EVERY) -> bool:
         """Compare every so many seconds in the background, until the memory is closed.
 

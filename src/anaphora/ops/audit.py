@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.arguments import checks_arguments
+from anaphora.core.arguments import checked
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.store.audit import digest_of
 from anaphora.values.audit import AuditAction, AuditEntry, AuditReport, AuditStatus
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SHOWN: Final = 50
 
 
-@checks_arguments
 @dataclass(frozen=True, slots=True)
 class Audit:
     """The audit trail of one namespace."""
@@ -38,6 +37,7 @@ class Audit:
         """Whether a trail is kept, how many entries it has, and its tip."""
         return self._services.audit.status()
 
+    @checked
     def show(
         self,
         *,
@@ -71,6 +71,7 @@ class Audit:
                 break
         return tuple(entries)
 
+    @checked
     def verify(self, tip: str | None = None) -> AuditReport:
         """Follow the whole chain; what is wrong first, if anything.
 

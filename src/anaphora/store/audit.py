@@ -24,7 +24,14 @@ from anaphora.errors import AnaphoraError, InvalidInput, StoreError, Tampered
 from anaphora.store.codecs import moment, to_micros
 from anaphora.store.db.tables import AUDIT_ENTRY, AUDIT_STATE, HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
-from anaphora.values.audit import AuditAction, AuditEntry, AuditProblem, AuditReport, AuditStatus
+from anaphora.values.audit import (
+    DIGESTED,
+    AuditAction,
+    AuditEntry,
+    AuditProblem,
+    AuditReport,
+    AuditStatus,
+)
 
 if TYPE_CHECKING:
     from anaphora.store.crypto.columns import Sealer
@@ -50,6 +57,7 @@ _SWITCHED_UNTOLD: Final = {
     False: "the head says that the trail is off, and no entry says who switched it off",
 }
 _KEY: Final = "key"
+_TURN: Final = "turn"
 _ON, _OFF = "on", "off"
 _NO_LINK: Final = ""
 _STATE: Final = "SELECT audit FROM head WHERE namespace = :namespace"
@@ -179,7 +187,7 @@ class AuditTrail(NamespaceReader):
     ) -> None:
         """Add one entry, in a transaction of its own, if the trail is kept.
 
-        Ids that name conversations begin with "#" and are made digests; so is the question.
+        Ids that begin with `DIGESTED` are made digests; so is the question.
         """
         with self._write() as write:
             if not is_kept(write.audit):
@@ -187,12 +195,17 @@ class AuditTrail(NamespaceReader):
             work = _TrailTransaction(write, self.sealer)
             key = work.key()
             entry_ids = [
-                digest_of(key, some_id[1:]) if some_id.startswith("#") else some_id
+                digest_of(key, some_id[1:]) if some_id.startswith(DIGESTED) else some_id
                 for some_id in ids
             ]
             question_digest = digest_of(key, question) if question else ""
             content = _content(write.now(), action, lane, entry_ids, count, question_digest)
             work.put_head(work.add(TrailHead.read(write.audit), key, content))
+
+    def add_turns(self, action: AuditAction, conversation_id: str, count: int) -> None:
+        """Add a change of so many turns of a conversation, if the trail is kept."""
+        if self.is_on():
+            self.add(action, _TURN, [DIGESTED + conversation_id], count=count, question="")
 
     def key(self) -> bytes | None:
         """The key of its digests and links; None where there was never a trail."""

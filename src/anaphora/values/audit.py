@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 AuditAction = Literal[
     "switched_on",
@@ -19,6 +19,9 @@ AuditAction = Literal[
     "read",
     "exported",
 ]
+DIGESTED: Final = "#"
+"""Begins ids that a trail stores as digests: those of conversations and files."""
+
 AuditFault = Literal["changed", "missing", "truncated", "other_tip"]
 
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from anaphora.container.auditing import tell_of_turns
 from anaphora.core.names import forms_of
 from anaphora.errors import CorruptThread, EncryptionError
 from anaphora.ops.transfer.lines import Line, LineFields, string
@@ -238,7 +237,7 @@ def _write_file(
     except OSError as error:
         raise translate(error, "write", folder.file(thread.conversation_id).path) from error
     if news:
-        tell_of_turns(trail, "remembered", conversation_id, len(news))
+        trail.add_turns("remembered", conversation_id, len(news))
     return None if news is None else len(news)
 
 

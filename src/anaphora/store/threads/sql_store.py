@@ -28,8 +28,10 @@ from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 from anaphora.store.threads.conversations import (
+    NO_HOOKS,
     Conversations,
     Replacement,
+    WriteHooks,
     said_in,
     summary_of,
 )
@@ -243,9 +245,10 @@ class SqlConversationStore(NamespaceReader, Conversations):
         on_removed: Callable[[str], object] | None = None,
         sealer: Sealer = CLEAR,
         random: Callable[[int], bytes] = os.urandom,
+        hooks: WriteHooks = NO_HOOKS,
     ) -> None:
         NamespaceReader.__init__(self, truth, namespace, sealer)
-        Conversations.__init__(self, clock, sidecar, on_removed)
+        Conversations.__init__(self, clock, sidecar, on_removed, hooks)
         self._random = random
         self._listing = Lock()
         self._listed: dict[str, tuple[int, ThreadSummary]] = {}
@@ -308,7 +311,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
             if head is None:
                 head = ThreadHead(0, None, title, updated_text, 0)
             self._add(work, conversation_id, head, turns)
-            return True
+        self._hooks.on_change("remembered", conversation_id, len(turns))
+        return True
 
     def _stands(self, conversation_id: str) -> bool:
         return self._stored(_LAST, conversation_id, 0) is not None
