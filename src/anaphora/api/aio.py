@@ -63,7 +63,7 @@ class AsyncConversations:
         return iter(await self._do("files", gathered=builtins.list))
 
     async def _do(
-        self, name: str, *args: Any, gathered: Callable[[Any], Any] | None = None, **named: Any
+        self, name: str, /, *args: Any, gathered: Callable[[Any], Any] | None = None, **named: Any
     ) -> Any:
         def call() -> Any:
             # The first access to the store opens files.
@@ -136,7 +136,7 @@ class AsyncMemory:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _do(self, name: str, *args: Any, **named: Any) -> Any:
+    async def _do(self, name: str, /, *args: Any, **named: Any) -> Any:
         return await self._workers.do(getattr(self._memory, name), *args, **named)
 
     def _now(self, name: str) -> Any:
