@@ -135,9 +135,9 @@ class NamespaceServices:
     def conversations(self) -> ConversationStore | SqlConversationStore:
         """The threads. Strict; each write counts as a call on the home."""
         from anaphora.store.home.opening import open_conversations
-        from anaphora.store.threads.conversations import WriteHooks
+        from anaphora.store.threads.conversations import WriteHooks, surround_writes
 
-        return open_conversations(
+        store = open_conversations(
             self.truth,
             self.sidecar,
             self.sealing,
@@ -145,8 +145,9 @@ class NamespaceServices:
             self.folder if self.container.truth.path is not None else None,
             clock=self.local_clock,
             on_removed=self._words_removed,
-            hooks=WriteHooks(self.container.calls.under_way, self.audit.add_turns),
         )
+        hooks = WriteHooks(self.container.calls.under_way, self.audit.add_turns)
+        return surround_writes(store, hooks)
 
     @service
     def audit(self) -> AuditTrail:

@@ -25,7 +25,6 @@ from anaphora.store.threads.ids import SUFFIX
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
-    from anaphora.store.threads.conversations import WriteHooks
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
@@ -66,7 +65,6 @@ def open_conversations(
     *,
     clock: Callable[[], datetime] | None = None,
     on_removed: Callable[[str], object] | None = None,
-    hooks: WriteHooks,
 ) -> ConversationStore | SqlConversationStore:
     """The conversations of the sidecar's namespace: files in `folder`, or rows of `truth`. Strict.
 
@@ -84,7 +82,6 @@ def open_conversations(
             sidecar=sidecar,
             on_removed=on_removed,
             sealer=sealing.rows,
-            hooks=hooks,
         )
     from anaphora.store.threads.file_store import ConversationStore
 
@@ -95,7 +92,6 @@ def open_conversations(
         sidecar=sidecar,
         on_removed=on_removed,
         form=sealing.threads(sidecar.namespace),
-        hooks=hooks,
     )
 
 

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.core.arguments import MOST, has_utc
 from anaphora.core.hidden_ids import is_hidden, named_so
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 ResultT = TypeVar("ResultT")
+StoreT = TypeVar("StoreT", bound="Conversations")
 DEFAULT_RECENT = 16
 NEW_CHAT = "New chat"
 _TITLE_CHARACTERS = 60
@@ -66,14 +67,11 @@ class WriteHooks:
     on_change: Callable[[AuditAction, str, int], object] = lambda *_: None
 
 
-NO_HOOKS: Final = WriteHooks()
-
-
 class Conversations(ABC):
     """A store of conversations.
 
     `clock` gives the time of turns that come without one; `sidecar` keeps speakers and sources;
-    `on_removed` is called with the id of a conversation that lost words; `hooks` surround writes.
+    `on_removed` is called with the id of a conversation that lost words.
     """
 
     def __init__(
@@ -81,12 +79,11 @@ class Conversations(ABC):
         clock: Callable[[], datetime] | None,
         sidecar: Sidecar | None,
         on_removed: Callable[[str], object] | None,
-        hooks: WriteHooks = NO_HOOKS,
     ) -> None:
         self._clock = clock or (lambda: datetime.now(UTC))
         self._sidecar = sidecar
         self._on_removed = on_removed
-        self._hooks = hooks
+        self._hooks = WriteHooks()
         self._directory: Path | None = None
         self._enabled = True
         self._failures = 0
@@ -379,6 +376,12 @@ def _check_number(name: str, number: object) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
         raise InvalidTurn(name, number, "must be a whole number")
     return number
+
+
+def surround_writes(store: StoreT, hooks: WriteHooks) -> StoreT:
+    """The store itself, from now on with hooks around its writes."""
+    store._hooks = hooks
+    return store
 
 
 def replace_turns(

@@ -30,10 +30,8 @@ from anaphora.store.disk import (
 )
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.conversations import (
-    NO_HOOKS,
     Conversations,
     Replacement,
-    WriteHooks,
     said_in,
     summary_of,
 )
@@ -94,9 +92,8 @@ class ConversationStore(Conversations):
         sidecar: Sidecar | None = None,
         on_removed: Callable[[str], object] | None = None,
         form: ThreadForm = PLAIN,
-        hooks: WriteHooks = NO_HOOKS,
     ) -> None:
-        super().__init__(clock, sidecar, on_removed, hooks)
+        super().__init__(clock, sidecar, on_removed)
         blank = directory is None or not str(directory).strip()
         self._directory = None if blank else Path(str(directory))
         self._enabled, self._suffix = not blank, form.suffix

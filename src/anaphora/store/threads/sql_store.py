@@ -28,10 +28,8 @@ from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction, Row
 from anaphora.store.threads.conversations import (
-    NO_HOOKS,
     Conversations,
     Replacement,
-    WriteHooks,
     said_in,
     summary_of,
 )
@@ -245,10 +243,9 @@ class SqlConversationStore(NamespaceReader, Conversations):
         on_removed: Callable[[str], object] | None = None,
         sealer: Sealer = CLEAR,
         random: Callable[[int], bytes] = os.urandom,
-        hooks: WriteHooks = NO_HOOKS,
     ) -> None:
         NamespaceReader.__init__(self, truth, namespace, sealer)
-        Conversations.__init__(self, clock, sidecar, on_removed, hooks)
+        Conversations.__init__(self, clock, sidecar, on_removed)
         self._random = random
         self._listing = Lock()
         self._listed: dict[str, tuple[int, ThreadSummary]] = {}
