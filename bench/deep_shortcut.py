@@ -21,6 +21,7 @@ from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.questions import asks_about_the_whole
 from anaphora.deep.evidence.sources import MEMORY, TURNS, hit_to_source
 from anaphora.deep.recall import NEEDED, SURE, best_evidence
+from anaphora.features.deep.services import DeepServices
 from anaphora.rank.confidence import (
     REACH,
     MemoryMatch,
@@ -103,7 +104,7 @@ def _ask(
             one.ready(600)
 
     tell_once(home, tell)
-    lane = threads._services().recall_deep.lane
+    lane = threads._services().feature(DeepServices).recall.lane
     for question in haystack.questions:
         gold = {row[key] for _, key in question.evidence if key in row}
         if not gold:

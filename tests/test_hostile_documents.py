@@ -41,6 +41,7 @@ from anaphora.core import worker
 from anaphora.core.plain import types_of
 from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.errors import UnknownFormat, UnreadableDocument
+from anaphora.features.importing.services import ImportingServices
 from anaphora.ingest import reading
 from anaphora.ingest.bounds import Bounds
 from anaphora.ingest.documents.base import DocumentLimits, Reading
@@ -138,7 +139,7 @@ def test_readers_are_ended_where_the_system_sets_no_limits(memory: Memory, tmp_p
         (chats / f"{file}.jsonl").write_bytes(data)
     bounds = Bounds(memory=40 << 20)
     services = memory._services()
-    writers = services.conversation_import(again=False), services.memory_import(again=False)
+    writers = services.feature(ImportingServices).make_writers(again=False)
     report = import_files([chats], *writers, bounds=bounds)
     assert [Path(problem.path).name for problem in report.problems] == ["b.jsonl"]
     assert report.conversations == 2
@@ -222,8 +223,7 @@ def test_a_folder_goes_on_behind_a_hostile_file(memory: Memory, tmp_path: Path) 
     services = memory._services()
     report = import_files(
         [chats],
-        services.conversation_import(again=False),
-        services.memory_import(again=False),
+        *services.feature(ImportingServices).make_writers(again=False),
         bounds=Bounds(memory=100 << 20),
     )
     assert [Path(problem.path).name for problem in report.problems] == ["b.jsonl"]
@@ -428,8 +428,7 @@ def test_imports_take_time_in_proportion_to_their_size(
     services = memory._services()
     report = import_files(
         [path],
-        services.conversation_import(again=False),
-        services.memory_import(again=False),
+        *services.feature(ImportingServices).make_writers(again=False),
         bounds=Bounds(seconds=8, seconds_each=0),
     )
     assert not [one for one in report.problems if "takes more than" in one.reason]

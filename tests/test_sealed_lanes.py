@@ -20,6 +20,7 @@ from tests.sqlite_driver import dbapi2
 from anaphora import Memory, keys
 from anaphora.errors import EncryptionError, MissingKey, NotFound, Tampered
 from anaphora.features.deep.tables import TABLES
+from anaphora.features.projects.services import ProjectServices
 
 pytestmark = pytest.mark.internal
 
@@ -73,7 +74,7 @@ def everything(home: Path, clock: Clock, ids: dict[str, str]) -> dict[str, Any]:
             "trace": memory.trace(ids["trace"]),
             "all gaps": memory.gaps(None),
             "rows": {
-                name: memory._services().deep_rows.find(name)
+                name: memory._services().table_rows.find(name)
                 for name in [*(table.name for table in TABLES), "session_job"]
             },
         }  # fmt: skip
@@ -108,7 +109,7 @@ def test_no_word_of_a_project_or_a_question_is_in_the_files(
     with opened(home, clock, script, encrypt="file") as memory:
         live(memory, root, script, clock)
         said(memory)
-        memory._services().sections.settle()
+        memory._services().feature(ProjectServices).sections.settle()
         assert words_in(home) == set()
     assert any((home / "index").rglob("sections.json"))
     assert words_in(home) == set()
@@ -296,11 +297,16 @@ def test_nothing_crosses_namespaces(
     for note in notes_of(full):
         with pytest.raises(NotFound):
             beside.forget(note)
-    assert not beside._services().upkeep.forget_note(next(iter(notes_of(full))), soft=False).count
+    assert (
+        not beside._services()
+        .feature(ProjectServices)
+        .upkeep.forget_note(next(iter(notes_of(full))), soft=False)
+        .count
+    )
     assert len(notes_of(full)) == 4
     assert notes_of(beside) == {}
     # What was asked there is no gap here.
     assert {gap.question for gap in full.gaps(None)} == {NUTS}
-    with beside._services().deep_rows.change() as work:
+    with beside._services().table_rows.change() as work:
         for table in ("gap", "trace", "answer"):
             work.drop(table)

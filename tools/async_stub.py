@@ -21,7 +21,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def stub() -> str:
     """The text of the stub."""
     from anaphora.api import aio, memory
-    from anaphora.core.arguments import public_members
+    from anaphora.core.operation import public_members
     from anaphora.store.threads.file_store import ConversationStore
 
     own = ast.parse(inspect.getsource(aio))
@@ -70,6 +70,7 @@ def _written(member: Any) -> tuple[Function, dict[str, str]]:
     node = ast.parse(inspect.cleandoc("\n" + inspect.getsource(function))).body[0]
     assert isinstance(node, Function)
     node.body = [_said("")]
+    node.decorator_list = [one for one in node.decorator_list if isinstance(one, ast.Name)]
     module = inspect.getmodule(function)
     assert module is not None
     return node, _imports(ast.parse(inspect.getsource(module)), module.__name__)

@@ -192,7 +192,6 @@ def python() -> str:
     from anaphora.api.projects import ProjectMemories
     from anaphora.client.memory import RemoteMemory
     from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN
-    from anaphora.deep.models import base as models
     from anaphora.deep.models import scripted
     from anaphora.embed import base
     from anaphora.store import tokens
@@ -200,7 +199,7 @@ def python() -> str:
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.sync import manager
     from anaphora.values import conversations as turns
-    from anaphora.values import deep, memories, projects
+    from anaphora.values import deep, memories, models, projects
 
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
     head = f"""# Python
@@ -256,7 +255,7 @@ Filters: [../filters.md](../filters.md).
                 if inspect.isfunction(getattr(keys, name))
             ),
             "## Models and embedders\n\nProtocols for what a program brings itself.\n\n"
-            f"### ModelRole (anaphora.deep.models.base)\n\n{doc_of(models.ModelRole)}\n\n"
+            f"### ModelRole (anaphora.values.models)\n\n{doc_of(models.ModelRole)}\n\n"
             f"{methods(models.ModelRole, '####')}\n"
             f"{values(models, ('Message', 'Reply'))}\n"
             "### ScriptedModel (anaphora.deep.models.scripted)\n\n"

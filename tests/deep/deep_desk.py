@@ -12,13 +12,14 @@ from anaphora.deep.loop import DeepLoop, LoopResult, OnStep
 from anaphora.deep.models.scripted import Scripted, ScriptedModel
 from anaphora.deep.sandbox.base import Engine
 from anaphora.deep.sandbox.monty import MontyEngine
+from anaphora.features.deep.services import DeepServices
 from anaphora.values.deep import Budget, Scope
 from anaphora.values.models import ModelRole
 
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
     """The evidence of the namespace of an open memory."""
-    return memory._services().recall_deep.lane
+    return memory._services().feature(DeepServices).recall.lane
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def open_one(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> It
 
 def rows(memory: Memory) -> dict[str, int]:
     """How many rows each table of deep recall has."""
-    held = memory._services().deep_rows
+    held = memory._services().table_rows
     return {
         table: len(held.find(table)) for table in [*(table.name for table in TABLES), "session_job"]
     }
@@ -120,7 +120,7 @@ def test_traces_are_bounded(tmp_path: Path, clock: Clock) -> None:
         assert len(memory.traces(1_000)) == MOST_TRACES
     with opening(tmp_path, clock)(Script(flood)) as memory:
         memory.deep_recall(TEA)
-        rows_kept = memory._services().deep_rows.find("trace", newest=True, limit=1)
+        rows_kept = memory._services().table_rows.find("trace", newest=True, limit=1)
         assert len(rows_kept[0]["body"]) < 400_000
 
 

@@ -24,6 +24,7 @@ from tests.memory_child import flaws
 
 from anaphora import Memory, keys, ops
 from anaphora.errors import AnaphoraError, StoreError
+from anaphora.features.projects.services import ProjectServices
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 from anaphora.values.memories import NewMemory
 
@@ -211,13 +212,14 @@ def _seen(memory: Memory) -> Shown:
             if any(speakers):
                 shown[f"speakers {summary.conversation_id}"] = speakers
     parts = memory._container.namespace("default")
+    projects = parts.feature(ProjectServices)
     for one in parts.records.changed_since(-1, 2**30):
         shown[f"memory {one.text}"] = [one.valid_to is None, one.forgotten, one.reinforce_count]
-    for note in parts.notes.changed_since(-1, 2**30):
+    for note in projects.note_store.changed_since(-1, 2**30):
         shown.setdefault(f"note {note.record.text}", 0)
         shown[f"note {note.record.text}"] += 1
     for project in memory.projects():
-        files = parts.projects.files(project.id)
+        files = projects.store.files(project.id)
         shown |= {f"file {path}": True for path in files}
     for token in memory.tokens.list():
         shown.setdefault(f"token {token.name}", 0)

@@ -13,6 +13,7 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, submits, tell
 
 from anaphora import Memory
+from anaphora.features.projects.services import ProjectServices
 from anaphora.values.projects import Observation
 
 from .lanes_desk import NUTS, live, opened, project_at, said
@@ -38,7 +39,7 @@ def memory(tmp_path: Path, clock: Clock, script: Script) -> Iterator[Memory]:
 
 def notes_of(memory: Memory) -> dict[str, Any]:
     """Every note with its events, by id, as truth has it; numbers of commits left out."""
-    notes = memory._services().notes
+    notes = memory._services().feature(ProjectServices).note_store
     return {
         row.record.id: (
             row.kind,
@@ -77,11 +78,11 @@ def test_notes_and_gaps_travel(
         assert said(again) == before
         assert before["past"]
         assert before["quality"] != "weak"
-        came = again._services().notes.get(ids["new"])
+        came = again._services().feature(ProjectServices).note_store.get(ids["new"])
         assert (came.project, came.importance, came.type) == (elsewhere, 5, "decision")
         assert came.record.sources == ("src/kestrel/quillbook.py",)
         assert came.record.superseded_by is None
-        old = again._services().notes.get(ids["old"])
+        old = again._services().feature(ProjectServices).note_store.get(ids["old"])
         assert old.record.superseded_by == ids["new"]
         assert again.traces() == ()
 
@@ -114,7 +115,7 @@ def test_a_note_finds_its_project_later(
     file = exported(memory, tmp_path / "e.jsonl")
     with opened(tmp_path / "again", clock) as again:
         again.import_(file)
-        notes = again._services().notes
+        notes = again._services().feature(ProjectServices).note_store
         assert notes.get(ids["new"]).project == ids["project"]
         elsewhere = again.index_project(root, name="kestrel").project
         assert elsewhere != ids["project"]
@@ -137,7 +138,7 @@ def test_what_was_forgotten_stays_away(
     """A note forgotten for good and what it replaced stay away, unless they are asked for."""
     ids = live(memory, root, script, clock)
     file = exported(memory, tmp_path / "e.jsonl")
-    parts = memory._services()
+    parts = memory._services().feature(ProjectServices)
     assert parts.upkeep.forget_note(ids["new"], soft=False).count == 2
     left = notes_of(memory)
     done = memory.import_(file)
@@ -145,7 +146,7 @@ def test_what_was_forgotten_stays_away(
     assert done.forgotten >= 2
     assert notes_of(memory) == left
     assert memory.import_(file, again=True).notes_added == 2
-    texts = [row.record.text for row in parts.notes.list(types=["decision"])]
+    texts = [row.record.text for row in parts.note_store.list(types=["decision"])]
     assert texts == ["Ink is kept in `quillbook.py` as drops"]
 
 
@@ -214,7 +215,7 @@ def test_facts_still_go_with_their_turns(
     with opened(tmp_path / "again", clock) as again:
         for _ in range(2):
             again.import_(file)
-            assert len(again._services().deep_rows.find("fact_turn")) == 1
+            assert len(again._services().table_rows.find("fact_turn")) == 1
         assert [one.id for one in again.list()] == list(taken.added)
         again.conversations.delete("tea")
         assert list(again.list()) == []

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers, in_loop
-from anaphora.core.arguments import checks_arguments, public_members
 from anaphora.core.calls import CLOSING_PATIENCE
+from anaphora.core.operation import operations_of, public_members
 from anaphora.store.threads.file_store import ConversationStore
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
 CALLBACKS = frozenset({"progress", "on_step"})
 """The parameters that take a callback, which runs in the event loop."""
+
+_CLOSE = operations_of(Memory)["close"]
 
 
 def _looped(
@@ -61,7 +63,7 @@ class AsyncConversations:
         return iter(await self._do("files", gathered=builtins.list))
 
     async def _do(
-        self, name: str, *args: Any, gathered: Callable[[Any], Any] | None = None, **named: Any
+        self, name: str, /, *args: Any, gathered: Callable[[Any], Any] | None = None, **named: Any
     ) -> Any:
         def call() -> Any:
             # The first access to the store opens files.
@@ -116,6 +118,7 @@ class AsyncMemory:
 
     async def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """As `Memory.close`."""
+        _CLOSE.checks.apply((self, timeout), {})
         # Not in the pool: it is shut down here, and all its threads may be busy.
         closing = asyncio.ensure_future(
             asyncio.to_thread(self._workers.finish, self._memory.close, timeout)
@@ -133,7 +136,7 @@ class AsyncMemory:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _do(self, name: str, *args: Any, **named: Any) -> Any:
+    async def _do(self, name: str, /, *args: Any, **named: Any) -> Any:
         return await self._workers.do(getattr(self._memory, name), *args, **named)
 
     def _now(self, name: str) -> Any:
@@ -205,4 +208,3 @@ def _tell_as(wrapper: Any, function: Callable[..., Any]) -> None:
 
 _mirror(AsyncMemory, Memory)
 _mirror(AsyncConversations, ConversationStore)
-checks_arguments(AsyncMemory)

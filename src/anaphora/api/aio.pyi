@@ -12,7 +12,6 @@ from anaphora.api.workers import Workers
 from anaphora.container.home import Handler
 from anaphora.core.calls import CLOSING_PATIENCE
 from anaphora.core.progress import Progress
-from anaphora.deep.models.base import ModelRole
 from anaphora.embed.base import Embedder
 from anaphora.mirror.manager import Mirror
 from anaphora.ops import Backup, Exported
@@ -65,6 +64,7 @@ from anaphora.values.memories import (
     Remembered,
     Verdict,
 )
+from anaphora.values.models import ModelRole
 from anaphora.values.namespaces import DeletedNamespace
 from anaphora.values.projects import (
     DiaryEntry,

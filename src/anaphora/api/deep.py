@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anaphora.api.view import NamespaceView
-from anaphora.core.arguments import checks_arguments
-from anaphora.core.calls import counts_calls
+from anaphora.core import audited_ids
+from anaphora.core.operation import AuditRule, operation, with_stand_in
 from anaphora.core.tracing import span
 from anaphora.features.deep.services import DeepServices
 from anaphora.store.threads.ids import check_id
@@ -23,8 +23,6 @@ from anaphora.values.deep import (
 )
 
 
-@checks_arguments
-@counts_calls
 class DeepQuestions(NamespaceView):
     """Deep recall, what it could not find, and what it takes out of finished sessions."""
 
@@ -32,6 +30,9 @@ class DeepQuestions(NamespaceView):
     def _deep(self) -> DeepServices:
         return self._services().feature(DeepServices)
 
+    @operation(
+        "read", audit=AuditRule("recalled", "deep", audited_ids.of_deep_answer), question="question"
+    )
     def deep_recall(
         self,
         question: str,
@@ -68,12 +69,14 @@ class DeepQuestions(NamespaceView):
                 budget=budget,
                 on_step=on_step,
             )
-        return self._told("deep", self._with_stand_in(services, answer), question)
+        return with_stand_in(self, services, answer)
 
+    @operation("read")
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""
         return self._deep.gaps.list(status)
 
+    @operation("write")
     def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
         """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
 
@@ -90,6 +93,7 @@ class DeepQuestions(NamespaceView):
                 conversation_id, models.sub if models else None, budget
             )
 
+    @operation("write")
     def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
         """One cycle: queued extractions, open gaps explored over what is known now, links.
 
@@ -100,6 +104,7 @@ class DeepQuestions(NamespaceView):
         with span("dream"):
             return self._deep.dream_cycle.run(model=model, budget=budget)
 
+    @operation("write")
     def end_session(self, conversation_id: str) -> int:
         """Say that a session has ended: queue its extraction (with a model) and a dream.
 
@@ -111,6 +116,7 @@ class DeepQuestions(NamespaceView):
         services.jobs.queue_session_jobs(ended_id, extract=with_model)
         return len(services.jobs.list_pending())
 
+    @operation("write")
     def run_jobs(self) -> DreamReport:
         """Run what ended sessions have queued: extractions, then a dream that asks no model.
 
@@ -119,10 +125,12 @@ class DeepQuestions(NamespaceView):
         with span("run_jobs"):
             return self._deep.dream_cycle.run_jobs()
 
+    @operation("read")
     def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """How answers were found: the newest of what was kept, at most `limit`."""
         return self._deep.traces.list(limit)
 
+    @operation("read")
     def trace(self, id: str) -> DeepAnswer:  # noqa: A002 - the field's own name
         """An answer with all its steps, to be shown again. Raises `NotFound`."""
         return self._deep.traces.get(id)

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from anaphora.api.view import NamespaceView
-from anaphora.core.arguments import checks_arguments
+from anaphora.core import audited_ids
 from anaphora.core.caller import signed
-from anaphora.core.calls import counts_calls
+from anaphora.core.operation import AuditRule, operation
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.features.documents.services import DocumentServices
 from anaphora.values.documents import AddedDocument, Document, DocumentSection
 
+_READ = AuditRule("read", "document", audited_ids.of_records)
 
-@checks_arguments
-@counts_calls
+
 class KeptDocuments(NamespaceView):
     """Documents in one namespace of a home."""
 
@@ -26,6 +26,7 @@ class KeptDocuments(NamespaceView):
     def _documents(self) -> DocumentServices:
         return self._services().feature(DocumentServices)
 
+    @operation("write")
     def add_document(
         self,
         source: str | os.PathLike[str] | bytes,
@@ -57,43 +58,35 @@ class KeptDocuments(NamespaceView):
             new_document = NewDocument(
                 content, document_name, title, date, signed(origin), tuple(tags), keep_file
             )
-            return (
-                self._services()
-                .feature(DocumentServices)
-                .writing.add(new_document, embed=embed, progress=progress)
-            )
+            return self._documents.writing.add(new_document, embed=embed, progress=progress)
 
+    @operation("read", audit=_READ)
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
         """At most `limit` documents, the last added first; with `history` past versions too."""
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
-        return self._told_read(self._documents.store.list(limit=limit, history=history))
+        return self._documents.store.list(limit=limit, history=history)
 
+    @operation("read", audit=AuditRule("read", "document", audited_ids.of_record))
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
         from anaphora.store.documents import document_id_of
 
         documents = self._documents.store
         document_id = document_id_of(id)
-        stored_document = documents.get(
-            document_id if documents.versions.many([document_id]) else id
-        )
-        self._told_read((stored_document,))
-        return stored_document
+        return documents.get(document_id if documents.versions.many([document_id]) else id)
 
+    @operation("read")
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""
         return self._documents.store.sections_of(self.document(id).id)
 
+    @operation("read")
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """The bytes of a document's file. Raises `NotFound`, also where they were not kept."""
         return self._documents.store.file_of(self.document(id).id)
 
+    @operation("read", audit=_READ)
     def document_history(self, name: str) -> tuple[Document, ...]:
         """Every version that a name had, the oldest first; each has its text still."""
-        return self._told_read(self._documents.store.history(name))
-
-    def _told_read(self, found: tuple[Document, ...]) -> tuple[Document, ...]:
-        """Documents that are given out, once the audit trail has it, where one is kept."""
-        self._tell_audit("read", "document", found)
-        return found
+        return self._documents.store.history(name)

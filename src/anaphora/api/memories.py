@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from anaphora.api.view import NamespaceView
-from anaphora.core.arguments import checks_arguments
-from anaphora.core.calls import counts_calls
-from anaphora.core.limits import limited
+from anaphora.core import audited_ids
+from anaphora.core.operation import AuditRule, operation, with_notices
 from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
 from anaphora.errors import NotFound
@@ -31,8 +30,6 @@ from anaphora.values.memories import (
 )
 
 
-@checks_arguments
-@counts_calls
 class LastingMemories(NamespaceView):
     """Remember, recall, list, update and forget in one namespace of a home."""
 
@@ -40,6 +37,7 @@ class LastingMemories(NamespaceView):
     def _core(self) -> CoreBlockServices:
         return self._services().feature(CoreBlockServices)
 
+    @operation("write")
     def remember(
         self,
         text: str,
@@ -84,12 +82,13 @@ class LastingMemories(NamespaceView):
         )
         with span("remember"):
             remembered = self._services().remember.remember(new_memory)
-        remembered = self._noticed(
+        remembered = with_notices(
             remembered, self._container.languages.of_kept(self._services(), (text,))
         )
         self._container.tell("remember", remembered)
         return remembered
 
+    @operation("write")
     def remember_many(
         self,
         items: Iterable[NewMemory | str | Mapping[str, Any]],
@@ -107,11 +106,18 @@ class LastingMemories(NamespaceView):
             )
         if remembered_memories:
             notices = self._container.languages.of_kept(self._services(), None)
-            remembered_memories[-1] = self._noticed(remembered_memories[-1], notices)
+            remembered_memories[-1] = with_notices(remembered_memories[-1], notices)
         for memory in remembered_memories:
             self._container.tell("remember", memory)
         return remembered_memories
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "memory", audited_ids.of_memories),
+        question="query",
+        event="recall",
+        falls_back=True,
+    )
     def recall(
         self,
         query: str,
@@ -144,36 +150,33 @@ class LastingMemories(NamespaceView):
         the place, `TimedOut` where nothing could be read in the time, `Cancelled` where a
         `Cancellation` ended the call.
         """
-        with span("recall", mode=mode, top_k=top_k), limited(timeout):
-            answer = self._asked(
-                lambda services: services.recall_kept.recall(
-                    query,
-                    top_k=top_k,
-                    min_score=min_score,
-                    filters=filters,
-                    mode=mode,
-                    as_of=as_of,
-                    explain=explain,
-                    min_confidence=min_confidence,
-                    read=read,
-                )
+        with span("recall", mode=mode, top_k=top_k):
+            return self._services().recall_kept.recall(
+                query,
+                top_k=top_k,
+                min_score=min_score,
+                filters=filters,
+                mode=mode,
+                as_of=as_of,
+                explain=explain,
+                min_confidence=min_confidence,
+                read=read,
             )
-        self._container.tell("recall", answer)
-        return self._told("memory", self._with_language(answer, query), query)
 
+    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_record))
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
         services = self._services()
         try:
-            record = services.records.get(id)
+            return services.records.get(id)
         except NotFound:
             records = (feature.get(id) for feature in services.features)
             record = next((one for one in records if one is not None), None)
             if record is None:
                 raise
-        self._tell_audit("read", "memory", record)
-        return record
+            return record
 
+    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_page))
     def list(
         self,
         filters: Mapping[str, Any] | None = None,
@@ -183,16 +186,14 @@ class LastingMemories(NamespaceView):
         """Memories, the last changed first, `limit` a page; `cursor` of a page gets the next."""
         from anaphora.store.filters import parse
 
-        page = self._services().records.list(parse(filters), limit=limit, cursor=cursor)
-        self._tell_audit("read", "memory", page)
-        return page
+        return self._services().records.list(parse(filters), limit=limit, cursor=cursor)
 
+    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_records))
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first; without one, of one in another case."""
-        versions = self._services().records.history(path)
-        self._tell_audit("read", "memory", versions)
-        return versions
+        return self._services().records.history(path)
 
+    @operation("write")
     def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002 - the field's own name
         """Change a memory: `text`, `payload`, `path`, `tags`, `type`, `category`, `expires_at`.
 
@@ -204,6 +205,7 @@ class LastingMemories(NamespaceView):
         self._container.tell("remember", remembered)
         return remembered
 
+    @operation("read", audit=AuditRule("recalled", "core", audited_ids.of_core_block))
     def core_block(self, *, budget: int | None = None) -> CoreBlock:
         """What every session is told: pinned memories in their order, then rules and preferences.
 
@@ -212,8 +214,9 @@ class LastingMemories(NamespaceView):
         `InvalidInput`.
         """
         with span("core_block"):
-            return self._told("core", self._core.recall.block(budget))
+            return self._core.recall.block(budget)
 
+    @operation("write")
     def pin(self, id: str, position: int | None = None) -> str:  # noqa: A002 - the field's own name
         """Pin a memory in the core block, at `position` among the pinned (from 1) or at their end.
 
@@ -224,6 +227,7 @@ class LastingMemories(NamespaceView):
         with span("pin"):
             return self._core.writing.pin(id, position)
 
+    @operation("write")
     def unpin(self, id: str) -> str:  # noqa: A002 - the field's own name
         """Take a memory out of the core block: a pinned one, or a rule that came by itself.
 
@@ -232,6 +236,7 @@ class LastingMemories(NamespaceView):
         with span("unpin"):
             return self._core.writing.unpin(id)
 
+    @operation("read")
     def contradictions(
         self, *, settled: bool = False, limit: int = 50
     ) -> tuple[Contradiction, ...]:
@@ -242,6 +247,7 @@ class LastingMemories(NamespaceView):
         """
         return self._services().contradictions.list(settled=settled, limit=limit)
 
+    @operation("write")
     def settle_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -256,6 +262,7 @@ class LastingMemories(NamespaceView):
         with span("settle_contradiction", verdict=verdict):
             return self._services().contradictions.settle(id, other_id, verdict)
 
+    @operation("write")
     def reopen_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -269,6 +276,7 @@ class LastingMemories(NamespaceView):
         with span("reopen_contradiction"):
             return self._services().contradictions.reopen(id, other_id)
 
+    @operation("write")
     def forget(
         self,
         id: str | None = None,  # noqa: A002 - the field's own name
@@ -302,6 +310,7 @@ class LastingMemories(NamespaceView):
                 services.jobs.erase_later(forgotten_records.ids)
             return forgotten_records
 
+    @operation("write")
     def undo_forget(self, id: str) -> tuple[str, ...]:  # noqa: A002 - the field's own name
         """Bring back what was forgotten with `undoable` or `soft`; the ids that are back.
 
@@ -311,6 +320,7 @@ class LastingMemories(NamespaceView):
 
         return bring_back(self._services(), id)
 
+    @operation("admin")
     def redact_memories(self, *, dry_run: bool = False) -> tuple[str, ...]:
         """Take secrets out of memories and notes that were stored before their form was known.
 
@@ -325,6 +335,7 @@ class LastingMemories(NamespaceView):
         with span("redact_memories"):
             return holding_secrets(services) if dry_run else redact_stored(services)
 
+    @operation("read")
     def resolve_id(self, short: str, kind: Literal["any", "memory", "conversation"] = "any") -> str:
         """The whole id of a memory, note or conversation that ends in `short`, or is it.
 
@@ -333,6 +344,7 @@ class LastingMemories(NamespaceView):
         """
         return self._services().ids_known.resolve(short, kind)
 
+    @operation("admin")
     def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None
     ) -> Reindexed:

@@ -18,10 +18,10 @@ from anaphora.api.documents import KeptDocuments
 from anaphora.api.memories import LastingMemories
 from anaphora.api.projects import ProjectMemories
 from anaphora.container.home import Container, Handler
-from anaphora.core.arguments import checks_arguments
-from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE, counts_calls
+from anaphora.core import audited_ids
+from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE
 from anaphora.core.config import load_settings, resolve_places
-from anaphora.core.limits import limited
+from anaphora.core.operation import AuditRule, operation, with_notices
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
@@ -59,8 +59,6 @@ __all__ = ["Handler", "Memory", "Progress"]
 Target = str | os.PathLike[str] | BinaryIO
 
 
-@checks_arguments
-@counts_calls
 class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
     """Memory on one home, in one namespace. Use it as a context manager, or call `close()`.
 
@@ -72,6 +70,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         self.namespace = namespace
 
     @classmethod
+    @operation("admin", counted=False)
     def open(
         cls,
         home: str | os.PathLike[str] | None = None,
@@ -135,6 +134,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             container.embedder.start()
         return memory
 
+    @operation("read", counted=False)
     def scoped(self, namespace: str) -> Memory:
         """A cheap view on the same home in another namespace. Closing either closes the home."""
         name = self._container.standing_namespace(_checked_namespace(namespace))
@@ -147,6 +147,13 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         """The threads of this namespace. Strict: a turn that was not kept raises."""
         return self._services().conversations
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "turn", audited_ids.of_turns),
+        question="query",
+        event="recall",
+        falls_back=True,
+    )
     def recall_conversation(
         self,
         conversation_id: str | None,
@@ -194,26 +201,29 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         settings = self._container.settings
         top_k = settings.recall_top_k if top_k is RECALL_TOP_K else top_k
         budget = settings.recall_budget if budget is RECALL_BUDGET else budget
-        with span("recall_conversation", mode=mode, top_k=top_k), limited(timeout):
+        with span("recall_conversation", mode=mode, top_k=top_k):
             # It may be gone through twice.
             live = (exclude,) if isinstance(exclude, str) else tuple(exclude)
-            answer = self._asked(
-                lambda services: services.recall_turns.recall(
-                    conversation_id,
-                    query,
-                    top_k=top_k,
-                    budget=budget,
-                    exclude=live,
-                    mode=mode,
-                    choice=TurnChoice(since, until, speaker, role),
-                    min_confidence=min_confidence,
-                    whole=whole,
-                    read=read,
-                )
+            return self._services().recall_turns.recall(
+                conversation_id,
+                query,
+                top_k=top_k,
+                budget=budget,
+                exclude=live,
+                mode=mode,
+                choice=TurnChoice(since, until, speaker, role),
+                min_confidence=min_confidence,
+                whole=whole,
+                read=read,
             )
-        self._container.tell("recall", answer)
-        return self._told("turn", self._with_language(answer, query), query)
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "everything", audited_ids.of_search),
+        question="question",
+        event="recall",
+        falls_back=True,
+    )
     def search(
         self,
         question: str,
@@ -248,7 +258,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         """
         from anaphora.recall.lanes import SearchChoice
 
-        with span("search", top_k=top_k), limited(timeout):
+        with span("search", top_k=top_k):
             choice = SearchChoice(
                 tuple(kinds),
                 since,
@@ -259,19 +269,16 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                 None if directory is None else os.fspath(directory),
                 frozenset((exclude,) if isinstance(exclude, str) else exclude),
             )
-            answer = self._asked(
-                lambda services: services.recall_everything.recall(
-                    question,
-                    choice,
-                    top_k=top_k,
-                    budget=budget,
-                    min_confidence=min_confidence,
-                    read=read,
-                )
+            return self._services().recall_everything.recall(
+                question,
+                choice,
+                top_k=top_k,
+                budget=budget,
+                min_confidence=min_confidence,
+                read=read,
             )
-        self._container.tell("recall", answer)
-        return self._told("everything", self._with_language(answer, question), question)
 
+    @operation("write")
     def import_(
         self,
         source: str | os.PathLike[str] | Iterable[Source],
@@ -307,13 +314,15 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
                 progress=progress,
             )
         notices = self._container.languages.of_import(self._services(), report)
-        return self._noticed(report, notices)
+        return with_notices(report, notices)
 
+    @operation("read")
     def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """What an agent did with its tools in a session, oldest first, a line each."""
         services = self._services()
         return services.recall_calls.of(services.conversations.standing_id(conversation_id))
 
+    @operation("write")
     def note_session(
         self,
         conversation_ids: Iterable[str],
@@ -349,10 +358,12 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         """The folder that holds all of it: the same for every namespace."""
         return self._container.settings.home
 
+    @operation("read")
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace of this home that holds or held anything, the default one first."""
         return self._container.namespaces()
 
+    @operation("write")
     def delete_namespace(self, name: str) -> DeletedNamespace:
         """Delete a namespace with everything that it holds or held, and what opens it alone.
 
@@ -365,6 +376,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
         return delete_namespace(self._container, name)
 
+    @operation("read")
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until the model is loaded and everything known is indexed; False on time-out.
 
@@ -376,6 +388,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
         return wait_until_ready(self._services(), timeout)
 
+    @operation("read", counted=False)
     def on(self, event: str, handler: Handler) -> None:
         """Call `handler(value)` at every `event`: "cache", "remember", "recall", "sync",
         "sync_stopped", "mirror" or "mirror_stopped".
@@ -391,12 +404,14 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             )
         self._container.handlers[event].append(handler)
 
+    @operation("read")
     def stats(self) -> Stats:
         """What this namespace contains, and its size on disk."""
         from anaphora import ops
 
         return ops.stats(self._container.own(self.namespace))
 
+    @operation("admin")
     def doctor(
         self, *, repair: bool = False, progress: Progress | None = None
     ) -> tuple[Check, ...]:
@@ -409,6 +424,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
         return ops.doctor(self._container.own(self.namespace), mend=repair, progress=progress)
 
+    @operation("read")
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
 
@@ -461,15 +477,16 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
         return HostedLogs(self._services())
 
+    @operation("admin", audit=AuditRule("exported", "backup"))
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
         """Write a consistent copy of the whole home to one file, while others go on writing."""
         from anaphora import ops
 
         home = self._container
-        self._tell_audit("exported", "backup")
         return ops.backup(home.home, home.truth, path, clock=home.clock, progress=progress)
 
     @staticmethod
+    @operation("admin", counted=False)
     def restore(
         path: str | os.PathLike[str],
         home: str | os.PathLike[str],
@@ -492,6 +509,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             path, root, database=server, conversations=conversations, progress=progress
         )
 
+    @operation("read", audit=AuditRule("exported", "export"))
     def export(
         self, path: Target, *, masked: bool = False, progress: Progress | None = None
     ) -> Exported:
@@ -501,7 +519,6 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         """
         from anaphora import ops
 
-        self._tell_audit("exported", "export")
         return ops.export(
             self._container,
             path,
@@ -511,6 +528,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             progress=progress,
         )
 
+    @operation("read", counted=False)
     def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """Wait for the calls under way, then let go of files. Other calls get `Closed` from now on.
 

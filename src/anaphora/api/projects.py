@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from anaphora.api.view import NamespaceView
-from anaphora.core.arguments import checks_arguments
-from anaphora.core.calls import counts_calls
-from anaphora.core.limits import limited
+from anaphora.core import audited_ids
+from anaphora.core.operation import AuditRule, operation
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.features.projects.services import ProjectServices
@@ -24,12 +22,7 @@ from anaphora.values.projects import (
     WarmUp,
 )
 
-if TYPE_CHECKING:
-    pass
 
-
-@checks_arguments
-@counts_calls
 class ProjectMemories(NamespaceView):
     """Projects and their notes in one namespace of a home."""
 
@@ -37,6 +30,7 @@ class ProjectMemories(NamespaceView):
     def _projects(self) -> ProjectServices:
         return self._services().feature(ProjectServices)
 
+    @operation("index")
     def index_project(
         self,
         root: str | os.PathLike[str],
@@ -56,16 +50,14 @@ class ProjectMemories(NamespaceView):
         meanwhile, `StoreError`; what was kept until then stays.
         """
         with span("index_project"):
-            return (
-                self._services()
-                .feature(ProjectServices)
-                .upkeep.index(os.fspath(root), name, progress, embed=embed)
-            )
+            return self._projects.upkeep.index(os.fspath(root), name, progress, embed=embed)
 
+    @operation("read")
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
         return self._projects.store.list()
 
+    @operation("read")
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
 
@@ -79,6 +71,7 @@ class ProjectMemories(NamespaceView):
         projects_by_id = {project_info.id: project_info for project_info in services.store.list()}
         return project_map(services.graph, projects_by_id[row.id], within)
 
+    @operation("write")
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
 
@@ -87,6 +80,7 @@ class ProjectMemories(NamespaceView):
         """
         return self._projects.upkeep.remove(project)
 
+    @operation("write")
     def observe(
         self,
         text: str,
@@ -105,20 +99,17 @@ class ProjectMemories(NamespaceView):
         history; `project` None means all of them. Raises `InvalidInput`, `NotFound`, `StoreError`.
         """
         with span("observe"):
-            return (
-                self._services()
-                .feature(ProjectServices)
-                .note_taking.observe(
-                    text,
-                    kind=kind,
-                    importance=importance,
-                    tags=tags,
-                    source=source,
-                    supersedes=supersedes,
-                    project=project,
-                )
+            return self._projects.note_taking.observe(
+                text,
+                kind=kind,
+                importance=importance,
+                tags=tags,
+                source=source,
+                supersedes=supersedes,
+                project=project,
             )
 
+    @operation("read")
     def notes(self, project: str | None = None, *, limit: int = 50) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first.
 
@@ -127,10 +118,12 @@ class ProjectMemories(NamespaceView):
         """
         return self._projects.note_taking.observations(project, limit)
 
+    @operation("read")
     def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
         return self._projects.note_taking.diary(project, limit)
 
+    @operation("write")
     def write_diary(
         self,
         summary: str,
@@ -141,12 +134,16 @@ class ProjectMemories(NamespaceView):
     ) -> DiaryEntry:
         """Keep what was done in a session, for the next one. Raises what `observe` does."""
         with span("write_diary"):
-            return (
-                self._services()
-                .feature(ProjectServices)
-                .note_taking.write_diary(summary, subject=subject, tags=tags, project=project)
+            return self._projects.note_taking.write_diary(
+                summary, subject=subject, tags=tags, project=project
             )
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "context", audited_ids.of_package),
+        question="focus",
+        falls_back=True,
+    )
     def recall_context(
         self,
         focus: str | Sequence[str],
@@ -166,14 +163,17 @@ class ProjectMemories(NamespaceView):
         `InvalidInput` for bad arguments, `NotFound` for a project, `Cancelled` where a
         `Cancellation` ended the call.
         """
-        with span("recall_context"), limited(timeout):
-            package = self._asked(
-                lambda services: services.feature(ProjectServices).recall_context.recall(
-                    focus, project=project, budget=budget, include_sources=include_sources
-                )
+        with span("recall_context"):
+            return self._projects.recall_context.recall(
+                focus, project=project, budget=budget, include_sources=include_sources
             )
-        return self._told("context", package, focus if isinstance(focus, str) else "\n".join(focus))
 
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "warm_up", audited_ids.of_warm_up),
+        question="topic",
+        falls_back=True,
+    )
     def warm_up(
         self,
         topic: str | None = None,
@@ -191,13 +191,10 @@ class ProjectMemories(NamespaceView):
         project itself is described. Raises `InvalidInput`, `NotFound`.
         """
         with span("warm_up"):
-            warm = self._asked(
-                lambda services: services.feature(ProjectServices).warm_up.warm_up(
-                    topic,
-                    project=project,
-                    directory=None if directory is None else os.fspath(directory),
-                    shape=shape,
-                    budget=budget,
-                )
+            return self._projects.warm_up.warm_up(
+                topic,
+                project=project,
+                directory=None if directory is None else os.fspath(directory),
+                shape=shape,
+                budget=budget,
             )
-        return self._told("warm_up", warm, topic or "")

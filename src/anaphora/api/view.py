@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from anaphora.values.conversations import Degraded, ImportReport, Recall
-from anaphora.values.deep import DeepAnswer
-from anaphora.values.memories import Remembered
-from anaphora.values.projects import RecallPackage, WarmUp
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
-    from anaphora.values.audit import AuditAction
-
-FoundT = TypeVar("FoundT")
-NoticedT = TypeVar("NoticedT", bound=Recall[Any] | Remembered | ImportReport)
-AnswerT = TypeVar("AnswerT", bound=Recall[Any] | RecallPackage | WarmUp | DeepAnswer)
 
 
 class NamespaceView:
@@ -29,46 +17,3 @@ class NamespaceView:
 
     def _services(self) -> NamespaceServices:
         return self._container.namespace(self.namespace)
-
-    def _told(self, lane: str, found: FoundT, question: str = "") -> FoundT:
-        """Record what was recalled in the audit trail, if there is one, and return it."""
-        self._tell_audit("recalled", lane, found, question)
-        return found
-
-    def _noticed(self, done: NoticedT, notices: tuple[str, ...]) -> NoticedT:
-        """Add notices for the user to a result."""
-        return replace(done, notices=(*done.notices, *notices)) if notices else done
-
-    def _with_language(self, found: NoticedT, question: str) -> NoticedT:
-        """Add a notice, once, if the embedder hardly understands the languages in use."""
-        notices = self._container.languages.of_question(self._services(), question)
-        return self._noticed(found, notices)
-
-    def _tell_audit(
-        self, action: AuditAction, lane: str, found: object = (), question: str = ""
-    ) -> None:
-        from anaphora.container.auditing import ids_of
-
-        ids: list[str] | None = None
-        for feature in self._services().features:
-            if feature.is_auditing():
-                ids = list(dict.fromkeys(ids_of(found))) if ids is None else ids
-                feature.after_call(action, lane, ids, len(ids), question)
-
-    def _asked(self, ask: Callable[[NamespaceServices], AnswerT]) -> AnswerT:
-        """The answer; if the endpoint is unavailable, from the local model, with a note."""
-        services = self._services()
-        answer = ask(services)
-        if self._container.stand_in is None:
-            return answer
-        current_services = self._services()
-        if current_services is not services:
-            answer = ask(current_services)
-        return self._with_stand_in(current_services, answer)
-
-    def _with_stand_in(self, services: NamespaceServices, found: AnswerT) -> AnswerT:
-        """Add a note if a local model replaced the endpoint."""
-        why = self._container.instead(services)
-        if not why:
-            return found
-        return replace(found, degraded=(*found.degraded, Degraded("embeddings", why)))

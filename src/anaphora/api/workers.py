@@ -73,9 +73,12 @@ class Workers:
 
 
 def in_loop(callback: Callable[P, object] | None) -> Callable[P, None] | None:
-    """A callback that can be called from any thread and runs in the present event loop."""
-    if callback is None:
-        return None
+    """A callback that can be called from any thread and runs in the present event loop.
+
+    What cannot be called comes back as it is: the call that it is passed to refuses it.
+    """
+    if not callable(callback):
+        return callback
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:

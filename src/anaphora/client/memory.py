@@ -36,9 +36,10 @@ from anaphora.client.routes import (
     Route,
 )
 from anaphora.container.home import Handler
-from anaphora.core.arguments import checked, checks_arguments, public_members
+from anaphora.core.arguments import ArgumentChecks, checked
 from anaphora.core.calls import CLOSING_PATIENCE
 from anaphora.core.json_codec import from_plain, iso_time, plain
+from anaphora.core.operation import public_members
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound, NotOffered, ServerError
 from anaphora.store.threads.ids import check_id
@@ -74,7 +75,6 @@ _EXPORTED: Final = "anaphora-exported"
 _NO_ID: Final = frozenset(("", ".", ".."))
 
 
-@checks_arguments
 class RemoteMemory(Memory):
     """Memory in one namespace of a server. Use it as a context manager, or call `close()`.
 
@@ -86,6 +86,7 @@ class RemoteMemory(Memory):
         self.namespace = namespace
 
     @classmethod
+    @checked
     def connect(
         cls,
         url: str,
@@ -120,6 +121,7 @@ class RemoteMemory(Memory):
         """The address of the server."""
         return self._connection.url
 
+    @checked
     def scoped(self, namespace: str) -> RemoteMemory:
         """A cheap view on the same server in another namespace. Closing either closes both."""
         return RemoteMemory(self._connection, _check_namespace(namespace))
@@ -129,6 +131,7 @@ class RemoteMemory(Memory):
         """The threads of this namespace. Strict: a turn that was not kept raises."""
         return RemoteConversations(self._ask_by_path, self._read)
 
+    @checked
     def remember_many(
         self,
         items: Iterable[NewMemory | str | Mapping[str, Any]],
@@ -145,6 +148,7 @@ class RemoteMemory(Memory):
         _report_done(progress, "remembering", len(remembered_memories))
         return list(remembered_memories)
 
+    @checked
     def recall_conversation(
         self,
         conversation_id: str | None,
@@ -194,6 +198,7 @@ class RemoteMemory(Memory):
         self._connection.tell("recall", recall)
         return recall  # type: ignore[no-any-return]
 
+    @checked
     def import_(
         self,
         source: str | os.PathLike[str] | Iterable[Source],
@@ -225,6 +230,7 @@ class RemoteMemory(Memory):
                 progress("importing", number, len(files))
         return ImportReport.joined(reports) if len(reports) != 1 else reports[0]
 
+    @checked
     def export(
         self,
         path: str | os.PathLike[str] | BinaryIO,
@@ -254,6 +260,7 @@ class RemoteMemory(Memory):
         _report_done(progress, "threads", export_report.threads)
         return replace(export_report, path=target)
 
+    @checked
     def add_document(
         self,
         source: str | os.PathLike[str] | bytes,
@@ -290,6 +297,7 @@ class RemoteMemory(Memory):
         _report_done(progress, "adding", 1)
         return added_document  # type: ignore[no-any-return]
 
+    @checked
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """As `Memory.document_file`."""
         document_id = self._document(id)
@@ -299,6 +307,7 @@ class RemoteMemory(Memory):
         self._connection.download(self.namespace, Request("GET", path), into)
         return into.getvalue()
 
+    @checked
     def deep_recall(
         self,
         question: str,
@@ -328,11 +337,13 @@ class RemoteMemory(Memory):
         answer = self._connection.events(self.namespace, request, step)
         return self._read(DeepAnswer, answer)  # type: ignore[no-any-return]
 
+    @checked
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """As `Memory.gaps`."""
         request = Request("GET", "/v1/gaps", {"status": status or "all"}, repeatable=True)
         return self._read(tuple[Gap, ...], self._ask(request))  # type: ignore[no-any-return]
 
+    @checked
     def ready(self, timeout: float | None = None) -> bool:
         """As `Memory.ready`."""
         end = None if timeout is None else time.monotonic() + timeout
@@ -352,6 +363,7 @@ class RemoteMemory(Memory):
         except ServerError as error:
             return Health(False, (Check("server", False, str(error)),))
 
+    @checked
     def on(self, event: str, handler: Handler) -> None:
         """Call `handler(value)` at every "remember" or "recall" of this program's own.
 
@@ -362,6 +374,7 @@ class RemoteMemory(Memory):
             raise NotOffered(f"on({event!r})", f"expected one of {', '.join(handlers)}")
         handlers[event].append(handler)
 
+    @checked
     def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """Wait for the calls under way, then let go of the server. Others get `Closed` from now on.
 
@@ -544,14 +557,16 @@ def _make_method(name: str, route: Route, original: Callable[..., Any]) -> Calla
         None,
     )
 
+    checks = ArgumentChecks(original)
+
     def call(self: RemoteMemory, *args: Any, **named: Any) -> Any:
-        arguments = dict(signature.bind(self, *args, **named).arguments)
+        positional = checks.apply((self, *args), named)
+        arguments = dict(signature.bind(*positional, **named).arguments)
         arguments.pop("self")
         arguments |= arguments.pop(several, {}) if several else {}
         return self._ask_by_route(name, route, arguments)
 
-    functools.update_wrapper(call, original)
-    return checked(call)
+    return functools.update_wrapper(call, original)
 
 
 def _make_refusal(name: str, member: Any) -> Any:

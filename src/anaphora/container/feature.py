@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
+    from anaphora.values.actions import Action
     from anaphora.values.conversations import Check, ImportReport, Source
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
@@ -162,13 +163,11 @@ class FeatureServices:
         """Whether the feature records calls: `after_call` is called only then."""
         return False
 
-    def follow_conversations(self, store: Any) -> None:
-        """The store of conversations was made."""
-
-    def after_call(
-        self, action: str, lane: str, ids: Sequence[str], count: int, question: str
-    ) -> None:
+    def after_call(self, action: Action, lane: str, ids: Sequence[str], question: str) -> None:
         """A call has read or changed something; called before the caller has the answer."""
+
+    def after_turns(self, action: Action, conversation_id: str, count: int) -> None:
+        """So many turns of a conversation were changed; always called."""
 
     # Maintenance.
 
@@ -217,7 +216,8 @@ class Feature:
     modules that a surface loads when it starts. `line_kinds` are its kinds of lines in an export,
     `events` those that `Memory.on` accepts. `open` is called when a home is opened.
     `journal` notes what each write does to records, `latest_seen` tells the time of the last change
-    elsewhere. Deleting a namespace holds its `locks` (`hold_namespace`) and removes its `files` in the home's folder.
+    elsewhere. Deleting a namespace holds its `locks` (`hold_namespace`) and removes its `files` in
+    the home's folder.
     """
 
     name: str

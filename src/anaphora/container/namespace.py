@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.container.feature import FeatureServices, registered
 from anaphora.container.services import service
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
+    from anaphora.values.actions import Action
     from anaphora.values.memories import MemoryRecord
 
 FeatureT = TypeVar("FeatureT", bound=FeatureServices)
@@ -87,7 +88,7 @@ class NamespaceServices:
         """The services of one feature, for its own code. LookupError if it is not registered."""
         for services in self.features:
             if type(services) is kind:
-                return cast("FeatureT", services)
+                return services
         raise LookupError(f"no registered feature has {kind.__name__}")
 
     # Where things lie, and how they are sealed.
@@ -131,9 +132,8 @@ class NamespaceServices:
     @service
     def conversations(self) -> ConversationStore | SqlConversationStore:
         """The threads. Strict; each write counts as a call on the home."""
-        from anaphora.container.auditing import tell_of_threads
         from anaphora.store.home.opening import open_conversations
-        from anaphora.store.threads.conversations import WRITES
+        from anaphora.store.threads.conversations import WriteHooks, surround_writes
 
         store = open_conversations(
             self.truth,
@@ -144,9 +144,8 @@ class NamespaceServices:
             clock=self.local_clock,
             on_removed=self._words_removed,
         )
-        tell_of_threads(self.audit, store)
-        self.container.calls.count(store, WRITES)
-        return store
+        hooks = WriteHooks(self.container.calls.under_way, self.after_turns)
+        return surround_writes(store, hooks)
 
     def _words_removed(self, conversation_id: str) -> None:
         """Remove deleted or redacted text from the index files before the next question."""
@@ -322,6 +321,11 @@ class NamespaceServices:
         """Delete what features made of forgotten records, in their transaction."""
         for feature in self.features:
             feature.forget_derived(work, gone, soft)
+
+    def after_turns(self, action: Action, conversation_id: str, count: int) -> None:
+        """Tell features that turns of a conversation were changed."""
+        for feature in self.features:
+            feature.after_turns(action, conversation_id, count)
 
     def after_removal(self) -> None:
         """Tell features that something was forgotten for good."""

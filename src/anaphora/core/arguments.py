@@ -1,8 +1,8 @@
 """Checks of arguments before they are used. All raise `InvalidInput`.
 
-A public class decorated with `checks_arguments` refuses arguments of wrong types, and values that
-are never valid: NaN, a number beyond 64 bits, a blank path. Other modules check the meaning of
-values. Arguments are passed on unchanged, except that checked lists arrive as tuples.
+A public function decorated with `checked` refuses arguments of wrong types, and values that are
+never valid: NaN, a number beyond 64 bits, a blank path. Other modules check the meaning of values.
+Arguments are passed on unchanged, except that checked lists arrive as tuples.
 """
 
 from __future__ import annotations
@@ -12,16 +12,29 @@ import functools
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, BinaryIO, Final, Literal, TypeVar, Union, get_args, get_origin
+from types import NoneType, SimpleNamespace, UnionType
+from typing import (
+    Any,
+    BinaryIO,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from anaphora.errors import InvalidInput
 
-ClassT = TypeVar("ClassT", bound=type)
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+Check = Callable[[str, Any], Any]
+"""(name, argument) → the argument to pass on. Raises `InvalidInput`."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,36 +47,9 @@ LATEST = datetime.max.replace(tzinfo=UTC)
 """The last one."""
 
 # Protocols in modules that are too heavy to import just for a check: other modules check these.
-_LEFT_TO_ROOMS: Final[Mapping[str, Any]] = {
+_LEFT_TO_ROOMS: Final[dict[str, Any]] = {
     "Embedder": Any, "HttpClient": Any, "ModelRole": Any, "Sidecar": Any,
 }  # fmt: skip
-
-
-def checks_arguments(cls: ClassT) -> ClassT:
-    """Decorate a class: its public methods refuse arguments of wrong types."""
-    return each_method(cls, checked)
-
-
-def each_method(
-    cls: ClassT, wrap: Callable[[Callable[..., Any]], Callable[..., Any]], but: Sequence[str] = ()
-) -> ClassT:
-    """Wrap what a class itself defines as public methods, except those named in `but`."""
-    for name, member in list(vars(cls).items()):
-        if name.startswith("_") or name in but:
-            continue
-        if isinstance(member, staticmethod | classmethod):
-            setattr(cls, name, type(member)(wrap(member.__func__)))
-        elif inspect.isfunction(member):
-            setattr(cls, name, wrap(member))
-    return cls
-
-
-def public_members(cls: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class and its bases, as they stand in them."""
-    for base in cls.__mro__:
-        for name, member in vars(base).items():
-            if not name.startswith("_") and inspect.getattr_static(cls, name) is member:
-                yield name, member
 
 
 def path_of(name: str, given: object) -> Path:
@@ -146,59 +132,62 @@ class _Kind:
     taken: Callable[[str, Any], Any] = lambda _, value: value
 
 
-def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with checks of its arguments. The annotations are read at the first call."""
-    table: dict[str, Callable[[str, Any], Any]] = {}
-    names: list[str] = []
+class ArgumentChecks:
+    """The checks of one function's arguments, made from its annotations at its first call."""
 
-    def look(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-        if not names:
-            table.update(_table(function))
-            names.extend(inspect.signature(function).parameters)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._checks: dict[str, Check | None] | None = None
+
+    def apply(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The positional arguments to pass on; those in `named` are replaced in place."""
+        if self._checks is None:
+            self._checks = _parameter_checks(self._function)
         for name, argument in named.items():
-            check = table.get(name)
+            check = self._checks.get(name)
             if check is not None:
                 named[name] = check(name, argument)
         positional = list(args)
-        for position, name in enumerate(names[: len(positional)]):
-            check = table.get(name)
+        for place, (name, check) in enumerate(islice(self._checks.items(), len(args))):
             if check is not None:
-                positional[position] = check(name, positional[position])
+                positional[place] = check(name, args[place])
         return positional
 
-    if inspect.iscoroutinefunction(function):
+    def argument(self, name: str, args: list[Any], named: dict[str, Any]) -> Any:
+        """The argument of one parameter in a call; None where it is left out."""
+        place = list(self._checks or ()).index(name)
+        return args[place] if place < len(args) else named.get(name)
 
-        @functools.wraps(function)
-        async def later(*args: Any, **named: Any) -> Any:
-            return await function(*look(args, named), **named)
 
-        return later
+def checked(function: FunctionT, checks: ArgumentChecks | None = None) -> FunctionT:
+    """The function with checks of its arguments."""
+    apply = (checks or ArgumentChecks(function)).apply
 
     @functools.wraps(function)
-    def now(*args: Any, **named: Any) -> Any:
-        return function(*look(args, named), **named)
+    def call(*args: Any, **named: Any) -> Any:
+        return function(*apply(args, named), **named)
 
-    return now
-
-
-def _table(function: Callable[..., Any]) -> dict[str, Callable[[str, Any], Any]]:
-    namespace = {**inspect.unwrap(function).__globals__, **_LEFT_TO_ROOMS}
-    checks = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        annotation = parameter.annotation
-        if annotation is parameter.empty or parameter.kind is parameter.VAR_KEYWORD:
-            continue
-        if isinstance(annotation, str):
-            # An annotation of our own code, evaluated in its module.
-            annotation = eval(annotation, namespace)  # noqa: S307
-        check = _check_of(annotation)
-        if check is not None:
-            checks[name] = check
-    return checks
+    return call  # type: ignore[return-value]
 
 
-def _check_of(annotation: Any) -> Callable[[str, Any], Any] | None:
-    """A function (name, value) → value that raises `InvalidInput`; None if anything is allowed."""
+def _parameter_checks(function: Callable[..., Any]) -> dict[str, Check | None]:
+    """The check of each parameter, in their order; None where anything is allowed."""
+    parameters = inspect.signature(function).parameters
+    # A result is often of a module that only type checkers import.
+    annotated = SimpleNamespace(
+        __annotations__={
+            name: parameter.annotation
+            for name, parameter in parameters.items()
+            if parameter.annotation is not parameter.empty
+            and parameter.kind is not parameter.VAR_KEYWORD
+        }
+    )
+    hints = get_type_hints(annotated, inspect.unwrap(function).__globals__, _LEFT_TO_ROOMS)
+    return {name: _check_of(hints[name]) if name in hints else None for name in parameters}
+
+
+def _check_of(annotation: Any) -> Check | None:
+    """The check of an annotation; None if anything is allowed."""
     kinds = _kinds(annotation)
     if kinds is None:
         return None

@@ -5,18 +5,13 @@ It never waits for the closing thread, nor for another thread that waits to clos
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from anaphora.core.arguments import each_method
-from anaphora.core.zones import times_shown_in
 from anaphora.errors import Closed
-
-ClassT = TypeVar("ClassT", bound=type)
 
 CLOSING_PATIENCE = 180.0
 """Seconds that `close` waits for calls: longer than a deep question takes within its own budget."""
@@ -71,18 +66,12 @@ class Calls:
             finally:
                 self._closers.discard(thread)
 
-    def count(self, owner: object, names: Iterable[str]) -> None:
-        """Count the calls of these methods of one object, too."""
-        for name in names:
-            method = getattr(owner, name)
-            counted_method = functools.partial(self.run, method)
-            setattr(owner, name, functools.update_wrapper(counted_method, method))
-
-    def run(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-        """What the function gives, as a call under way while it runs. Raises `Closed`."""
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """What runs inside is a call under way. Raises `Closed`."""
         self.begin()
         try:
-            return function(*args, **named)
+            yield
         finally:
             self.end()
 
@@ -92,21 +81,3 @@ class Calls:
             self._process = os.getpid()
             self._running.clear()
             self._closers.clear()
-
-
-def counts_calls(cls: ClassT) -> ClassT:
-    """Decorate a facade: its public methods are calls under way on its home while they run.
-
-    Not counted are those that only make or name something, and `close`, which waits for the others.
-    """
-    return each_method(cls, _counted, but=("close", "on", "open", "restore", "scoped"))
-
-
-def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(self: Any, *args: Any, **named: Any) -> Any:
-        container = self._container
-        with times_shown_in(container.clock.zone):
-            return container.calls.run(function, self, *args, **named)
-
-    return call

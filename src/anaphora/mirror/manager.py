@@ -10,7 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from anaphora.container.erasing import hold_namespace
-from anaphora.core.arguments import checks_arguments
+from anaphora.core.arguments import checked
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.progress import no_progress
 from anaphora.core.repeating import RepeatedCall
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 
-@checks_arguments
 class Mirror:
     """One namespace and its folder of Markdown. Nothing is written there but by its methods."""
 
@@ -34,6 +33,7 @@ class Mirror:
         root = services.container.home.root
         self._ledger = LedgerFile(ledger_path(root, services.namespace))
 
+    @checked
     def init(self, folder: str, *, plain: bool = False) -> MirrorStatus:
         """Mirror this namespace in a folder, named by its absolute path; its parent must be there.
 
@@ -63,6 +63,7 @@ class Mirror:
             self._ledger.save(MirrorState(str(root)))
         return self.status()
 
+    @checked
     def now(
         self,
         *,
@@ -105,6 +106,7 @@ class Mirror:
             self._services.container.tell("mirror", report)
         return report
 
+    @checked
     def start(self, every: float = MIRROR_EVERY) -> bool:
         """Compare every so many seconds in the background, until the memory is closed.
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.arguments import checks_arguments
+from anaphora.core.arguments import checked
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.features.audit.services import AuditServices
-from anaphora.store.audit import digest_of
-from anaphora.values.audit import AuditAction, AuditEntry, AuditReport, AuditStatus
+from anaphora.store.audit import AuditTrail, digest_of
+from anaphora.values.actions import Action
+from anaphora.values.audit import AuditEntry, AuditReport, AuditStatus
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 SHOWN: Final = 50
 
 
-@checks_arguments
 @dataclass(frozen=True, slots=True)
 class Audit:
     """The audit trail of one namespace."""
@@ -39,12 +39,13 @@ class Audit:
         """Whether a trail is kept, how many entries it has, and its tip."""
         return self._trail.status()
 
+    @checked
     def show(
         self,
         *,
         limit: int = SHOWN,
         before: int | None = None,
-        action: AuditAction | None = None,
+        action: Action | None = None,
         about: str | None = None,
         question: str | None = None,
     ) -> tuple[AuditEntry, ...]:
@@ -72,6 +73,7 @@ class Audit:
                 break
         return tuple(entries)
 
+    @checked
     def verify(self, tip: str | None = None) -> AuditReport:
         """Follow the whole chain; what is wrong first, if anything.
 

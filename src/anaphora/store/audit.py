@@ -25,7 +25,8 @@ from anaphora.features.audit.tables import AUDIT_ENTRY, AUDIT_STATE
 from anaphora.store.codecs import moment, to_micros
 from anaphora.store.db.tables import HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
-from anaphora.values.audit import AuditAction, AuditEntry, AuditProblem, AuditReport, AuditStatus
+from anaphora.values.actions import DIGESTED, Action
+from anaphora.values.audit import AuditEntry, AuditProblem, AuditReport, AuditStatus
 
 if TYPE_CHECKING:
     from anaphora.store.crypto.columns import Sealer
@@ -37,7 +38,7 @@ KEY_BYTES: Final = 32
 DIGEST_CHARACTERS: Final = 32
 """Of the digest of a conversation or a question: 128 bits."""
 
-_DEEDS: Final[tuple[AuditAction, ...]] = (
+_DEEDS: Final[tuple[Action, ...]] = (
     "remembered", "changed", "hidden", "restored", "forgotten",
 )  # fmt: skip
 """What one write may do to records, in the order in which its entries come."""
@@ -51,6 +52,7 @@ _SWITCHED_UNTOLD: Final = {
     False: "the head says that the trail is off, and no entry says who switched it off",
 }
 _KEY: Final = "key"
+_TURN: Final = "turn"
 _ON, _OFF = "on", "off"
 _NO_LINK: Final = ""
 _STATE: Final = "SELECT audit FROM head WHERE namespace = :namespace"
@@ -170,17 +172,17 @@ class AuditTrail(NamespaceReader):
                 head = work.add(head, key, _content(at, "recovered", "audit", [], 0, ""))
             if head.on != on or not sound:
                 head = TrailHead(on, head.number, head.link)
-                action: AuditAction = "switched_on" if on else "switched_off"
+                action: Action = "switched_on" if on else "switched_off"
                 head = work.add(head, key, _content(at, action, "audit", [], 0, ""))
                 work.put_head(head)
             return AuditStatus(head.on, head.number, head.tip)
 
     def add(
-        self, action: AuditAction, lane: str, ids: Sequence[str], *, count: int, question: str
+        self, action: Action, lane: str, ids: Sequence[str], *, count: int, question: str
     ) -> None:
         """Add one entry, in a transaction of its own, if the trail is kept.
 
-        Ids that name conversations begin with "#" and are made digests; so is the question.
+        Ids that begin with `DIGESTED` are made digests; so is the question.
         """
         with self._write() as write:
             if not is_kept(write.audit):
@@ -188,12 +190,17 @@ class AuditTrail(NamespaceReader):
             work = _TrailTransaction(write, self.sealer)
             key = work.key()
             entry_ids = [
-                digest_of(key, some_id[1:]) if some_id.startswith("#") else some_id
+                digest_of(key, some_id[1:]) if some_id.startswith(DIGESTED) else some_id
                 for some_id in ids
             ]
             question_digest = digest_of(key, question) if question else ""
             content = _content(write.now(), action, lane, entry_ids, count, question_digest)
             work.put_head(work.add(TrailHead.read(write.audit), key, content))
+
+    def add_turns(self, action: Action, conversation_id: str, count: int) -> None:
+        """Add a change of so many turns of a conversation, if the trail is kept."""
+        if self.is_on():
+            self.add(action, _TURN, [DIGESTED + conversation_id], count=count, question="")
 
     def key(self) -> bytes | None:
         """The key of its digests and links; None where there was never a trail."""

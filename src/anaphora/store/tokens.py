@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.arguments import checked_moment, checks_arguments
+from anaphora.core.arguments import checked, checked_moment
 from anaphora.core.names import composed
 from anaphora.errors import InvalidInput, NotFound, StoreError
 from anaphora.store.codecs import parsed, readable, to_micros
@@ -136,7 +136,6 @@ class _TokenTransaction(NamespaceTransaction):
         self._set(TOKEN, changed_cells, token_id=token_id)
 
 
-@checks_arguments
 class Tokens(NamespaceReader):
     """The tokens of a home. `clock` gives aware times, `ids` new ids, `random(n)` n bytes.
 
@@ -159,6 +158,7 @@ class Tokens(NamespaceReader):
         self._ids = ids
         self._random = random
 
+    @checked
     def create(
         self,
         name: str,
@@ -204,6 +204,7 @@ class Tokens(NamespaceReader):
         """Every token that was ever made, the oldest first."""
         return tuple(readable(self._found(TOKEN, _LIST), _MAPPING.value))
 
+    @checked
     def readers_of(self, namespace: str) -> tuple[NamespaceAccess, ...]:
         """Each person or program whose token opens a namespace now, in the order of their names.
 
@@ -229,6 +230,7 @@ class Tokens(NamespaceReader):
         now = self._clock()
         return any(token.alive(now) for token in self.list())
 
+    @checked
     def revoke(self, which: str) -> Token:
         """Let a token, by id or name, open nothing any more. `NotFound` when there is none alive.
 
@@ -245,6 +247,7 @@ class Tokens(NamespaceReader):
             work.revoke(matches[0].id, now)
         return matches[0]
 
+    @checked
     def close_namespace(self, namespace: str) -> int:
         """Let no token open this namespace by its name; how many opened it alone, and are gone.
 
@@ -277,6 +280,7 @@ class Tokens(NamespaceReader):
 
         return Grants(self.truth, self.sealer, clock=self._clock, on_end=end, random=self._random)
 
+    @checked
     def use(self, token_id: str, *, note: bool = True) -> Token | None:
         """The token of this id, while it is alive; with `note` its use now is noted."""
         rows = self._found(TOKEN, _BY_ID, token_id=token_id)
@@ -285,6 +289,7 @@ class Tokens(NamespaceReader):
             return token if token is not None and token.alive(self._clock()) else None
         return self._used(token)
 
+    @checked
     def check(self, secret: str) -> Token | None:
         """The token behind a secret, while it is alive; None for anything else."""
         stored_hash = self._lookup("token_hash", _digest(secret))

@@ -13,7 +13,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.container.erasing import hold_namespace
-from anaphora.core.arguments import checks_arguments
+from anaphora.core.arguments import checked
 from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import AnaphoraError, InvalidInput, RemoteError, SyncError
@@ -57,7 +57,6 @@ _PREFIX: Final = "anaphora-sync-1:"
 _TRIES: Final = 8
 
 
-@checks_arguments
 class Sync:
     """One namespace and its remote. Nothing leaves this machine but by its methods."""
 
@@ -67,6 +66,7 @@ class Sync:
             services.truth, services.namespace, services.sealing.rows, lambda item, _: item
         )
 
+    @checked
     def init(
         self,
         remote: str,
@@ -114,6 +114,7 @@ class Sync:
                 work.put(MEMBER, new_membership(name, random).line())
         return self.status()
 
+    @checked
     def now(self, *, progress: Progress | None = None) -> SyncReport:
         """Send what was noticed here, and take in what other devices have sent.
 
@@ -152,6 +153,7 @@ class Sync:
             self._services.container.tell("sync", report)
         return report
 
+    @checked
     def start(self, every: float = SYNC_EVERY) -> bool:
         """Exchange every so many seconds in the background, until the memory is closed.
 
@@ -234,6 +236,7 @@ class Sync:
         with self._client() as client:
             return tuple(client.devices())
 
+    @checked
     def remove(self, device: str, *, progress: Progress | None = None) -> tuple[SyncDevice, ...]:
         """Remove a device, by its identifier or its name, and give the others a new key.
 
@@ -251,6 +254,7 @@ class Sync:
             client.remove(matches[0] if matches else device, progress)
         return self.devices()
 
+    @checked
     def verify(self, *, progress: Progress | None = None) -> SyncVerification:
         """Read everything in the remote once more, and compare it with what was read and sent.
 
@@ -259,6 +263,7 @@ class Sync:
         with self._client() as client:
             return client.verify(progress)
 
+    @checked
     def compact(self, *, progress: Progress | None = None) -> SyncReport:
         """Say all that counts again in few entries, where a new device begins; others are emptied.
 
@@ -267,6 +272,7 @@ class Sync:
         with self._client() as client:
             return client.compact(progress)
 
+    @checked
     def rollback(self, to: datetime | str, *, dry_run: bool = False) -> SyncRollback:
         """Let what held at a time, or when an entry of this id was made, hold again.
 
@@ -282,11 +288,13 @@ class Sync:
             raise InvalidInput("to", to, "expected a time in the past, with its time zone")
         return roll_back(self._services, at, dry_run=dry_run)
 
+    @checked
     def hash_of(self, name: str) -> str:
         """What a path, or a conversation's id, is found by at a server: its `query_hash`."""
         with self._client() as client:
             return client.hash_of(name)
 
+    @checked
     def open(self, payload: Mapping[str, Any] | str | bytes) -> SyncEntry:
         """Open what a server gave for a `query_hash`: its `payload`, or the whole answer.
 

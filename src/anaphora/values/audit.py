@@ -6,19 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-AuditAction = Literal[
-    "switched_on",
-    "switched_off",
-    "recovered",
-    "remembered",
-    "changed",
-    "forgotten",
-    "hidden",
-    "restored",
-    "recalled",
-    "read",
-    "exported",
-]
+from anaphora.values.actions import Action
+
 AuditFault = Literal["changed", "missing", "truncated", "other_tip"]
 
 
@@ -37,7 +26,7 @@ class AuditEntry:
 
     number: int
     at: datetime
-    action: AuditAction
+    action: Action
     lane: str
     ids: tuple[str, ...] = ()
     count: int = 0

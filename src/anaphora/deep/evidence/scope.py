@@ -97,14 +97,15 @@ class NamespaceEvidence:
     records: Records
     recall_memories: MemoryRecall
     clock: Callable[[], datetime]
-    documents: Callable[[], MemoryRecall | None] = lambda: None
+    others: Callable[[], Mapping[str, MemoryRecall]] = dict
 
     def find_records(self, record_ids: Iterable[str]) -> dict[str, MemoryRecord]:
         """The memories and sections of documents of these ids that exist, by id."""
         ids = list(record_ids)
-        records, documents = self.records.many(ids), self.documents()
-        if documents is not None and len(records) < len(ids):
-            records |= documents.many(record_id for record_id in ids if record_id not in records)
+        records = self.records.many(ids)
+        for lane in self.others().values():
+            if len(records) < len(ids):
+                records |= lane.many(record_id for record_id in ids if record_id not in records)
         return records
 
     def within(
@@ -406,9 +407,7 @@ class ScopedEvidence:
         ends = zip(("gte", "lt"), times, strict=True)
         bounds = {name: time.isoformat() for name, time in ends if time is not None}
         weighed_sources: list[DeepSource] = []
-        for lane in (self._lane.recall_memories, self._lane.documents()):
-            if lane is None:
-                continue
+        for lane in (self._lane.recall_memories, *self._lane.others().values()):
             hits = lane.recall(
                 query,
                 top_k=max(MEMORIES, limit // MEMORY_SHARE),

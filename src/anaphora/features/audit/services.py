@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
 
 if TYPE_CHECKING:
     from anaphora.store.audit import AuditTrail
+    from anaphora.values.actions import Action
     from anaphora.values.conversations import Check
 
 
@@ -30,17 +31,13 @@ class AuditServices(FeatureServices):
         """As in `FeatureServices`."""
         return self.trail.is_on()
 
-    def follow_conversations(self, store: Any) -> None:
+    def after_call(self, action: Action, lane: str, ids: Sequence[str], question: str) -> None:
         """As in `FeatureServices`."""
-        from anaphora.container.auditing import tell_of_threads
+        self.trail.add(action, lane, ids, count=len(ids), question=question)
 
-        tell_of_threads(self.trail, store)
-
-    def after_call(
-        self, action: str, lane: str, ids: Sequence[str], count: int, question: str
-    ) -> None:
+    def after_turns(self, action: Action, conversation_id: str, count: int) -> None:
         """As in `FeatureServices`."""
-        self.trail.add(action, lane, ids, count=count, question=question)
+        self.trail.add_turns(action, conversation_id, count)
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""

@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from anaphora.container.auditing import tell_of_turns
 from anaphora.core.names import forms_of
 from anaphora.errors import CorruptThread, EncryptionError
 from anaphora.ops.transfer.lines import Line, LineFields, string
@@ -39,7 +38,7 @@ from anaphora.values.conversations import ImportProblem, Thread, Turn
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
-    from anaphora.store.audit import AuditTrail
+    from anaphora.values.actions import Action
 
 _TURN_NOTE: Final = LineFields(
     TurnNote,
@@ -133,7 +132,7 @@ class ThreadReader(LineReader):
         else:
             form = services.container.sealing.threads(services.namespace)
             folder = ThreadFolder(services.folder, form)
-            self._write = partial(_write_file, services.audit, folder)
+            self._write = partial(_write_file, services.after_turns, folder)
         # The thread of the following turns, its stated number of turns, and the number of its line.
         self._head: Thread | None = None
         self._stated: object = None
@@ -211,7 +210,10 @@ class ThreadReader(LineReader):
 
 
 def _write_file(
-    trail: AuditTrail, folder: ThreadFolder, conversation_id: str, thread: Thread
+    after_turns: Callable[[Action, str, int], object],
+    folder: ThreadFolder,
+    conversation_id: str,
+    thread: Thread,
 ) -> int | None:
     """Write a thread under this id; returns the added turns, None if another thread has the id.
 
@@ -238,7 +240,7 @@ def _write_file(
     except OSError as error:
         raise translate(error, "write", folder.file(thread.conversation_id).path) from error
     if news:
-        tell_of_turns(trail, "remembered", conversation_id, len(news))
+        after_turns("remembered", conversation_id, len(news))
     return None if news is None else len(news)
 
 

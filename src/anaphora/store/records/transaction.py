@@ -16,6 +16,7 @@ from anaphora.errors import Unreadable
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
+from anaphora.store.db.table import Table
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, TOMBSTONE, VECTOR
 from anaphora.store.extensions import CLOCKS, open_journals
 from anaphora.store.hashing import digest
@@ -160,7 +161,7 @@ class RecordTransaction(NamespaceTransaction):
         """The latest time of change that is known of other devices; None without any."""
         return max(filter(None, (latest(self) for latest in CLOCKS)), default=None)
 
-    def find_rows(self, table: Table, **cells: str) -> list[Row]:
+    def find_rows(self, table: Table, **cells: str) -> Iterable[Mapping[str, Any]]:
         """The rows of a table with these values in their columns, read in this transaction."""
         return self._found_rows(table, **cells)
 

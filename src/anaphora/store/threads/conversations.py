@@ -11,6 +11,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,18 +24,15 @@ from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
 from anaphora.store.threads.gojson import ThreadDocument, format_time, read_time
 from anaphora.store.threads.ids import SUFFIX, check_id
+from anaphora.values.actions import Action
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
     from anaphora.store.threads.sidecar import Sidecar, TurnNote
 
 ResultT = TypeVar("ResultT")
+StoreT = TypeVar("StoreT", bound="Conversations")
 DEFAULT_RECENT = 16
-WRITES = (
-    "append", "append_user", "append_assistant", "extend", "delete", "redact", "set_title",
-)  # fmt: skip
-"""The methods that change something."""
-
 NEW_CHAT = "New chat"
 _TITLE_CHARACTERS = 60
 _PREVIEW_CHARACTERS = 100
@@ -56,6 +54,19 @@ class Replacement:
     lost: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class WriteHooks:
+    """What surrounds the writes of a store of conversations.
+
+    `under_way` is entered for each call that writes. `on_change` is called once something is
+    written, with what was done, the id of the conversation as the caller has it, and how many turns
+    it concerns (1 for a title, and for a whole conversation).
+    """
+
+    under_way: Callable[[], AbstractContextManager[object]] = nullcontext
+    on_change: Callable[[Action, str, int], object] = lambda *_: None
+
+
 class Conversations(ABC):
     """A store of conversations.
 
@@ -72,6 +83,7 @@ class Conversations(ABC):
         self._clock = clock or (lambda: datetime.now(UTC))
         self._sidecar = sidecar
         self._on_removed = on_removed
+        self._hooks = WriteHooks()
         self._directory: Path | None = None
         self._enabled = True
         self._failures = 0
@@ -129,20 +141,24 @@ class Conversations(ABC):
         Blank ones are left out. The range is empty when nothing was kept. `title` is that of a
         conversation that begins with them, and nothing to one that is there.
         """
-        if not self.enabled:
-            return range(0)
-        conversation_id = self.standing_id(self._check_id(conversation_id))
-        _check_title(title)
-        news = _read_turns(turns)
-        checked_turns = [self._check_turn(turn) for turn in news]
-        if not checked_turns:
-            return range(0)
-        return self._attempt(
-            "append to",
-            conversation_id,
-            range(0),
-            lambda: self._extend(conversation_id, news, checked_turns, title.strip()),
-        )
+        with self._hooks.under_way():
+            if not self.enabled:
+                return range(0)
+            standing_id = self.standing_id(self._check_id(conversation_id))
+            _check_title(title)
+            news = _read_turns(turns)
+            checked_turns = [self._check_turn(turn) for turn in news]
+            if not checked_turns:
+                return range(0)
+            places = self._attempt(
+                "append to",
+                standing_id,
+                range(0),
+                lambda: self._extend(standing_id, news, checked_turns, title.strip()),
+            )
+            if places:
+                self._hooks.on_change("remembered", conversation_id, len(places))
+            return places
 
     def recent(self, conversation_id: str, n: int = DEFAULT_RECENT) -> tuple[Turn, ...]:
         """The last `n` turns, oldest first; none when there is no such conversation."""
@@ -162,7 +178,7 @@ class Conversations(ABC):
 
         Import identities stay behind as forgotten: importing the chat again does not revive it.
         """
-        return self._remove("delete", conversation_id, self._delete)
+        return self._change("forgotten", "delete", conversation_id, self._delete)
 
     def redact(self, conversation_id: str, index: int) -> bool:
         """Replace the words of a turn by "[redacted]"; whether there is such a turn.
@@ -171,13 +187,18 @@ class Conversations(ABC):
         stands word for word in this conversation: in other turns, the title, what was set aside.
         """
         _check_number("index", index)
-        return self._remove("redact", conversation_id, lambda key: self._redact(key, index))
+        return self._change(
+            "forgotten", "redact", conversation_id, lambda key: self._redact(key, index)
+        )
 
     def set_title(self, conversation_id: str, title: str) -> bool:
         """Give a conversation a title of its own, or take it away with ""; whether it exists."""
         _check_title(title)
         return self._change(
-            "set the title of", conversation_id, lambda key: self._set_title(key, title.strip())
+            "changed",
+            "set the title of",
+            conversation_id,
+            lambda key: self._set_title(key, title.strip()),
         )
 
     @abstractmethod
@@ -267,20 +288,23 @@ class Conversations(ABC):
             "read", conversation_id, None, lambda: self._thread(conversation_id, last)
         )
 
-    def _change(self, operation: str, conversation_id: str, change: Callable[[str], bool]) -> bool:
-        if not self.enabled:
-            return False
-        conversation_id = self.standing_id(self._check_id(conversation_id))
-        return self._attempt(operation, conversation_id, False, lambda: change(conversation_id))
-
-    def _remove(self, operation: str, conversation_id: str, remove: Callable[[str], bool]) -> bool:
-        if not self.enabled:
-            return False
-        conversation_id = self.standing_id(self._check_id(conversation_id))
-        is_removed = self._change(operation, conversation_id, remove)
-        if is_removed:
-            self._tell_removed(conversation_id)
-        return is_removed
+    def _change(
+        self,
+        action: Action,
+        operation: str,
+        conversation_id: str,
+        change: Callable[[str], bool],
+    ) -> bool:
+        with self._hooks.under_way():
+            if not self.enabled:
+                return False
+            standing_id = self.standing_id(self._check_id(conversation_id))
+            is_done = self._attempt(operation, standing_id, False, lambda: change(standing_id))
+            if is_done and action == "forgotten":
+                self._tell_removed(standing_id)
+            if is_done:
+                self._hooks.on_change(action, conversation_id, 1)
+            return is_done
 
     def _check_turn(self, turn: NewTurn) -> Turn:
         """The turn to store, with a time.
@@ -354,6 +378,12 @@ def _check_number(name: str, number: object) -> int:
     return number
 
 
+def surround_writes(store: StoreT, hooks: WriteHooks) -> StoreT:
+    """The store itself, from now on with hooks around its writes."""
+    store._hooks = hooks
+    return store
+
+
 def replace_turns(
     store: Conversations, conversation_id: str, new: Replacement, moved: Callable[[], object]
 ) -> bool:
@@ -365,6 +395,7 @@ def replace_turns(
     check_id(conversation_id)
     is_done = store._replace_turns(conversation_id, new)
     if is_done:
+        store._hooks.on_change("changed", conversation_id, 1)
         moved()
     if is_done and new.lost:
         store._tell_removed(conversation_id)

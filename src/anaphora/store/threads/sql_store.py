@@ -308,7 +308,8 @@ class SqlConversationStore(NamespaceReader, Conversations):
             if head is None:
                 head = ThreadHead(0, None, title, updated_text, 0)
             self._add(work, conversation_id, head, turns)
-            return True
+        self._hooks.on_change("remembered", conversation_id, len(turns))
+        return True
 
     def _stands(self, conversation_id: str) -> bool:
         return self._stored(_LAST, conversation_id, 0) is not None

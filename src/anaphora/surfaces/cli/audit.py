@@ -14,7 +14,8 @@ from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
-from anaphora.values.audit import AuditAction, AuditEntry, AuditReport, AuditStatus
+from anaphora.values.actions import Action
+from anaphora.values.audit import AuditEntry, AuditReport, AuditStatus
 
 app = typer.Typer(no_args_is_help=True, help="An audit trail: what was done, by whom and when.")
 _IDS = 3
@@ -64,7 +65,7 @@ def show(
         events = memory.audit.show(
             limit=limit,
             before=before,
-            action=cast(AuditAction | None, action),
+            action=cast(Action | None, action),
             about=about,
             question=question,
         )

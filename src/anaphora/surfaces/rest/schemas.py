@@ -22,7 +22,7 @@ from pydantic import (
     create_model,
 )
 
-from anaphora.values.audit import AuditAction
+from anaphora.values.actions import Action
 from anaphora.values.conversations import (
     READ_AWAITED,
     READ_MOST,
@@ -276,7 +276,7 @@ class AuditQuery(Parameters):
 
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
     before: Annotated[int, Field(ge=1)] | None = None
-    action: AuditAction | None = None
+    action: Action | None = None
     about: Name | None = None
     question: Query | None = None
 

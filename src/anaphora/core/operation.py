@@ -1,0 +1,202 @@
+"""The description of a call, and the one wrapper that each public method of a memory has.
+
+`@operation(...)` stands on a method of any class with the two members of `HomeView`. The wrapper
+checks the arguments, counts the call on its home, shows times in the user's zone, asks again where
+an endpoint went away, and tells listeners and the audit trail what the call returned.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, Protocol, TypeVar
+
+from anaphora.core.arguments import ArgumentChecks, checked
+from anaphora.core.limits import limited
+from anaphora.core.zones import times_shown_in
+from anaphora.values.actions import Action
+from anaphora.values.conversations import Degraded
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+AnswerT = TypeVar("AnswerT", bound=Any)
+
+Right = Literal["read", "write", "index", "admin"]
+"""What a token must allow: reading or changing one namespace, indexing folders of the machine; or
+that the call concerns the whole home, or what lies outside it."""
+
+_DESCRIPTION: Final = "operation"
+
+
+class HomeView(Protocol):
+    """One namespace of an open home."""
+
+    # The container, and the services of the namespace: both are in rooms above.
+    _container: Any
+
+    def _services(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRule:
+    """What the audit trail records of a call. `ids` are those of what the call returns.
+
+    Without `ids`, the call itself is recorded, before it begins.
+    """
+
+    action: Action
+    lane: str
+    ids: Callable[[Any], Iterable[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one call is.
+
+    `right`: what it takes. `counted`: `close` waits for it. `question`: the parameter with what is
+    asked. `event`: its listeners get the answer, to which notices about the languages of the
+    question are added. `falls_back`: where the endpoint of the embedder goes away meanwhile, it is
+    asked again with the local model, within the same `timeout`.
+    """
+
+    function: Callable[..., Any]
+    checks: ArgumentChecks
+    right: Right
+    counted: bool
+    audit: AuditRule | None
+    question: str
+    event: str
+    falls_back: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.function.__name__
+
+    def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
+        """Add the call to the audit trail, if one is kept. `StoreError` if that fails."""
+        rule = self.audit
+        if rule is None:
+            return
+        for feature in view._services().features:
+            if feature.is_auditing():
+                distinct_ids = list(dict.fromkeys(ids))
+                feature.after_call(rule.action, rule.lane, distinct_ids, question)
+
+    def tell(self, view: HomeView, answer: AnswerT, question: str) -> AnswerT:
+        """Tell listeners and the audit trail what the call returned; that, with its notices."""
+        if self.event:
+            container = view._container
+            container.tell(self.event, answer)
+            notices = container.languages.of_question(view._services(), question)
+            answer = with_notices(answer, notices)
+        if self.audit is not None and self.audit.ids is not None:
+            self.record(view, self.audit.ids(answer), question)
+        return answer
+
+    def question_of(self, args: list[Any], named: dict[str, Any]) -> str:
+        """What is asked, of the checked arguments of a call; "" where nothing is."""
+        asked = self.checks.argument(self.question, args, named) if self.question else None
+        return asked or "" if asked is None or isinstance(asked, str) else "\n".join(asked)
+
+
+def operation(
+    right: Right,
+    *,
+    counted: bool = True,
+    audit: AuditRule | None = None,
+    question: str = "",
+    event: str = "",
+    falls_back: bool = False,
+) -> Callable[[FunctionT], FunctionT]:
+    """Describe a public method, and wrap it once. See `Operation` for the arguments."""
+
+    def describe(function: FunctionT) -> FunctionT:
+        checks = ArgumentChecks(function)
+        described = Operation(function, checks, right, counted, audit, question, event, falls_back)
+        if falls_back:
+            call = _asked(described)
+        elif counted:
+            call = _counted(described)
+        else:
+            call = checked(function, checks)
+        vars(call)[_DESCRIPTION] = described
+        return call  # type: ignore[return-value]
+
+    return describe
+
+
+def operations_of(owner: type) -> dict[str, Operation]:
+    """The descriptions of a class's public methods, by name."""
+    return {
+        name: described
+        for name, member in public_members(owner)
+        if (described := getattr(getattr(owner, name), _DESCRIPTION, None)) is not None
+    }
+
+
+def public_members(owner: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of a class and its bases, as they stand in them."""
+    for base in owner.__mro__:
+        for name, member in vars(base).items():
+            if not name.startswith("_") and inspect.getattr_static(owner, name) is member:
+                yield name, member
+
+
+def with_notices(answer: AnswerT, notices: tuple[str, ...]) -> AnswerT:
+    """The answer with more notices for the user."""
+    return replace(answer, notices=(*answer.notices, *notices)) if notices else answer
+
+
+def with_stand_in(view: HomeView, services: Any, answer: AnswerT) -> AnswerT:
+    """The answer; with a note if a local model replaced the endpoint."""
+    reason = view._container.instead(services)
+    if not reason:
+        return answer
+    return replace(answer, degraded=(*answer.degraded, Degraded("embeddings", reason)))
+
+
+# A stack trace begins with the frame of `call` and that of the method: what each needs is written
+# out here.
+
+
+def _counted(described: Operation) -> Callable[..., Any]:
+    function, apply = described.function, described.checks.apply
+    recorded_first = described.audit is not None and described.audit.ids is None
+
+    @functools.wraps(function)
+    def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
+        positional = apply((self, *args), named)
+        container = self._container
+        with times_shown_in(container.clock.zone), container.calls.under_way():
+            if recorded_first:
+                described.record(self, ())
+            answer = function(*positional, **named)
+            return described.tell(self, answer, described.question_of(positional, named))
+
+    return call
+
+
+def _asked(described: Operation) -> Callable[..., Any]:
+    function, apply = described.function, described.checks.apply
+    has_timeout = "timeout" in (function.__kwdefaults__ or {})
+
+    @functools.wraps(function)
+    def call(self: HomeView, /, *args: Any, **named: Any) -> Any:
+        positional = apply((self, *args), named)
+        container = self._container
+        with times_shown_in(container.clock.zone), container.calls.under_way():
+            with limited(named.get("timeout")) if has_timeout else nullcontext():
+                services = self._services()
+                answer = function(*positional, **named)
+                if container.stand_in is not None:
+                    current_services = self._services()
+                    if current_services is not services:
+                        # The endpoint went away meanwhile.
+                        answer = function(*positional, **named)
+                    answer = with_stand_in(self, current_services, answer)
+            return described.tell(self, answer, described.question_of(positional, named))
+
+    return call

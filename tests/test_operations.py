@@ -1,0 +1,75 @@
+"""Every call of the facade is described once, and runs in one wrapper."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora import AsyncMemory, Memory
+from anaphora.client.memory import RemoteMemory
+from anaphora.client.routes import NOT_OFFERED, ROUTES
+from anaphora.core.operation import operations_of, public_members
+
+OPERATIONS = operations_of(Memory)
+HERE = Path(__file__).resolve().parents[1] / "src" / "anaphora"
+
+
+def test_every_public_method_is_an_operation() -> None:
+    """Each is described under its own name, and so is its form on a server."""
+    methods = {name for name, member in public_members(Memory) if not isinstance(member, property)}
+    assert OPERATIONS.keys() == methods
+    assert {name: described.name for name, described in OPERATIONS.items()} == {
+        name: name for name in methods
+    }
+    assert {name for name, _ in public_members(AsyncMemory)} >= methods
+    assert {name for name, _ in public_members(RemoteMemory)} >= methods
+
+
+def test_a_right_says_what_a_request_does() -> None:
+    """What is asked for by a reading request reads; what a server does not offer is no plain
+    reading."""
+    for name, route in ROUTES.items():
+        reads = route.method == "GET" or (route.repeatable and "recall" in route.request)
+        assert (OPERATIONS[name].right == "read") == (reads or name == "search"), name
+    whole_home = {name for name, described in OPERATIONS.items() if described.right == "admin"}
+    assert whole_home <= NOT_OFFERED.keys()
+
+
+def test_a_question_is_a_parameter() -> None:
+    """The parameter that holds the question is one of the method's own."""
+    for described in OPERATIONS.values():
+        if described.question:
+            assert described.question in described.function.__code__.co_varnames
+        assert not described.event or described.question
+
+
+@pytest.mark.parametrize(
+    ("room", "call"),
+    [
+        ("memories", lambda memory: memory.recall("kettle")),
+        ("memory", lambda memory: memory.search("kettle")),
+        ("memories", lambda memory: memory.remember("kettle")),
+    ],
+)
+def test_a_trace_begins_with_two_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str, call: Any
+) -> None:
+    """The wrapper and the method: what is below them is the service that failed."""
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        services = memory._services()
+        monkeypatch.setattr(type(services), "recall_kept", _broken)
+        monkeypatch.setattr(type(services), "recall_everything", _broken)
+        monkeypatch.setattr(type(services), "remember", _broken)
+        with pytest.raises(ZeroDivisionError) as broken:
+            call(memory)
+        frames = traceback.extract_tb(broken.value.__traceback__)
+    ours = [Path(frame.filename) for frame in frames if HERE in Path(frame.filename).parents]
+    assert ours == [HERE / "core" / "operation.py", HERE / "api" / f"{room}.py"]
+
+
+@property  # type: ignore[misc]
+def _broken(_: object) -> None:
+    raise ZeroDivisionError
