@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.store.db.tables import add_tables, remove_tables
@@ -191,6 +192,19 @@ class FeatureServices:
 
 
 @dataclass(frozen=True, slots=True)
+class Commands:
+    """Commands of the command line: `register` is called with the program to add those in `names`.
+
+    `register` is "module:function", loaded with the first of the commands; `order` is the place in
+    the help.
+    """
+
+    register: str
+    names: tuple[str, ...]
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
 class LineKind:
     """A kind of lines in an export: how they are written, and read back.
 
@@ -212,8 +226,8 @@ def _no_lines() -> tuple[LineKind, ...]:
 class Feature:
     """What a feature adds to the program.
 
-    `services` makes its `FeatureServices` in a namespace. `commands`, `routes` and `tools` name the
-    modules that a surface loads when it starts. `line_kinds` are its kinds of lines in an export,
+    `services` makes its `FeatureServices` in a namespace. `routes` ("module:router") and `tools`
+    ("module:TOOLS") are loaded when a server starts. `line_kinds` are its lines in an export,
     `events` those that `Memory.on` accepts. `open` is called when a home is opened.
     `journal` notes what each write does to records, `latest_seen` tells the time of the last change
     elsewhere. Deleting a namespace holds its `locks` (`hold_namespace`) and removes its `files` in
@@ -223,8 +237,8 @@ class Feature:
     name: str
     services: Callable[[NamespaceServices], FeatureServices] | None = None
     tables: tuple[Table, ...] = ()
-    commands: str = ""
-    routes: str = ""
+    commands: tuple[Commands, ...] = ()
+    routes: tuple[str, ...] = ()
     tools: str = ""
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()
@@ -233,6 +247,12 @@ class Feature:
     latest_seen: LatestSeen | None = None
     locks: tuple[str, ...] = ()
     files: Callable[[Path, str], Iterable[Path]] = lambda _root, _namespace: ()
+
+
+def load(reference: str) -> Any:
+    """What "module:name" refers to."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
 
 
 _registered: dict[str, Feature] = {}

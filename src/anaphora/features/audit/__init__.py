@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature
+from anaphora.container.feature import Commands, Feature
 from anaphora.features.audit.tables import TABLES
 
 if TYPE_CHECKING:
@@ -34,6 +34,6 @@ FEATURE = Feature(
     _make_services,
     tables=TABLES,
     journal=_open_journal,
-    commands="anaphora.surfaces.cli.audit",
-    routes="anaphora.surfaces.rest.audit",
+    commands=(Commands("anaphora.surfaces.cli.audit:register", ("audit",), 70),),
+    routes=("anaphora.surfaces.rest.audit:router",),
 )

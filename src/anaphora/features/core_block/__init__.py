@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature
+from anaphora.container.feature import Commands, Feature
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
@@ -17,4 +17,14 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
     return CoreBlockServices(services)
 
 
-FEATURE = Feature("core_block", _make_services, commands="anaphora.surfaces.cli.core")
+FEATURE = Feature(
+    "core_block",
+    _make_services,
+    commands=(
+        Commands(
+            "anaphora.surfaces.cli.core:register",
+            ("core",),
+            60,
+        ),
+    ),
+)

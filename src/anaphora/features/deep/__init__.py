@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature, LineKind
+from anaphora.container.feature import Commands, Feature, LineKind
 from anaphora.features.deep.tables import TABLES
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ FEATURE = Feature(
     "deep",
     _make_services,
     tables=TABLES,
-    commands="anaphora.surfaces.cli.deep",
-    routes="anaphora.surfaces.rest.deep",
+    commands=(
+        Commands("anaphora.surfaces.cli.deep:register", ("deep", "gaps", "dream", "extract"), 80),
+    ),
+    routes=("anaphora.surfaces.rest.deep:router",),
     line_kinds=_list_line_kinds,
     open=_open,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature, LineKind
+from anaphora.container.feature import Commands, Feature, LineKind
 from anaphora.features.documents.tables import TABLES
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ FEATURE = Feature(
     "documents",
     _make_services,
     tables=TABLES,
-    commands="anaphora.surfaces.cli.documents",
-    routes="anaphora.surfaces.rest.documents",
+    commands=(Commands("anaphora.surfaces.cli.documents:register", ("document",), 30),),
+    routes=("anaphora.surfaces.rest.documents:router",),
     line_kinds=_list_line_kinds,
 )

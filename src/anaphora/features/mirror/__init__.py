@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature
+from anaphora.container.feature import Commands, Feature
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def _list_files(root: Path, namespace: str) -> Iterable[Path]:
 FEATURE = Feature(
     "mirror",
     _make_services,
-    commands="anaphora.surfaces.cli.mirror",
+    commands=(Commands("anaphora.surfaces.cli.mirror:register", ("mirror",), 120),),
     events=("mirror", "mirror_stopped"),
     locks=("mirror",),
     files=_list_files,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature, LineKind
+from anaphora.container.feature import Commands, Feature, LineKind
 from anaphora.features.projects.tables import TABLES
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ FEATURE = Feature(
     "projects",
     _make_services,
     tables=TABLES,
-    commands="anaphora.surfaces.cli.project",
-    routes="anaphora.surfaces.rest.context",
+    commands=(
+        Commands(
+            "anaphora.surfaces.cli.project:register", ("project", "observe", "notes", "diary"), 160
+        ),
+    ),
+    routes=("anaphora.surfaces.rest.context:router",),
     line_kinds=_list_line_kinds,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature
+from anaphora.container.feature import Commands, Feature
 from anaphora.features.sync.tables import TABLES
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ FEATURE = Feature(
     _make_services,
     tables=TABLES,
     latest_seen=_find_latest_seen,
-    commands="anaphora.surfaces.cli.sync",
-    routes="anaphora.surfaces.rest.sync",
+    commands=(Commands("anaphora.surfaces.cli.sync:register", ("sync",), 140),),
+    routes=("anaphora.surfaces.rest.sync:own_router", "anaphora.surfaces.rest.sync:router"),
     events=("sync", "sync_stopped"),
     locks=("sync", "sync here"),
 )

@@ -7,43 +7,36 @@ them takes longer than a question does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+import anaphora.features  # noqa: F401 - registers all features
 from anaphora import __version__
+from anaphora.container.feature import Commands, load, registered
 from anaphora.surfaces.cli.texts import let_texts_begin_with_dashes
 from anaphora.surfaces.cli.where import Where, typed_path
 
-_PARTS: Final = (
-    ("start.register", ("start",)),
-    ("conversation.register", ("conversation",)),
-    ("documents.register", ("document",)),
-    ("recall.register", ("recall",)),
-    (
-        "memories.register",
+_CLI: Final = "anaphora.surfaces.cli"
+_KERNEL: Final = (
+    Commands(f"{_CLI}.conversation:register", ("conversation",), 20),
+    Commands(f"{_CLI}.recall:register", ("recall",), 40),
+    Commands(
+        f"{_CLI}.memories:register",
         (
             "remember", "get", "update", "forget", "contradictions", "settle", "reopen", "history",
             "list", "undo-forget", "memory", "redact-memories",
         ),
+        50,
     ),
-    ("core.register", ("core",)),
-    ("audit.register", ("audit",)),
-    ("deep.register", ("deep", "gaps", "dream", "extract")),
-    ("homes.register", ("export", "backup", "restore", "reindex", "import")),
-    ("keys.register", ("encrypt", "decrypt", "key")),
-    ("setup.register", ("setup", "hook")),
-    ("mirror.register", ("mirror",)),
-    ("namespace.register", ("namespace",)),
-    ("sync.register", ("sync",)),
-    ("serve.register_mcp", ("mcp",)),
-    ("project.register", ("project", "observe", "notes", "diary")),
-    ("serve.register", ("serve", "token")),
-    ("homes.register_checks", ("stats", "doctor")),
+    Commands(f"{_CLI}.homes:register", ("export", "backup", "restore", "reindex", "import"), 90),
+    Commands(f"{_CLI}.keys:register", ("encrypt", "decrypt", "key"), 100),
+    Commands(f"{_CLI}.namespace:register", ("namespace",), 130),
+    Commands(f"{_CLI}.mcp:register", ("mcp",), 150),
+    Commands(f"{_CLI}.homes:register_checks", ("stats", "doctor"), 180),
 )  # fmt: skip
-"""What registers commands, and which ones, in the order in which help shows them."""
+"""The commands of the kernel; features have more."""
 
 
 _HELP: Final = (
@@ -60,11 +53,10 @@ def program(command: str | None = None) -> typer.Typer:
         help=_HELP,
     )
     app.callback()(options)
-    parts = [part for part, commands in _PARTS if command in commands]
-    for part in parts or [part for part, _ in _PARTS]:
-        module, _, name = part.partition(".")
-        register: Callable[[typer.Typer], Any]
-        register = getattr(import_module(f"anaphora.surfaces.cli.{module}"), name)
+    of_features = (group for feature in registered() for group in feature.commands)
+    groups = sorted((*_KERNEL, *of_features), key=lambda group: group.order)
+    for group in [group for group in groups if command in group.names] or groups:
+        register: Callable[[typer.Typer], Any] = load(group.register)
         register(app)
     let_texts_begin_with_dashes(app)
     return app

@@ -1,4 +1,4 @@
-"""`anaphora serve`, `mcp` and `token`: memory for other programs, and access to it."""
+"""`anaphora serve` and `token`: memory for other programs over HTTP, and access to it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from anaphora.api.memory import Memory
 
 tokens = typer.Typer(no_args_is_help=True, help="Tokens: who may use the server.")
-
-
-def register_mcp(app: typer.Typer) -> None:
-    """Add `mcp` to the program."""
-    app.command()(mcp)
 
 
 def register(app: typer.Typer) -> None:
@@ -198,44 +193,6 @@ def announcement(url: str, home: Path, *, to_terminal: bool) -> str:
         # A sealed home has no token file.
         way = "`anaphora token create NAME` makes a token"
     return f"Anaphora is at {address} ({way}; Ctrl-C ends it)"
-
-
-def mcp(
-    context: typer.Context,
-    tools: Annotated[str, typer.Option(help="default, or all of them.")] = "default",
-    http: Annotated[
-        str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve HTTP here instead of standard input."),
-    ] = None,
-    no_token: Annotated[
-        bool,
-        typer.Option(
-            "--no-token",
-            help="With --http: every user and program of this machine may read and change all.",
-        ),
-    ] = False,
-    oauth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="With --http: let clients elsewhere connect by OAuth; URL is the address at which "
-            "they reach this server, as https://memory.example.org.",
-        ),
-    ] = None,
-) -> None:
-    """Run the MCP server for coding agents, on standard input and output."""
-    from anaphora.surfaces import mcp_server
-
-    at: Where = context.obj
-    mcp_server.serve(
-        at.home,
-        at.namespace,
-        at.conversations,
-        tools=tools,
-        http=http,
-        open_to_all=no_token,
-        oauth=oauth,
-    )
 
 
 @tokens.command()

@@ -15,23 +15,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from anaphora.api.memory import Memory
+from anaphora.container.feature import load, registered
 from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.store.tokens import Tokens
 from anaphora.surfaces.logs import SERVER
-from anaphora.surfaces.rest import (
-    audit,
-    context,
-    conversations,
-    deep,
-    documents,
-    home,
-    memories,
-    metrics,
-    problems,
-    sync,
-)
+from anaphora.surfaces.rest import conversations, home, memories, metrics, problems
 from anaphora.surfaces.rest.auth import is_page
 from anaphora.surfaces.rest.calls import Service
 from anaphora.surfaces.rest.gate import RequestGate
@@ -61,19 +51,15 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     app.state.metrics = figures
     problems.register(app)
     # The routes themselves: an included router would hide them from code that lists all routes.
+    of_features = (load(route) for feature in registered() for route in feature.routes)
     for router in (
-        audit.router,
         memories.router,
         conversations.router,
-        context.router,
-        documents.router,
-        deep.router,
         home.router,
         home.root_router,
         metrics.router,
         conversations.seed_router,
-        sync.own_router,
-        sync.router,
+        *of_features,
     ):
         app.router.routes.extend(router.routes)
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
