@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.store.db.tables import add_tables, remove_tables
-from anaphora.store.extensions import CLOCKS, JOURNALS
+from anaphora.store.extensions import CLOCKS, DROPPED_TOKENS, JOURNALS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import KeptNotes, MemoryRecall
     from anaphora.store.db.table import Table
-    from anaphora.store.extensions import LatestSeen, OpenJournal
+    from anaphora.store.extensions import ForgetTokens, LatestSeen, OpenJournal
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
@@ -226,12 +226,14 @@ def _no_lines() -> tuple[LineKind, ...]:
 class Feature:
     """What a feature adds to the program.
 
-    `services` makes its `FeatureServices` in a namespace. `routes` ("module:router") and `tools`
-    ("module:TOOLS") are loaded when a server starts. `line_kinds` are its lines in an export,
-    `events` those that `Memory.on` accepts. `open` is called when a home is opened.
-    `journal` notes what each write does to records, `latest_seen` tells the time of the last change
-    elsewhere. Deleting a namespace holds its `locks` (`hold_namespace`) and removes its `files` in
-    the home's folder.
+    - `services` makes its `FeatureServices` in a namespace, `open` is called with each home.
+    - `tables` are those of the database, `line_kinds` the lines in an export.
+    - `commands`, `routes` ("module:router") and `tools` ("module:TOOLS") are what surfaces offer;
+      they are loaded when a surface starts. `values` is the module of its public values.
+    - `events` are those that `Memory.on` accepts.
+    - `journal` notes what each write does to records; `latest_seen` tells the time of the last
+      change on other devices; `forget_tokens` is called for tokens that are gone.
+    - Deleting a namespace holds `locks` (`hold_namespace`), and removes `files` of the home's folder.
     """
 
     name: str
@@ -239,12 +241,14 @@ class Feature:
     tables: tuple[Table, ...] = ()
     commands: tuple[Commands, ...] = ()
     routes: tuple[str, ...] = ()
+    values: str = ""
     tools: str = ""
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()
     open: Callable[[Container], object] = lambda _: None
     journal: OpenJournal | None = None
     latest_seen: LatestSeen | None = None
+    forget_tokens: ForgetTokens | None = None
     locks: tuple[str, ...] = ()
     files: Callable[[Path, str], Iterable[Path]] = lambda _root, _namespace: ()
 
@@ -268,6 +272,8 @@ def register(*features: Feature) -> None:
             JOURNALS.append(feature.journal)
         if feature.latest_seen is not None:
             CLOCKS.append(feature.latest_seen)
+        if feature.forget_tokens is not None:
+            DROPPED_TOKENS.append(feature.forget_tokens)
         _registered[feature.name] = feature
 
 
@@ -284,7 +290,7 @@ def only(*features: Feature) -> Iterator[None]:
     def replace_by(chosen: Iterable[Feature]) -> None:
         for feature in registered():
             remove_tables(feature.tables)
-        for extensions in (_registered, JOURNALS, CLOCKS):
+        for extensions in (_registered, JOURNALS, CLOCKS, DROPPED_TOKENS):
             extensions.clear()
         register(*chosen)
 

@@ -1,8 +1,8 @@
-"""What features do within a write of records; they are added when features are registered."""
+"""What features do within writes of the store; added when the features are registered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from anaphora.store.crypto.columns import Sealer
     from anaphora.store.db.engine import Write
     from anaphora.store.records.transaction import RecordTransaction
+    from anaphora.store.tokens import Tokens
 
 
 class Journal(Protocol):
@@ -27,8 +28,12 @@ OpenJournal = Callable[["Write", str], Journal | None]
 LatestSeen = Callable[["RecordTransaction"], datetime | None]
 """The latest time of change that is known of other devices; None without any."""
 
+ForgetTokens = Callable[["Tokens", Sequence[str]], object]
+"""Called with the ids of tokens that are gone for good."""
+
 JOURNALS: Final[list[OpenJournal]] = []
 CLOCKS: Final[list[LatestSeen]] = []
+DROPPED_TOKENS: Final[list[ForgetTokens]] = []
 
 
 def open_journals(write: Write, kind: str) -> tuple[Journal, ...]:

@@ -12,21 +12,21 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from anaphora.core.json_codec import from_plain, plain
+from anaphora.errors import NotFound
 from anaphora.store.codecs import DAMAGE
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.table_rows import TableRows, TableTransaction
+from anaphora.store.tokens import PREFIX, Tokens
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database
-
-PREFIX: Final = "anaphora_"
-"""What every secret begins with, so that people and scanners know one when they see it."""
 
 SecretKind: TypeAlias = Literal["code", "access", "refresh"]
 LIFETIMES: Final[Mapping[SecretKind, timedelta]] = {
@@ -254,3 +254,14 @@ def _read_grants(rows: list[dict[str, Any]]) -> Iterator[Grant]:
             yield from_plain(Grant, json.loads(row["body"]))
         except DAMAGE:
             continue
+
+
+def grants_of(tokens: Tokens) -> Grants:
+    """The clients and grants of a home, each grant with a token of these."""
+
+    def end(token_id: str) -> None:
+        # It may have been revoked before.
+        with suppress(NotFound):
+            tokens.revoke(token_id)
+
+    return Grants(tokens.truth, tokens.sealer, clock=tokens.clock, on_end=end, random=tokens.random)

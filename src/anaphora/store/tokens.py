@@ -12,7 +12,7 @@ import json
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,7 @@ from anaphora.errors import InvalidInput, NotFound, StoreError
 from anaphora.store.codecs import parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import TOKEN
-from anaphora.store.grants import PREFIX, Grants
+from anaphora.store.extensions import DROPPED_TOKENS
 from anaphora.store.mapping import RowMapping
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction
 from anaphora.store.threads.ids import check_id
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EVERYTHING", "PREFIX", "NewToken", "Token", "Tokens"]
 
+PREFIX: Final = "anaphora_"
+"""What every secret begins with, so that people and scanners know one when they see it."""
 EVERYTHING: Final = "*"
 """The scope that is every namespace."""
 
@@ -251,7 +253,7 @@ class Tokens(NamespaceReader):
     def close_namespace(self, namespace: str) -> int:
         """Let no token open this namespace by its name; how many opened it alone, and are gone.
 
-        With them go the grants that they stand for or have approved.
+        With them goes what features have bound to them.
         """
         namespace_tokens = [token for token in self.list() if namespace in token.namespaces]
         deleted_ids = [
@@ -266,19 +268,19 @@ class Tokens(NamespaceReader):
                 )
                 work.narrow(replace(token, namespaces=remaining))
         if deleted_ids:
-            self.grants.drop_tokens(deleted_ids)
+            for forget_tokens in DROPPED_TOKENS:
+                forget_tokens(self, deleted_ids)
         return len(deleted_ids)
 
     @property
-    def grants(self) -> Grants:
-        """Who connects by OAuth, each with a token of these."""
+    def clock(self) -> Callable[[], datetime]:
+        """The present, aware."""
+        return self._clock
 
-        def end(token_id: str) -> None:
-            # It may have been revoked before.
-            with suppress(NotFound):
-                self.revoke(token_id)
-
-        return Grants(self.truth, self.sealer, clock=self._clock, on_end=end, random=self._random)
+    @property
+    def random(self) -> Callable[[int], bytes]:
+        """Random bytes."""
+        return self._random
 
     @checked
     def use(self, token_id: str, *, note: bool = True) -> Token | None:

@@ -32,6 +32,7 @@ def _open_journal(write: Write, kind: str) -> Journal | None:
 FEATURE = Feature(
     "audit",
     _make_services,
+    values="anaphora.values.audit",
     tables=TABLES,
     journal=_open_journal,
     commands=(Commands("anaphora.surfaces.cli.audit:register", ("audit",), 70),),

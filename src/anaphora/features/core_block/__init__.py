@@ -20,6 +20,7 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
 FEATURE = Feature(
     "core_block",
     _make_services,
+    routes=("anaphora.features.core_block.routes:router",),
     commands=(
         Commands(
             "anaphora.surfaces.cli.core:register",

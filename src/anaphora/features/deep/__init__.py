@@ -35,6 +35,7 @@ def _list_line_kinds() -> tuple[LineKind, ...]:
 FEATURE = Feature(
     "deep",
     _make_services,
+    values="anaphora.values.deep",
     tables=TABLES,
     commands=(
         Commands("anaphora.surfaces.cli.deep:register", ("deep", "gaps", "dream", "extract"), 80),

@@ -27,6 +27,7 @@ def _list_line_kinds() -> tuple[LineKind, ...]:
 FEATURE = Feature(
     "documents",
     _make_services,
+    values="anaphora.values.documents",
     tables=TABLES,
     commands=(Commands("anaphora.surfaces.cli.documents:register", ("document",), 30),),
     routes=("anaphora.surfaces.rest.documents:router",),

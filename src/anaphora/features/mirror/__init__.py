@@ -29,6 +29,7 @@ def _list_files(root: Path, namespace: str) -> Iterable[Path]:
 FEATURE = Feature(
     "mirror",
     _make_services,
+    values="anaphora.values.mirror",
     commands=(Commands("anaphora.surfaces.cli.mirror:register", ("mirror",), 120),),
     events=("mirror", "mirror_stopped"),
     locks=("mirror",),

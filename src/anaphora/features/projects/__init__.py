@@ -27,6 +27,7 @@ def _list_line_kinds() -> tuple[LineKind, ...]:
 FEATURE = Feature(
     "projects",
     _make_services,
+    values="anaphora.values.projects",
     tables=TABLES,
     commands=(
         Commands(

@@ -30,6 +30,7 @@ def _find_latest_seen(work: RecordTransaction) -> datetime | None:
 FEATURE = Feature(
     "sync",
     _make_services,
+    values="anaphora.values.sync",
     tables=TABLES,
     latest_seen=_find_latest_seen,
     commands=(Commands("anaphora.surfaces.cli.sync:register", ("sync",), 140),),

@@ -24,7 +24,7 @@ from anaphora.api.workers import Workers
 from anaphora.core.environment import environment
 from anaphora.core.incidents import STOPS, report
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.store.grants import PREFIX
+from anaphora.store.tokens import PREFIX
 from anaphora.surfaces.access import OWN, bearer, is_own
 from anaphora.surfaces.mcp_server.callers import peer_of
 from anaphora.surfaces.mcp_server.oauth.address import LOOPBACK, PublicAddress

@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import Request
 
 from anaphora.api.memory import Memory
+from anaphora.features.audit.schemas import AuditQuery, TipQuery
 from anaphora.surfaces.rest.calls import opens_all
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import AuditQuery, TipQuery
 from anaphora.values.audit import AuditEntry, AuditReport, AuditStatus
 
 router = LaneRouter("audit")

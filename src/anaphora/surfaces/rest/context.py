@@ -8,26 +8,24 @@ from typing import Any
 from fastapi import Request
 
 from anaphora.api.memory import Memory
+from anaphora.features.projects.schemas import (
+    ContextQuestion,
+    Diary,
+    MapQuery,
+    NewDiaryEntry,
+    NewObservation,
+    NewProject,
+    Notes,
+    NotesQuery,
+    ProjectGone,
+    Projects,
+    WarmUpQuery,
+)
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.calls import caller_of, service_of
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import (
-    ContextQuestion,
-    MapQuery,
-    Name,
-    NewDiaryEntry,
-    NewObservation,
-    NewProject,
-    NotesQuery,
-    WarmUpQuery,
-)
-from anaphora.surfaces.rest.shapes import (
-    Diary,
-    Notes,
-    ProjectGone,
-    Projects,
-)
+from anaphora.surfaces.rest.schemas import Name
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,

@@ -9,18 +9,19 @@ from fastapi import Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
-from anaphora.surfaces.rest import calls
-from anaphora.surfaces.rest.calls import answer, caller_of, service_of
-from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import (
+from anaphora.features.deep.schemas import (
     DeepQuestion,
     DreamWish,
     ExtractWish,
     GapQuery,
-    Name,
+    Gaps,
     TraceQuery,
+    Traces,
 )
-from anaphora.surfaces.rest.shapes import Gaps, Traces
+from anaphora.surfaces.rest import calls
+from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.routing import LaneRouter
+from anaphora.surfaces.rest.schemas import Name
 from anaphora.surfaces.wire import refuse_unknown
 from anaphora.values.deep import DeepAnswer, DreamReport, Extracted
 

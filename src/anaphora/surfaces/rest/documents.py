@@ -9,16 +9,16 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
-from anaphora.surfaces.rest.calls import answer, caller_of, service_of
-from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import (
-    DeleteQuery,
+from anaphora.features.documents.schemas import (
+    DocumentList,
     DocumentNameQuery,
     DocumentsQuery,
-    Name,
     NewDocumentQuery,
+    SectionList,
 )
-from anaphora.surfaces.rest.shapes import DocumentList, SectionList
+from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.routing import LaneRouter
+from anaphora.surfaces.rest.schemas import DeleteQuery, Name
 from anaphora.values.documents import AddedDocument, Document
 from anaphora.values.memories import Forgotten
 

@@ -11,7 +11,6 @@ from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import (
     Ask,
     ContradictionQuery,
-    CoreQuery,
     DeleteQuery,
     Forgetting,
     ListQuery,
@@ -20,24 +19,15 @@ from anaphora.surfaces.rest.schemas import (
     NewMemories,
     NewMemoryBody,
     PathQuery,
-    Pinning,
     Reopening,
     SearchQuestion,
     Settling,
     ShortIdQuery,
     Unforgetting,
-    Unpinning,
 )
-from anaphora.surfaces.rest.shapes import (
-    BroughtBack,
-    Memories,
-    MemoryPage,
-    Pinned,
-    SearchHits,
-    WholeId,
-)
+from anaphora.surfaces.rest.shapes import BroughtBack, Memories, MemoryPage, SearchHits, WholeId
 from anaphora.surfaces.wire import times_between
-from anaphora.values.memories import Contradiction, CoreBlock, Forgotten, MemoryRecord, Remembered
+from anaphora.values.memories import Contradiction, Forgotten, MemoryRecord, Remembered
 
 router = LaneRouter("memory")
 
@@ -87,24 +77,6 @@ def search(memory: Memory, body: SearchQuestion) -> Any:
 def recall(memory: Memory, body: Ask) -> Any:
     """Memories that matter for the query: similarity × decay × reinforcement."""
     return memory.recall(**body.given())
-
-
-@router.answers("GET /core", "The core block", CoreBlock)
-def core_block(memory: Memory, query: CoreQuery) -> Any:
-    """What every session starts with: pinned memories in order, then rules and preferences."""
-    return memory.core_block(budget=query.budget)
-
-
-@router.answers("POST /core/pin", "Pin a memory", Pinned)
-def pin(memory: Memory, body: Pinning) -> Any:
-    """At a position among the pinned ones, or at their end; one that is pinned already moves."""
-    return {"id": memory.pin(body.id, body.position)}
-
-
-@router.answers("POST /core/unpin", "Take a memory out of the core block", Pinned)
-def unpin(memory: Memory, body: Unpinning) -> Any:
-    """It stays out until it is pinned again."""
-    return {"id": memory.unpin(body.id)}
 
 
 @router.answers("GET /contradictions", "Memories that seem to contradict", list[Contradiction])

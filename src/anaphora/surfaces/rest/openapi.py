@@ -9,28 +9,40 @@ from __future__ import annotations
 import inspect
 import json
 from dataclasses import is_dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from anaphora.container.feature import registered
 from anaphora.store.filters import KINDS
 from anaphora.surfaces.meanings import FILTER_EXAMPLE, meaning
 from anaphora.surfaces.rest.problems import MEDIA_TYPE, NAMES, TITLES, type_of
 from anaphora.surfaces.rest.shapes import PROBLEM_SHAPES
-from anaphora.values import conversations, deep, memories, projects, search, sessions, sync
 
 # Statuses that any route may answer before or after its own work.
 _ANYWHERE: Final[tuple[int, ...]] = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
 _WITH_MODEL: Final = (501, 502)
 _WITH_DISK: Final = (507,)
 _SCHEMAS: Final = "#/components/schemas/"
-_VALUES: Final = {
-    name: kind
-    for module in (conversations, deep, memories, projects, search, sessions, sync)
-    for name, kind in vars(module).items()
-    if isinstance(kind, type) and is_dataclass(kind)
-}
+
+
+@cache
+def _value_types() -> dict[str, type]:
+    """The values that answers consist of, by name."""
+    kernel = ("conversations", "memories", "search", "sessions")
+    names = [f"anaphora.values.{module}" for module in kernel]
+    names += [feature.values for feature in registered() if feature.values]
+    return {
+        name: kind
+        for module in names
+        for name, kind in vars(import_module(module)).items()
+        if isinstance(kind, type) and is_dataclass(kind)
+    }
+
+
 _METHODS: Final = frozenset({"get", "post", "patch", "delete"})
 
 # Valid namespace names, except ".", ".." and blanks, which are answered with 400.
@@ -95,7 +107,7 @@ def document(app: FastAPI) -> dict[str, Any]:
             "discriminator": {"propertyName": "type", "mapping": mapping},
         }
         for name, schema in schemas.items():
-            kind = _VALUES.get(name)
+            kind = _value_types().get(name)
             if kind is not None and "properties" in schema:
                 # The fields of frozen values are always present.
                 schema["required"] = list(schema["properties"])

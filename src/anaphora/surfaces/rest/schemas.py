@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from datetime import date, datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -22,26 +22,24 @@ from pydantic import (
     create_model,
 )
 
-from anaphora.values.actions import Action
 from anaphora.values.conversations import (
     READ_AWAITED,
     READ_MOST,
     RecallMode,
     TurnRole,
 )
-from anaphora.values.deep import Budget, GapStatus, Scope
 from anaphora.values.memories import (
     MEMORY_FIELDS,
     MemoryType,
     NewMemory,
     Verdict,
 )
-from anaphora.values.projects import LEAST_BUDGET, NoteKind
 from anaphora.values.search import SearchKind
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
-_VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
+VISIBLE: Final = r"[^\s\x00-\x20\x7f-\xa0]"
+"""The pattern of a text with at least one visible character."""
 
 
 def _time(value: object) -> datetime:
@@ -75,8 +73,8 @@ DayOrTime = Annotated[
         }
     ),
 ]
-Text = Annotated[str, Field(min_length=1, pattern=_VISIBLE)]
-Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=_VISIBLE)]
+Text = Annotated[str, Field(min_length=1, pattern=VISIBLE)]
+Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=VISIBLE)]
 # Bodies have a size limit, so a text in one needs none of its own.
 Query = str
 Tags = Annotated[list[Name], Field(max_length=1_000)]
@@ -98,10 +96,14 @@ class Body(BaseModel):
     def given(self) -> dict[str, Any]:
         """The fields by name, as arguments of the facade."""
         arguments = {name: getattr(self, name) for name in type(self).model_fields}
-        budget = arguments.get("budget")
-        return (
-            arguments | {"budget": budget.budget()} if isinstance(budget, BudgetBody) else arguments
-        )
+        return {
+            name: argument.to_argument() if isinstance(argument, Body) else argument
+            for name, argument in arguments.items()
+        }
+
+    def to_argument(self) -> Any:
+        """As an argument of the facade, where it is a part of another body."""
+        return self
 
 
 class ReadQuestion(Body):
@@ -253,40 +255,6 @@ class Settling(Reopening):
     verdict: Verdict
 
 
-class CoreQuery(Parameters):
-    """How long the core block may be."""
-
-    budget: Annotated[int | None, Field(ge=LEAST_BUDGET, le=1_000_000)] = None
-
-
-class Unpinning(Body):
-    """A memory that leaves the core block."""
-
-    id: Name
-
-
-class Pinning(Unpinning):
-    """A memory of the core block, and its place among the pinned ones."""
-
-    position: Count | None = None
-
-
-class AuditQuery(Parameters):
-    """Which entries of the audit trail."""
-
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-    before: Annotated[int, Field(ge=1)] | None = None
-    action: Action | None = None
-    about: Name | None = None
-    question: Query | None = None
-
-
-class TipQuery(Parameters):
-    """A tip that was noted before."""
-
-    tip: Name | None = None
-
-
 class ListQuery(Parameters):
     """A page of memories. `filters` is a filter in JSON."""
 
@@ -325,12 +293,6 @@ class ReadyQuery(Parameters):
     """How long to wait."""
 
     timeout: Annotated[float, Field(ge=0, le=20)] = 10.0
-
-
-class MapQuery(Parameters):
-    """A folder of the project, to see its files."""
-
-    within: str | None = None
 
 
 class PageQuery(Parameters):
@@ -381,136 +343,6 @@ class TurnQuestion(ReadQuestion):
     timeout: Seconds | None = None
 
 
-class NewProject(Body):
-    """A folder on the server's machine, to be indexed as a project."""
-
-    root: Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
-    name: Name | None = None
-
-
-class ContextQuestion(Body):
-    """What a task is about, in one statement or several."""
-
-    focus: Query | Annotated[list[Query], Field(min_length=1, max_length=50)]
-    project: Name | None = None
-    budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
-    include_sources: bool = False
-    timeout: Seconds | None = None
-
-
-class WarmUpQuery(Parameters):
-    """What the session is about, if that is known."""
-
-    topic: str | None = None
-    project: str | None = None
-    shape: bool = True
-    budget: Annotated[int, Field(ge=LEAST_BUDGET, le=1_000_000)] = 2000
-
-
-class NotesQuery(Parameters):
-    """How many notes, and about which project."""
-
-    project: str | None = None
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-
-
-class NewObservation(Body):
-    """A note about a project."""
-
-    text: Text
-    kind: NoteKind = "note"
-    importance: Annotated[int, Field(ge=1, le=5)] = 3
-    tags: Tags = []
-    source: Name | None = None
-    supersedes: Name | None = None
-    project: Name | None = None
-
-
-class NewDiaryEntry(Body):
-    """What was done in a session."""
-
-    summary: Text
-    subject: Name | None = None
-    tags: Tags = []
-    project: Name | None = None
-
-
-class BudgetBody(Body):
-    """The limits of the call. What is not here has its default."""
-
-    iterations: Annotated[int, Field(ge=1, le=100)] | None = None
-    sub_calls: Annotated[int, Field(ge=0, le=10_000)] | None = None
-    tokens: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
-    seconds: Annotated[float, Field(ge=0, le=3_600)] | None = None
-    execution_seconds: Annotated[float, Field(gt=0, le=600)] | None = None
-    dollars: Annotated[float, Field(ge=0, le=1_000)] | None = None
-
-    def budget(self) -> Budget:
-        """As the facade takes it. `dollars` null is the default, too: no limit is for the owner."""
-        limits = {field.name: getattr(self, field.name) for field in fields(Budget)}
-        return replace(Budget(), **{n: v for n, v in limits.items() if v is not None})
-
-
-class DeepQuestion(Body):
-    """A question that needs more than a search."""
-
-    question: Annotated[str, Field(min_length=1, max_length=4_000, pattern=_VISIBLE)]
-    scope: Scope = "recent_sessions"
-    conversation_id: Name | None = None
-    include_memory: bool = True
-    budget: BudgetBody | None = None
-
-
-class ExtractWish(Body):
-    """The conversation to take facts out of."""
-
-    conversation_id: Name
-    budget: BudgetBody | None = None
-
-
-class DreamWish(Body):
-    """One cycle; without a model it costs nothing."""
-
-    model: bool = True
-    budget: BudgetBody | None = None
-
-
-class GapQuery(Parameters):
-    """Gaps of one status, or of all."""
-
-    status: GapStatus | Literal["all"] = "open"
-
-
-class TraceQuery(Parameters):
-    """How many traces at most."""
-
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 20
-
-
-class NewDocumentQuery(Parameters):
-    """What a document is called, and what takes the place of what its file tells of it."""
-
-    name: Name
-    title: Annotated[str, Field(min_length=1, max_length=300)] | None = None
-    date: Time | None = None
-    origin: Name | None = None
-    tag: Annotated[list[Name], Field(max_length=1_000)] = []
-    keep_file: bool | None = None
-
-
-class DocumentNameQuery(Parameters):
-    """Which document, by its name."""
-
-    name: Name
-
-
-class DocumentsQuery(Parameters):
-    """How many documents, and whether past versions are among them."""
-
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-    history: bool = False
-
-
 class ImportQuery(Parameters):
     """How to read what is imported. Without a format it is recognised.
 
@@ -520,35 +352,3 @@ class ImportQuery(Parameters):
     format: str | None = None
     again: bool = False
     name: Annotated[str, Field(max_length=255)] = ""
-
-
-ProjectId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
-
-
-class StateQuery(Parameters):
-    """Which project, and which digest of a path or a conversation."""
-
-    project_id: ProjectId
-    query_hash: ProjectId | None = None
-
-
-class EntriesQuery(Parameters):
-    """Which entries of which device."""
-
-    project_id: ProjectId
-    device: ProjectId
-    after: Annotated[int, Field(ge=0, le=2**53)] = 0
-    limit: Annotated[int, Field(ge=1, le=100)] = 50
-
-
-class NewEntries(Body):
-    """Entries as devices make them."""
-
-    project_id: ProjectId
-    entries: Annotated[list[dict[str, Any]], Field(max_length=100)]
-
-
-class RemovedDevice(Body):
-    """A device that is to be removed."""
-
-    device: Annotated[str, Field(min_length=1, max_length=200)]

@@ -6,7 +6,7 @@ Most are the frozen values themselves and their envelopes; `surfaces.wire` makes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from pydantic import (
     BaseModel,
@@ -20,17 +20,13 @@ from anaphora.values.conversations import (
     ThreadSummary,
     TurnHit,
 )
-from anaphora.values.deep import Gap, TraceSummary
-from anaphora.values.documents import Document, DocumentSection
 from anaphora.values.memories import (
     MemoryHit,
     MemoryRecord,
 )
 from anaphora.values.namespaces import NamespaceAccess
-from anaphora.values.projects import DiaryEntry, Observation, Project
 from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
-from anaphora.values.sync import SyncConflict, SyncDevice, SyncStatus
 
 _DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})
 
@@ -68,12 +64,6 @@ class SearchHits(BaseModel):
     confidence: float | None = None
     nearest: list[SearchHit] = []
     notices: list[str] = []
-
-
-class Pinned(BaseModel):
-    """The id of the current memory."""
-
-    id: str
 
 
 class BroughtBack(BaseModel):
@@ -142,62 +132,6 @@ class Appended(BaseModel):
     indexes: list[int]
 
 
-class HeadShape(BaseModel):
-    """The last entry of a device."""
-
-    number: int
-    snapshot_id: str
-
-
-class SealedEntry(BaseModel):
-    """An entry: what a server sees of it, and in `sealed` what it does not (base64).
-
-    `dropped`, its id, stands there instead once what it said is gone.
-    """
-
-    v: int
-    project: str
-    device: str
-    number: int
-    epoch: str
-    parent: str
-    hashes: list[str]
-    signature: str
-    sealed: str | None = None
-    dropped: str | None = None
-
-
-class SyncShape(BaseModel):
-    """How this namespace is synced; `project` is empty where it is not."""
-
-    status: SyncStatus
-    devices: list[SyncDevice]
-    conflicts: list[SyncConflict] = []
-
-
-class AgentState(BaseModel):
-    """How far a project has come. `status` is "active" or "empty"."""
-
-    project_id: str
-    status: Literal["active", "empty"]
-    heads: dict[str, HeadShape]
-    payload: SealedEntry | None = None
-
-
-class EntriesShape(BaseModel):
-    """Entries in order."""
-
-    project_id: str
-    entries: list[SealedEntry]
-
-
-class Pushed(BaseModel):
-    """How many entries were new."""
-
-    project_id: str
-    accepted: int
-
-
 class WholeId(BaseModel):
     """An id in full."""
 
@@ -227,13 +161,6 @@ class PlaceShape(BaseModel):
 
     conversation_id: str
     index: int
-
-
-class ProjectGone(BaseModel):
-    """The project that was forgotten, and how many sections it had."""
-
-    removed: str
-    sections: int
 
 
 class Redacted(BaseModel):
@@ -358,25 +285,4 @@ PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
 """The forms of problems, with the names of those that use each; the last is for all others."""
 
 
-Gaps = list[Gap]
-
-
-Projects = list[Project]
-
-
-DocumentList = list[Document]
-
-
-SectionList = list[DocumentSection]
-
-
 ToolCalls = list[ToolCallHit]
-
-
-Notes = list[Observation]
-
-
-Diary = list[DiaryEntry]
-
-
-Traces = list[TraceSummary]

@@ -12,21 +12,19 @@ from typing import Any
 from fastapi import Request
 
 from anaphora.api.memory import Memory
+from anaphora.features.sync.schemas import (
+    AgentState,
+    EntriesQuery,
+    EntriesShape,
+    NewEntries,
+    Pushed,
+    RemovedDevice,
+    StateQuery,
+    SyncShape,
+)
 from anaphora.surfaces.rest.calls import opens_all
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import (
-    EntriesQuery,
-    NewEntries,
-    RemovedDevice,
-    StateQuery,
-)
-from anaphora.surfaces.rest.shapes import (
-    AgentState,
-    EntriesShape,
-    Pushed,
-    SyncShape,
-)
 from anaphora.values.sync import SyncReport
 
 router = LaneRouter("sync", "/v2")

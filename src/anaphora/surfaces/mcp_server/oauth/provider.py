@@ -29,7 +29,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl, ValidationError
 
 from anaphora.core.display import one_line
-from anaphora.store.grants import LIFETIMES, Grant, SecretKind
+from anaphora.store.grants import LIFETIMES, Grant, SecretKind, grants_of
 from anaphora.surfaces.mcp_server.oauth.address import SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.oauth.consent import AccessRequest, Consents
 
@@ -67,7 +67,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         """A registered client."""
-        registration = await self._workers.do(lambda: self._tokens().grants.client(client_id))
+        registration = await self._workers.do(lambda: grants_of(self._tokens()).client(client_id))
         try:
             return (
                 None
@@ -109,7 +109,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
         if len(str(metadata)) > _LONGEST_CLIENT:
             raise RegistrationError("invalid_client_metadata", "it is too long to be kept")
         await self._workers.do(
-            lambda: self._tokens().grants.register(str(client_info.client_id), metadata)
+            lambda: grants_of(self._tokens()).register(str(client_info.client_id), metadata)
         )
 
     async def authorize(
@@ -148,7 +148,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
         def granted() -> str:
             tokens = self._tokens()
-            grants = tokens.grants
+            grants = grants_of(tokens)
             grants.sweep(lambda grant: self._alive(tokens, grant) is not None)
             token = tokens.create(
                 f"{asked.client_name[:80].strip()} (OAuth)",
@@ -255,12 +255,12 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
                 return
 
     def _end_grant(self, grant: Grant) -> None:
-        self._tokens().grants.end(grant)
+        grants_of(self._tokens()).end(grant)
 
     def opened_by(self, secret: str) -> Token | None:
         """The token behind an access token of this server, if current. Called in a thread."""
         tokens = self._tokens()
-        grant = tokens.grants.find("access", secret)
+        grant = grants_of(tokens).find("access", secret)
         if grant is None or grant.resource != self._address.resource:
             return None
         token = self._alive(tokens, grant, note=True)
@@ -273,7 +273,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
     ) -> Grant | None:
         def found() -> Grant | None:
             tokens = self._tokens()
-            grant = tokens.grants.find(kind, secret)
+            grant = grants_of(tokens).find(kind, secret)
             if grant is None or self._alive(tokens, grant) is None:
                 return None
             return grant if client is None or grant.client_id == client.client_id else None
@@ -282,7 +282,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
 
     async def _redeem(self, kind: SecretKind, secret: str, scopes: tuple[str, ...]) -> OAuthToken:
         issued_tokens = await self._workers.do(
-            lambda: self._tokens().grants.redeem(kind, secret, scopes)
+            lambda: grants_of(self._tokens()).redeem(kind, secret, scopes)
         )
         if issued_tokens is None:
             raise TokenError("invalid_grant", _ENDED)
