@@ -28,8 +28,7 @@ from anaphora import Memory
 from anaphora.core.caller import CallOrigin
 from anaphora.deep.evidence.scope import parse_moment
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
-from anaphora.recall.narrowing import asks_for_a_time_alone
-from anaphora.recall.times.reading import read_times
+from anaphora.recall.question import Question
 from anaphora.surfaces.cli.app import app as cli_app
 from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
@@ -310,8 +309,9 @@ def well_formed(found: Recall[Any]) -> None:
 
 def _of_its_time(found: Recall[TurnHit], query: str, place: _Place) -> None:
     """A question for a time alone: turns of that time and no others, or a notice."""
-    spans = read_times(query, place.clock())
-    if len(query) > 200 or not asks_for_a_time_alone(query, spans):
+    asked = Question.read(query, place.clock())
+    spans = asked.times
+    if len(query) > 200 or not asked.asks_time_alone:
         return
     for hit in found:
         expect(any(one.start <= hit.ts < one.end for one in spans), (query, hit, spans))

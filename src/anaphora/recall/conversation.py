@@ -38,7 +38,7 @@ from anaphora.rank.question import (
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, TURN_FLOOR
 from anaphora.rank.stages import spread_over_stages
-from anaphora.rank.statements import HEAD, asked_words, read_cues
+from anaphora.rank.statements import HEAD, read_cues
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
@@ -54,22 +54,14 @@ from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     Mask,
     choose_rows,
-    drop_times,
     narrow_by_times,
     tell_coming,
     turns_naming,
 )
 from anaphora.recall.passages import Cut, PassageFinder, anywhere
-from anaphora.recall.query import (
-    BLANK,
-    check_count,
-    check_share,
-    query_vector,
-    truncated_question,
-    typed_question,
-)
+from anaphora.recall.query import BLANK, check_count, check_share, query_vector
+from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge, titled_text
-from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import (
@@ -77,7 +69,6 @@ from anaphora.values.conversations import (
     Recall,
     RecallMode,
     RelatedTurn,
-    TimeSpan,
     TurnChoice,
     TurnHit,
 )
@@ -93,7 +84,6 @@ if TYPE_CHECKING:
 
 
 Rows = NDArray[np.intp]
-Spans = tuple[tuple[float, float], ...]
 
 _ROLES = {ROLE_USER: "user", ROLE_ASSISTANT: "assistant"}
 
@@ -131,20 +121,17 @@ NO_BUDGET = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class _QuestionRun:
-    """One question to rows of a view. `degraded` gets what was unavailable, `notices` what the
+    """A question to rows of a view. `degraded` gets what was unavailable, `notices` what the
     caller should know; `unread` gets why its candidates could not be read with it.
 
     `repetitions`: turns that say the same are several hits. `window`: so many candidates are read.
-    `subject` is the text without the words that name `spans`.
-    `naming`: the turns whose text names a day of its times, None for none; `alone`: it asks for its
-    times and nothing else.
+    `naming`: the turns whose text names a day of its times, None for none; `alone`: only turns of
+    its times answer it.
     """
 
     view: TurnView
     rows: Rows
-    text: str
-    spans: Spans
-    subject: str
+    question: Question
     mode: RecallMode = "hybrid"
     repetitions: bool = False
     window: int = 0
@@ -237,7 +224,7 @@ class ConversationRecall:
     def recall(
         self,
         conversation_id: str | None,
-        query: str,
+        query: str | Question,
         *,
         top_k: int = 6,
         budget: int = 2500,
@@ -260,41 +247,38 @@ class ConversationRecall:
         check_count("budget", budget, 0)
         floor = TURN_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
-        window = begin_reading(read, mode, self._reader, query)
-        if not query.strip():
+        question = prepare(query, self._clock)
+        window = begin_reading(read, mode, self._reader, question)
+        if question.is_blank:
             return Recall((), (BLANK,))
-        query, cut_notices = truncated_question(typed_question(query))
         sync_report, view = self._index.synced_view(conversation_id)
         rows, notices = _choose_rows(view, conversation_id, choice)
         if mode != "words" and not view.embedded[rows].all():
-            likely = _pick_likely(view, rows, query)
+            likely = _pick_likely(view, rows, question)
             sync_report, view = self._index.embed_first(likely, PATIENCE, conversation_id)
             rows, notices = _choose_rows(view, conversation_id, choice)
-        degradations = (*cut_notices, *sync_report.degraded)
+        degradations = (*question.notices, *sync_report.degraded)
         if not len(rows):
             return Recall((), degradations, notices=notices)
         now = self._clock()
-        times = read_times(query, now)
-        named_turns = turns_naming(view.table, times, view.naming)
-        narrowing = narrow_by_times(view.table, rows, query, times, named_turns, now)
+        named_turns = turns_naming(view.table, question, view.naming)
+        narrowing = narrow_by_times(view.table, rows, question, named_turns, now)
         if silent_times is not None:
             silent_times.extend(narrowing.notices)
-        question = _QuestionRun(
+        run = _QuestionRun(
             view,
             narrowing.rows,
-            query,
-            _to_seconds(times),
-            drop_times(query, times),
+            question,
             mode,
             window=window,
             naming=np.any(named_turns, axis=0) if named_turns else None,
-            alone=narrowing.alone,
+            alone=question.asks_time_alone,
         )
         live = frozenset(text.strip() for text in exclude)
-        limits = _HitLimits(top_k, budget, live, whole, 0.0 if narrowing.alone else floor)
-        answer = self._answer_cached(question, limits, (conversation_id, choice))
+        limits = _HitLimits(top_k, budget, live, whole, 0.0 if run.alone else floor)
+        answer = self._answer_cached(run, limits, (conversation_id, choice))
         degradations += answer.degraded
-        coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), times, now)
+        coming = tell_coming(((hit.text, hit.ts) for hit in answer.hits), question.times, now)
         if silent_times is not None:
             silent_times.extend(coming)
         notices += narrowing.notices + answer.notices + coming
@@ -305,23 +289,23 @@ class ConversationRecall:
         return with_floor(recall, answer.answered, limits.floor)
 
     def _answer_cached(
-        self, question: _QuestionRun, limits: _HitLimits, chosen: tuple[str | None, TurnChoice]
+        self, run: _QuestionRun, limits: _HitLimits, chosen: tuple[str | None, TurnChoice]
     ) -> _CachedAnswer:
-        view, mode = question.view, question.mode
+        view, mode = run.view, run.mode
         # What lies in the future counts from then on.
         coming = int(np.count_nonzero(view.table.ts > self._clock().timestamp()))
-        key = (chosen, question.text, mode, limits, question.spans, question.window, coming)
+        key = (chosen, run.question.text, mode, limits, run.question.spans, run.window, coming)
         answer = self._answers.get(view, key)
         if answer is not None and answer.meaning is not None:
             # Can its vector still be had? Asking also counts as a hit of the cache of vectors.
             vector = query_vector(self._embedder, answer.meaning, [])
             answer = None if vector is None else answer
         if answer is None:
-            meaning, scores = self._score(question)
-            hits, answer_probability = self._fill(question, meaning, scores, limits)
-            degradations = (*question.degraded, *question.unread)
+            meaning, scores = self._score(run)
+            hits, answer_probability = self._fill(run, meaning, scores, limits)
+            degradations = (*run.degraded, *run.unread)
             answer = _CachedAnswer(
-                meaning, hits, degradations, answer_probability, tuple(question.notices)
+                meaning, hits, degradations, answer_probability, tuple(run.notices)
             )
             # What was unavailable may be there the next time, and there may be no cache.
             if not answer.degraded and self._embedder.cache_size:
@@ -329,66 +313,59 @@ class ConversationRecall:
         return answer
 
     def recall_among(
-        self, view: TurnView, rows: Rows, query: str, *, top_k: int
+        self, view: TurnView, rows: Rows, query: str | Question, *, top_k: int
     ) -> Recall[TurnHit]:
         """The `top_k` best turns for `query` among `rows` of `view`: threads, times, speakers.
 
         What the caller chose is cut before anything is ranked, so a narrow choice never starves.
         No budget of tokens: the caller bounds what it shows, and how often something was said.
         """
-        if not query.strip() or not len(rows):
+        question = prepare(query, self._clock)
+        if question.is_blank or not len(rows):
             return Recall()
-        query, cut_notices = truncated_question(typed_question(query))
-        spans = read_times(query, self._clock())
-        named_turns = turns_naming(view.table, spans, view.naming)
-        question = _QuestionRun(
+        named_turns = turns_naming(view.table, question, view.naming)
+        run = _QuestionRun(
             view,
             rows,
-            query,
-            _to_seconds(spans),
-            drop_times(query, spans),
+            question,
             repetitions=True,
             naming=np.any(named_turns, axis=0) if named_turns else None,
         )
-        meaning, scores = self._score(question)
-        hits, answer_probability = self._fill(question, meaning, scores, _HitLimits(top_k))
-        degradations = (*cut_notices, *question.degraded)
-        return Recall(
-            hits, degradations, confidence=answer_probability, notices=tuple(question.notices)
-        )
+        meaning, scores = self._score(run)
+        hits, answer_probability = self._fill(run, meaning, scores, _HitLimits(top_k))
+        degradations = (*question.notices, *run.degraded)
+        return Recall(hits, degradations, confidence=answer_probability, notices=tuple(run.notices))
 
-    def _score(self, question: _QuestionRun) -> tuple[str | None, TurnScores]:
+    def _score(self, run: _QuestionRun) -> tuple[str | None, TurnScores]:
         """Score the rows by what the mode asks for, by words alone where vectors cannot be had.
 
         The first value is the text whose vector was needed.
         """
-        view, rows, mode = question.view, question.rows, question.mode
+        view, rows, mode = run.view, run.rows, run.mode
         if mode == "vector":
-            cosine = self._compute_cosine(question, question.text)
+            cosine = self._compute_cosine(run, run.question.text)
             if cosine is not None:
-                return question.text, score_by("meaning", cosine, rows=rows)
-        only, limit = question.scope()
+                return run.question.text, score_by("meaning", cosine, rows=rows)
+        only, limit = run.scope()
         if mode == "words":
-            words = view.words(question.look_up(asked_words(question.text)), only)
+            words = view.words(run.look_up(run.question.asked_words), only)
             return None, score_by("words", words, rows=rows)
         # The speakers of these rows are the same for every question to one view.
         present = self._speakers.of(
             view, only, lambda: speakers_present(view.table, None if only is None else rows)
         )
-        nickname_terms = self._find_nicknames(view, question.text, present, only)
-        reading = read_question(question.text, present, question.spans, nickname_terms)
-        looked_up = question.look_up(reading.words)
+        nickname_terms = self._find_nicknames(view, run.question.text, present, only)
+        reading = read_question(run.question.text, present, run.question.spans, nickname_terms)
+        looked_up = run.look_up(reading.words)
         words = view.words(looked_up, only, limit=limit)
-        cosine = (
-            None if mode == "vector" else self._compute_cosine(question, reading.meaning, words)
-        )
+        cosine = None if mode == "vector" else self._compute_cosine(run, reading.meaning, words)
         alike = _estimate_meaning(view, looked_up, reading, words, for_all=cosine is None)
         exact = view.exact(looked_up, only) if looked_up.exact else None
-        if question.alone and question.naming is not None:
+        if run.alone and run.naming is not None:
             # Of what was said then and what tells of it, the latter first.
-            exact = np.maximum(question.naming, 0.0 if exact is None else exact)
+            exact = np.maximum(run.naming, 0.0 if exact is None else exact)
         weights = self._weights
-        if not traits_of(self._embedder.name).understands(question.text):
+        if not traits_of(self._embedder.name).understands(run.question.text):
             weights = replace(weights, words_half=WORDS_HALF_ALONE)
         titles = view.titles(looked_up)
         scores = score_turns(
@@ -401,9 +378,9 @@ class ConversationRecall:
             alike=alike,
             titles=titles,
             exact=exact,
-            naming=question.naming,
+            naming=run.naming,
         )
-        if read_cues(question.text).order:
+        if read_cues(run.question.text).order:
             scores = spread_over_stages(view.table, scores, self._weights)
         return None if cosine is None else reading.meaning, scores
 
@@ -434,47 +411,45 @@ class ConversationRecall:
         return nicknames
 
     def _compute_cosine(
-        self, question: _QuestionRun, text: str, words: NDArray[np.float32] | None = None
+        self, run: _QuestionRun, text: str, words: NDArray[np.float32] | None = None
     ) -> NDArray[np.float32] | None:
-        vector = query_vector(self._embedder, text, question.degraded)
+        vector = query_vector(self._embedder, text, run.degraded)
         if vector is None:
             return None
-        view, rows = question.view, question.rows
+        view, rows = run.view, run.rows
         if len(rows) < len(view):
             cosine = view.cosine(vector, rows)
         else:
             cosine = view.cosine(vector, also=None if words is None else np.flatnonzero(words))
         # By cosine alone, it is the embedder's own.
-        return (
-            cosine if question.mode == "vector" else self._embedder.calibration.asked.apply(cosine)
-        )
+        return cosine if run.mode == "vector" else self._embedder.calibration.asked.apply(cosine)
 
     def _fill(
-        self, question: _QuestionRun, meaning: str | None, scores: TurnScores, limits: _HitLimits
+        self, run: _QuestionRun, meaning: str | None, scores: TurnScores, limits: _HitLimits
     ) -> tuple[tuple[TurnHit, ...], float | None]:
         """The hits, and the probability that one of them answers, None where it is not known."""
-        view, confidence = question.view, None
+        view, confidence = run.view, None
 
         def vector() -> Vector | None:
             return None if meaning is None else query_vector(self._embedder, meaning, [])
 
-        finder = PassageFinder(view, query_words(question.text), vector, self._cut)
-        candidates = self._list_candidates(question, scores, limits, finder)
-        if question.mode == "hybrid":
-            window = self._open_window(question, scores)
-            is_rated = not question.degraded and bool(view.embedded[question.rows].all())
+        finder = PassageFinder(view, run.question.words, vector, self._cut)
+        candidates = self._list_candidates(run, scores, limits, finder)
+        if run.mode == "hybrid":
+            window = self._open_window(run, scores)
+            is_rated = not run.degraded and bool(view.embedded[run.rows].all())
             ordering = order_turns(
                 window.ordered(candidates),
-                question.text,
+                run.question.text,
                 lambda candidate: map(
-                    window.as_read, self._find_sharing(question, scores, limits, finder, candidate)
+                    window.as_read, self._find_sharing(run, scores, limits, finder, candidate)
                 ),
-                question.spans,
-                statements=len(question.rows),
-                repetitions=question.repetitions,
+                run.question.spans,
+                statements=len(run.rows),
+                repetitions=run.repetitions,
                 judge=pair_judge(self._reader, self._judge, window.lane),
                 calibrated=self.calibrated and is_rated,
-                subject=question.subject,
+                subject=run.question.subject,
             )
             candidates = ordering.without_tail(limits.floor)
             confidence = ordering.confidence if is_rated else None
@@ -494,9 +469,9 @@ class ConversationRecall:
             hits.append(finder.shortened(hit, int(scores.rows[pick.hit.index]), pick.room))
         return tuple(hits), confidence
 
-    def _open_window(self, question: _QuestionRun, scores: TurnScores) -> Window:
+    def _open_window(self, run: _QuestionRun, scores: TurnScores) -> Window:
         """What reads the first candidates of a question, each with the turn before it."""
-        view, table = question.view, question.view.table
+        view, table = run.view, run.view.table
 
         def statement_texts(candidates: Sequence[Candidate]) -> list[str]:
             rows = scores.rows[[candidate.index for candidate in candidates]]
@@ -527,27 +502,27 @@ class ConversationRecall:
             ]
 
         return Window(
-            question.text,
-            question.window,
+            run.question.text,
+            run.window,
             "turns",
             self._reader,
             statement_texts,
-            question.unread,
+            run.unread,
         )
 
     def _list_candidates(
-        self, question: _QuestionRun, scores: TurnScores, limits: _HitLimits, finder: PassageFinder
+        self, run: _QuestionRun, scores: TurnScores, limits: _HitLimits, finder: PassageFinder
     ) -> Iterator[Candidate]:
         """The candidates, best first, without the turns of the live transcript."""
-        view = question.view
-        read_count, size = 0, max(FIRST_CHUNK, limits.top_k + 2, question.window + 1)
+        view = run.view
+        read_count, size = 0, max(FIRST_CHUNK, limits.top_k + 2, run.window + 1)
         while True:
             check_cancelled()
             chunk = best_rows(view.table, scores, read_count + size)[read_count:]
             for index, text in self._read_live_texts(view, scores, limits, chunk):
                 candidate = self._make_candidate(view.table, scores, finder, index, text)
-                if question.naming is not None:
-                    timely = bool(question.naming[scores.rows[index]])
+                if run.naming is not None:
+                    timely = bool(run.naming[scores.rows[index]])
                     candidate = replace(candidate, timely=timely)
                 yield self._add_title(view, scores, candidate)
             if len(chunk) < size:
@@ -590,15 +565,15 @@ class ConversationRecall:
 
     def _find_sharing(
         self,
-        question: _QuestionRun,
+        run: _QuestionRun,
         scores: TurnScores,
         limits: _HitLimits,
         finder: PassageFinder,
         candidate: Candidate,
     ) -> Iterator[Candidate]:
         """The turns that share most of the words of a candidate and may be compared with it."""
-        view, rows = question.view, scores.rows
-        only, limit = question.scope()
+        view, rows = run.view, scores.rows
+        only, limit = run.scope()
         passage = (candidate.passage or candidate.text)[:HEAD]
         shared_weights = view.sharing(query_words(passage), only, limit)[rows]
         near_rows = np.flatnonzero(
@@ -724,20 +699,16 @@ def _choose_rows(
     return choose_rows(view.table, rows, choice)
 
 
-def _pick_likely(view: TurnView, rows: Rows, query: str) -> list[bytes]:
+def _pick_likely(view: TurnView, rows: Rows, question: Question) -> list[bytes]:
     """Hashes of turns without a vector that may answer: by their words, then the latest.
 
     A few where words answer meanwhile; where no turn has a word of the question, all.
     """
-    words = view.words(view.look_up(query_words(query)))
+    words = view.words(view.look_up(question.words))
     unembedded_rows = rows[~view.embedded[rows]]
     order = np.lexsort((-unembedded_rows, -view.table.ts[unembedded_rows], -words[unembedded_rows]))
     max_rows = LIKELY if words[rows].any() else len(order)
     return [view.hashes[row] for row in unembedded_rows[order[:max_rows]].tolist()]
-
-
-def _to_seconds(times: Iterable[TimeSpan]) -> Spans:
-    return tuple((span.start.timestamp(), span.end.timestamp()) for span in times)
 
 
 def _estimate_meaning(

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.analyser import query_terms
 from anaphora.core.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
@@ -28,13 +27,8 @@ from anaphora.recall.lanes import (
 )
 from anaphora.recall.likelihood import without_tail
 from anaphora.recall.opposed import OpposedPairs, mark_opposed
-from anaphora.recall.query import (
-    BLANK,
-    check_count,
-    check_share,
-    truncated_question,
-    typed_question,
-)
+from anaphora.recall.query import BLANK, check_count, check_share
+from anaphora.recall.question import Question
 from anaphora.recall.reading import checked_read
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.conversations import Degraded, Recall
@@ -91,11 +85,10 @@ class EverythingRecall:
         self._check_kinds(choice)
         if not question.strip():
             return Recall((), (BLANK,))
-        question, cut_notices = truncated_question(typed_question(question))
+        asked = Question.read(question, self.memories.clock())
         own_sessions = self.places.around(choice.directory) if choice.directory else frozenset()
         request = SearchRequest(
-            question,
-            query_terms(question),
+            asked,
             choice,
             top_k,
             min_confidence,
@@ -105,7 +98,7 @@ class EverythingRecall:
             placed=self.places.all() if own_sessions else (),
             shown=self.shown,
         )
-        answers = [LaneAnswer(degraded=cut_notices), *self._ask_lanes(request)]
+        answers = [LaneAnswer(degraded=asked.notices), *self._ask_lanes(request)]
         near_hits = (
             lane_hit.hit for answer in answers for lane_hit in (*answer.hits, *answer.nearest)
         )

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from anaphora.core.names import composed
 from anaphora.rank.statements import read_cues
-from anaphora.recall.times.reading import read_times
+from anaphora.recall.question import Question
 from anaphora.values.memories import MemoryRecord, RelatedMemory
 
 __all__ = ["REASON", "PastAsked", "read_chains", "with_chain"]
@@ -39,11 +39,11 @@ class PastAsked:
     spans: tuple[tuple[datetime, datetime], ...]
 
     @classmethod
-    def read(cls, question: str, now: datetime) -> PastAsked:
-        """What `question`, asked at `now`, asks for."""
-        cues = read_cues(question)
+    def read(cls, question: Question) -> PastAsked:
+        """What `question` asks for."""
+        cues = read_cues(question.text)
         # "What is it now?" may name a day, too, and asks for no other value.
-        times = () if cues.now else read_times(question, now)
+        times = () if cues.now else question.times
         spans = tuple((span.start, span.end) for span in times)
         return cls(cues.past >= 2, cues.first, spans)
 

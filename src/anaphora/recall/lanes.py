@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from anaphora.rank.silence import FACT_FLOOR
+from anaphora.recall.question import Question
 from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.conversations import Degraded, Recall
@@ -80,14 +81,13 @@ def cache_shown_texts() -> ViewCache[ShownText]:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question, its terms, what was chosen, and what the chosen project and folder stand for.
+    """A question, what was chosen, and what the chosen project and folder stand for.
 
     `own` are the sessions of the project around the chosen folder, `placed` those with a known
     place. Of turns and of memories the first `read` candidates are read with the question.
     """
 
-    text: str
-    terms: tuple[str, ...]
+    question: Question
     choice: SearchChoice
     top_k: int
     floor: float | None
@@ -109,8 +109,9 @@ class SearchRequest:
 
     def show(self, text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
         """What is shown of a text, and where that matches."""
-        key = (text, self.terms)
-        shown = self.shown.of(None, key, lambda: ShownText(len(text), *snippet(text, self.terms)))
+        terms = self.question.terms
+        key = (text, terms)
+        shown = self.shown.of(None, key, lambda: ShownText(len(text), *snippet(text, terms)))
         return shown.snippet, shown.matches
 
 

@@ -25,27 +25,15 @@ from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
 from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
-from anaphora.rank.statements import asked_words, words_of
+from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.currency import COMPARABLE, RELATED, Candidate, order_memories
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
-from anaphora.recall.narrowing import (
-    asks_for_a_time_alone,
-    days_of,
-    drop_times,
-    names_of,
-    tell_coming,
-)
+from anaphora.recall.narrowing import days_of, tell_coming
 from anaphora.recall.passages import FAR
-from anaphora.recall.query import (
-    BLANK,
-    check_count,
-    check_share,
-    query_vector,
-    truncated_question,
-    typed_question,
-)
+from anaphora.recall.query import BLANK, check_count, check_share, query_vector
+from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import (
     PART,
     Window,
@@ -55,13 +43,12 @@ from anaphora.recall.reading import (
     titled_text,
 )
 from anaphora.recall.record_reads import Neighbours, RecordReads
-from anaphora.recall.times.reading import read_times
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.codecs import to_micros
 from anaphora.store.filters import parse
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.records.titles import record_title
-from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode, TimeSpan
+from anaphora.values.conversations import FINISH_VECTORS, Degraded, Recall, RecallMode
 from anaphora.values.memories import HalfLives, MemoryHit, MemoryRecord, Rejected, RelatedMemory
 
 if TYPE_CHECKING:
@@ -164,7 +151,7 @@ class MemoryRecall:
 
     def recall(
         self,
-        query: str,
+        query: str | Question,
         *,
         top_k: int = 3,
         min_score: float | None = None,
@@ -190,55 +177,48 @@ class MemoryRecall:
         check_count("top_k", top_k, 1)
         floor = FACT_FLOOR if min_confidence is None else min_confidence
         check_share("min_confidence", floor)
-        window = begin_reading(read, mode, self.reader, query)
+        question = prepare(query, self.clock)
+        window = begin_reading(read, mode, self.reader, question)
         if as_of is not None:
             checked_moment("as_of", as_of)
+            question = question.asked_at(as_of)
         keep = self.records.resolved(parse(filters))
         # Naming what counts, or a least score of 0, does not ask whether there is anything.
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
-        if not query.strip():
+        if question.is_blank:
             return Recall((), (BLANK,))
-        query, cut_notices = truncated_question(typed_question(query))
-        degradations = list(cut_notices)
+        degradations = list(question.notices)
         if mode != "words" and not self.embedder.ready(0):
             # Opened while the model is loaded beside it.
             self.index.sync()
-        times = _TimesAsked.of(query, as_of or self.clock())
-        vector = None if mode == "words" else query_vector(self.embedder, query, degradations)
+        moment, alone = as_of or self.clock(), question.asks_time_alone
+        vector = (
+            None if mode == "words" else query_vector(self.embedder, question.text, degradations)
+        )
         bare = mode == "vector" and vector is not None
         lookup = MemoryQuery(
-            moment=times.now,
+            moment=moment,
             past=as_of is not None,
             keep=keep,
             limit=max(OVERFETCH * top_k, OVERREAD * window),
             vector=vector,
-            terms=() if bare else asked_words(query),
+            terms=() if bare else question.asked_words,
             all_words=vector is None,
-            every=every or times.alone,
-            times=times.looked_up,
-            within=times.alone,
+            every=every or alone,
+            times=_look_up_times(question),
+            within=alone,
         )
         lookup, parts = self._search(lookup, every, degradations)
         candidates = _join(*parts)
         # What was read for earlier questions is of the home as it was sealed then.
         self.records.check()
         least_score = -math.inf if min_score is None else min_score
-        lowest = 0.0 if every or times.alone else floor
-        key = (query, mode, top_k, least_score, keep, as_of, window, lowest)
+        lowest = 0.0 if every or alone else floor
+        key = (question.text, mode, top_k, least_score, keep, as_of, window, lowest)
         answer = None if explain else self.answers.get(_ONE_VIEW, key)
         rejected_hits: tuple[Rejected, ...] = ()
         if answer is None or not answer.holds(parts, lookup.moment):
-            work = _AnswerBuilder(
-                self,
-                query,
-                lookup,
-                not bare,
-                explain,
-                window,
-                candidates,
-                times.seconds,
-                drop_times(query, times.spans),
-            )
+            work = _AnswerBuilder(self, question, lookup, not bare, explain, window, candidates)
             hits = work.hits(top_k, least_score, lowest)
             unread = tuple(work.unread)
             answer = _RankedHits(parts, lookup.moment, hits, work.answered, unread)
@@ -246,11 +226,11 @@ class MemoryRecall:
             rejected_hits = work.rejected() if explain else ()
         degradations += (*answer.unread, *self._report_damaged())
         recall = Recall(answer.hits, tuple(degradations), rejected_hits, notices=candidates.notices)
-        if times.alone and not lookup.within and candidates.columns.ids:
-            recall = times.unmet(recall, shown=every or floor == 0)
+        if alone and not lookup.within and candidates.columns.ids:
+            recall = _tell_unmet(question, recall, shown=every or floor == 0)
         elif vector is not None and not candidates.pending and mode == "hybrid":
             recall = with_floor(recall, answer.answered, lowest)
-        return times.with_coming(recall)
+        return _add_coming(question, recall, moment)
 
     def _search(
         self, lookup: MemoryQuery, every: bool, degraded: list[Degraded]
@@ -335,53 +315,35 @@ class MemoryRecall:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _TimesAsked:
-    """The times that a question asked at `now` names; `alone`: it asks for nothing else."""
+def _look_up_times(question: Question) -> tuple[AskedTime, ...]:
+    """The times of a question as an index is asked for them."""
+    from anaphora.index.memories.state import AskedTime
 
-    spans: tuple[TimeSpan, ...]
-    alone: bool
-    now: datetime
+    return tuple(
+        AskedTime(to_micros(span.start), to_micros(span.end), names.dated, names.yearless)
+        for span, names in zip(question.times, question.time_names, strict=True)
+    )
 
-    @classmethod
-    def of(cls, question: str, now: datetime) -> _TimesAsked:
-        """Those of a question."""
-        spans = read_times(question, now)
-        return cls(spans, asks_for_a_time_alone(question, spans), now)
 
-    @property
-    def seconds(self) -> tuple[tuple[float, float], ...]:
-        """Their ends in seconds since 1970."""
-        return tuple((span.start.timestamp(), span.end.timestamp()) for span in self.spans)
+def _tell_unmet(question: Question, recall: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
+    """An answer where nothing is of the question's times: hits that speak of one of them in its
+    words, or where they are `shown` all."""
+    times = question.times
+    notices = tuple(f"nothing is noted {days_of(span)} ({span.text})" for span in times)
+    hits = tuple(
+        hit
+        for hit in recall.hits
+        if shown or any(words_of(span.text) <= words_of(hit.text) for span in times)
+    )
+    nearest = () if hits else recall.hits
+    return replace(recall, hits=hits, nearest=nearest, notices=(*recall.notices, *notices))
 
-    @property
-    def looked_up(self) -> tuple[AskedTime, ...]:
-        """The times as an index is asked for them."""
-        from anaphora.index.memories.state import AskedTime
 
-        span_names = ((span, names_of(span)) for span in self.spans)
-        return tuple(
-            AskedTime(to_micros(span.start), to_micros(span.end), names.dated, names.yearless)
-            for span, names in span_names
-        )
-
-    def unmet(self, recalled: Recall[MemoryHit], *, shown: bool) -> Recall[MemoryHit]:
-        """An answer where nothing is of these times: hits that speak of one of them in the words of
-        the question, or where they are `shown` all."""
-        notices = tuple(f"nothing is noted {days_of(span)} ({span.text})" for span in self.spans)
-        hits = tuple(
-            hit
-            for hit in recalled.hits
-            if shown or any(words_of(span.text) <= words_of(hit.text) for span in self.spans)
-        )
-        nearest = () if hits else recalled.hits
-        return replace(recalled, hits=hits, nearest=nearest, notices=(*recalled.notices, *notices))
-
-    def with_coming(self, recalled: Recall[MemoryHit]) -> Recall[MemoryHit]:
-        """An answer that tells which of its hits are dated in the future."""
-        dated_texts = ((hit.text, hit.created_at) for hit in (*recalled.hits, *recalled.nearest))
-        coming = tell_coming(dated_texts, self.spans, self.now)
-        return replace(recalled, notices=(*recalled.notices, *coming)) if coming else recalled
+def _add_coming(question: Question, recall: Recall[MemoryHit], now: datetime) -> Recall[MemoryHit]:
+    """An answer that tells which of its hits are dated in the future."""
+    dated_texts = ((hit.text, hit.created_at) for hit in (*recall.hits, *recall.nearest))
+    coming = tell_coming(dated_texts, question.times, now)
+    return replace(recall, notices=(*recall.notices, *coming)) if coming else recall
 
 
 @lru_cache(maxsize=1024)
@@ -434,14 +396,12 @@ class _AnswerBuilder:
     """One answer in the making."""
 
     _lane: MemoryRecall
-    _question: str
+    _question: Question
     _lookup: MemoryQuery
     _hybrid: bool
     _explain: bool
     _window: int
     _found: Candidates
-    _spans: tuple[tuple[float, float], ...] = ()
-    _subject: str = ""
     answered: float | None = 0.0
     unread: list[Degraded] = field(default_factory=list)
     _rejected: list[tuple[int, str]] = field(default_factory=list)
@@ -509,7 +469,7 @@ class _AnswerBuilder:
         """The hits with the former values of their paths; first the one that is asked for."""
         if not self._lane.by_currency or all(hit.path is None for hit in hits):
             return tuple(hits)
-        past = PastAsked.read(self._question, self._lookup.moment)
+        past = PastAsked.read(self._question)
         records = [self._read[hit.id] for hit in hits]
         chains = read_chains(records, self._records, past.depth)
         updated_hits = [
@@ -556,26 +516,26 @@ class _AnswerBuilder:
         def reader_texts(candidates: Sequence[Candidate]) -> list[str]:
             return [
                 statement_text(
-                    titled_text(candidate, question=self._question), day=day_of(candidate.at)
+                    titled_text(candidate, question=self._question.text), day=day_of(candidate.at)
                 )
                 for candidate in candidates
             ]
 
         window = Window(
-            self._question, self._window, "facts", lane.reader, reader_texts, self.unread
+            self._question.text, self._window, "facts", lane.reader, reader_texts, self.unread
         )
         ordering = order_memories(
             window.ordered(self._find_candidates(indexes)),
-            self._question,
+            self._question.text,
             lambda candidate: map(window.as_read, self._find_related(candidate)),
-            self._spans,
+            self._question.spans,
             statements=self._found.searched,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
             # Whether all memories that may be shown have a cosine.
             calibrated=lane.calibrated
             and self._lookup.vector is not None
             and not self._found.pending,
-            subject=self._subject,
+            subject=self._question.subject,
         )
         self.answered = ordering.confidence
         return ordering.without_tail(floor)
@@ -692,7 +652,7 @@ class _AnswerBuilder:
         now, columns = to_micros(self._lookup.moment), candidates.columns
         if self._hybrid and columns.cosine is not None:
             cosine = self._lane.embedder.calibration.asked.apply(columns.cosine)
-            if not traits_of(self._lane.embedder.name).understands(self._question):
+            if not traits_of(self._lane.embedder.name).understands(self._question.text):
                 cosine = cosine * UNREAD
             columns = replace(columns, cosine=cosine)
         return rank_memories(columns, now, self._lane.half_lives, hybrid=self._hybrid)

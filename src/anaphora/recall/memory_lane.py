@@ -94,7 +94,7 @@ def search_records(records: MemoryRecall, request: SearchRequest) -> Recall[Memo
     if choice.until is not None:
         conditions.append({"created_at": {"lt": choice.until.isoformat()}})
     recall = records.recall(
-        request.text,
+        request.question,
         top_k=request.top_k,
         filters={"AND": conditions} if conditions else None,
         min_score=None,

@@ -7,26 +7,22 @@ which it was said, and of the days that its text names.
 
 from __future__ import annotations
 
-from calendar import monthrange
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from functools import lru_cache
+from datetime import datetime, time, timedelta
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import analyse, fold, query_terms, query_words
+from anaphora.core.analyser import fold
 from anaphora.core.arguments import checked_moment
-from anaphora.core.dates import day_tokens, month_named, month_token
-from anaphora.core.languages.language import language_of, languages
 from anaphora.core.shown_times import in_shown_zone, shown_day, shown_minute
 from anaphora.errors import InvalidInput
 from anaphora.rank.currency import COMING
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
+from anaphora.recall.question import Question
 from anaphora.recall.times.reading import is_open_end, is_open_start
 from anaphora.values.conversations import TimeSpan, TurnChoice
 
@@ -37,71 +33,19 @@ _ROLES: Final = {"user": ROLE_USER, "assistant": ROLE_ASSISTANT, "other": ROLE_O
 _NAMED: Final = 8
 """Speakers that a notice names."""
 
-_BY_DAYS: Final = 62
-_BY_MONTHS: Final = 1_100
-"""Days of a span up to which texts that name one of its days, or of its months, are looked for."""
-
 HALF_A_YEAR: Final = 183 * 86_400.0
 """Seconds from what was said within which a day without a year lies: the nearest one is meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpanNames:
-    """What an index has of texts that name a day in a span: with its year, and without any."""
-
-    dated: tuple[str, ...] = ()
-    yearless: tuple[str, ...] = ()
-
-
-def names_of(span: TimeSpan) -> SpanNames:
-    """The tokens of the days in a span, and of the months and years that it holds whole.
-
-    None for a span with an open side, or of many years.
-    """
-    if is_open_start(span) or is_open_end(span):
-        return SpanNames()
-    first_day, last_day = span.start.date(), (span.end - timedelta(microseconds=1)).date()
-    length = (last_day - first_day).days + 1
-    if length > _BY_MONTHS:
-        return SpanNames()
-    days = [first_day + timedelta(days=number) for number in range(length)]
-    months = dict.fromkeys((day.year, day.month) for day in days)
-    day_set = set(days)
-    whole_months = [
-        (year, month)
-        for year, month in months
-        if all(
-            date(year, month, day) in day_set for day in range(1, monthrange(year, month)[1] + 1)
-        )
-    ]
-    tokens = [month_token(*month) for month in whole_months]
-    whole_years = Counter(year for year, _ in whole_months)
-    tokens += [str(year) for year in dict(months) if whole_years[year] == 12]
-    yearless: list[str] = []
-    if length <= _BY_DAYS:
-        day_token_pairs = [day_tokens(day.year, day.month, day.day) for day in days]
-        tokens += [dated_token for dated_token, _ in day_token_pairs]
-        yearless += [bare for _, bare in day_token_pairs]
-    if len(whole_months) == 1 and len(days) <= 31:
-        # The tokens of the month's name, as texts of any language have them. Not "may", which is a
-        # verb as often.
-        codes = [language.code for language in languages().values() if language.stemmer]
-        for word in query_words(span.text):
-            if word.form != "may" and month_named(word.form) == whole_months[0][1]:
-                yearless += word.tokens_in(codes)
-    return SpanNames(tuple(tokens), tuple(yearless))
-
-
 def turns_naming(
-    table: TurnTable, spans: Sequence[TimeSpan], look_up: Callable[[Sequence[str]], Mask]
+    table: TurnTable, question: Question, look_up: Callable[[Sequence[str]], Mask]
 ) -> tuple[Mask, ...]:
-    """For each span, the turns of `table` with a text that names a day in it.
+    """For each time of a question, the turns of `table` with a text that names a day in it.
 
     `look_up` gives the turns that hold any of some tokens.
     """
     masks = []
-    for span in spans:
-        names = names_of(span)
+    for span, names in zip(question.times, question.time_names, strict=True):
         mask = look_up(names.dated)
         if names.yearless:
             near_rows = np.abs(table.ts - span.start.timestamp()) < HALF_A_YEAR
@@ -203,13 +147,11 @@ def _days_between(first: str, last: str) -> str:
 class TimeNarrowing:
     """The rows that the times of a question leave, and a notice for each time that holds none.
 
-    `alone`: the question asks for times and nothing else, and only turns of those times answer it.
-    `empty`: it does, and no turn lies in any of them. Then `rows` are all rows, in which what comes
-    closest is found: rows are never narrowed to none.
+    `empty`: it asks for nothing else, and no turn lies in any of them. Then `rows` are all rows, in
+    which what comes closest is found: rows are never narrowed to none.
     """
 
     rows: Rows
-    alone: bool
     empty: bool
     notices: tuple[str, ...]
 
@@ -217,8 +159,7 @@ class TimeNarrowing:
 def narrow_by_times(
     table: TurnTable,
     rows: Rows,
-    question: str,
-    spans: Sequence[TimeSpan],
+    question: Question,
     named: Sequence[Mask],
     now: datetime,
 ) -> TimeNarrowing:
@@ -226,37 +167,11 @@ def narrow_by_times(
 
     `named` has for each span the turns of the table whose text names a day in it.
     """
-    asks_time_alone = asks_for_a_time_alone(question, spans)
-    inside = rows_within(table, rows, spans, named) if asks_time_alone else rows
-    notices = silent_spans(table, rows, spans, named, now, alone=asks_time_alone)
-    empty = asks_time_alone and not len(inside)
-    return TimeNarrowing(rows if empty else inside, asks_time_alone, empty, notices)
-
-
-def asks_for_a_time_alone(question: str, spans: Sequence[TimeSpan]) -> bool:
-    """Whether a question asks what was said or happened in spans that it names, and no more."""
-    if not spans:
-        return False
-    remaining = drop_times(question, spans)
-    language = languages().get(language_of(question))
-    if language is not None and not language.spaced:
-        return set(analyse(remaining, keep_stop_words=False)) <= _happening()
-    return set(query_terms(remaining)) <= _happening()
-
-
-def drop_times(question: str, spans: Sequence[TimeSpan]) -> str:
-    """What is left of a question without the words that name `spans`."""
-    remaining = question
-    for span in sorted(spans, key=lambda named: -named.start_char):
-        remaining = remaining[: span.start_char] + remaining[span.end_char :]
-    return remaining
-
-
-@lru_cache(maxsize=1)
-def _happening() -> frozenset[str]:
-    """What a question may hold beside a time and still ask for nothing else, in any language."""
-    cues = (language.cues.get("happening", "") for language in languages().values())
-    return frozenset(token for words in cues for word in words.split() for token in analyse(word))
+    alone = question.asks_time_alone
+    inside = rows_within(table, rows, question.times, named) if alone else rows
+    notices = silent_spans(table, rows, question.times, named, now, alone=alone)
+    empty = alone and not len(inside)
+    return TimeNarrowing(rows if empty else inside, empty, notices)
 
 
 def rows_within(

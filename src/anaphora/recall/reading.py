@@ -34,6 +34,7 @@ from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 if TYPE_CHECKING:
     from anaphora.reading.model import Lane
     from anaphora.reading.service import ReaderService
+    from anaphora.recall.question import Question
 
 PART: Final = "reader"
 """What an answer calls the reader: the part that was unavailable, and the factor of a score."""
@@ -55,14 +56,16 @@ def checked_read(read: int | None) -> int:
     return count
 
 
-def begin_reading(read: int | None, mode: str, reader: ReaderService | None, question: str) -> int:
+def begin_reading(
+    read: int | None, mode: str, reader: ReaderService | None, question: Question
+) -> int:
     """How many candidates are read, and the reader begins to load: beside the embedder.
 
     By meaning or by words alone none is, nor without a reader, nor for a question in a language
     that it was not trained in. Raises InvalidInput.
     """
     count = checked_read(read)
-    if reader is None or not count or mode != "hybrid" or not READER.understands(question):
+    if reader is None or not count or mode != "hybrid" or not question.suits_reader:
         return 0
     reader.start()
     return count

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.analyser import query_words
+from anaphora.core.analyser import QueryWord
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
 from anaphora.recall.record_reads import RecordReads
@@ -42,21 +42,20 @@ class ToolCallRecall:
 
     def recall(
         self,
-        query: str,
+        words: Sequence[QueryWord],
         *,
         top_k: int,
         choice: TurnChoice,
         conversations: Collection[str] | None = None,
         least: float = LEAST,
     ) -> tuple[ToolCallHit, ...]:
-        """The lines that hold most of the question's words, of equals the newest first.
+        """The lines that hold most of a question's words, of equals the newest first.
 
         Only those of `conversations`, unless None, and of the times of `choice`.
         """
-        terms = query_words(query)
-        if not terms:
+        if not words:
             return ()
-        lookup = MemoryQuery(self.clock(), _OVERFETCH * top_k, terms=terms, all_words=True)
+        lookup = MemoryQuery(self.clock(), _OVERFETCH * top_k, terms=words, all_words=True)
         candidates = self.index.candidates(lookup)
         columns = candidates.columns
         shares = {
@@ -105,7 +104,7 @@ def call_lane(calls: ToolCallRecall) -> Lane:
 def _search_calls(calls: ToolCallRecall, request: SearchRequest) -> LaneAnswer:
     hits = []
     for hit in calls.recall(
-        request.text,
+        request.question.words,
         top_k=request.top_k,
         choice=TurnChoice(request.choice.since, request.choice.until),
         conversations=request.sessions,

@@ -35,7 +35,7 @@ def _search_turns(
     silent_times: list[str] = []
     recall = turns.recall(
         None,
-        request.text,
+        request.question,
         top_k=_WIDER * request.top_k if request.own else request.top_k,
         budget=_NO_BUDGET,
         exclude=choice.exclude,

@@ -42,6 +42,7 @@ from anaphora.deep.evidence.sources import (
 )
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
+from anaphora.recall.question import Question
 from anaphora.recall.times.reading import read_times
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Degraded
@@ -200,21 +201,25 @@ class ScopedEvidence:
         start = parse_moment("since", since, now)
         end = parse_moment("until", until, now, end=True)
         rows = self._filter_rows(start, end, speaker)
-        turns = score_turns(self.turn_hits(query, limit, rows), count_turns(self._view))
-        memories = [] if speaker is not None else self._find_memories(query, limit, (start, end))
+        question = Question.read(query, now)
+        turns = score_turns(self.turn_hits(question, limit, rows), count_turns(self._view))
+        memories = [] if speaker is not None else self._find_memories(question, limit, (start, end))
         best_sources = merge_sources(turns, memories[: max(3, limit // MEMORY_SHARE)], limit)
         self.seen.add(best_sources)
         return tuple(self._remember(source) for source in best_sources)
 
     def weigh(self, query: str) -> tuple[DeepSource, ...]:
         """The 20 best turns and the best memories, by their chances alone, erring low."""
-        hits = self.turn_hits(query, TURNS)[:TURNS]
+        question = Question.read(query, self.clock())
+        hits = self.turn_hits(question, TURNS)[:TURNS]
         turns = score_turns(hits, count_turns(self._view), rest=None)
-        sources = [*turns, *self._find_memories(query, TURNS, rest=None)]
+        sources = [*turns, *self._find_memories(question, TURNS, rest=None)]
         best_sources = sorted(sources, key=lambda source: (-(source.score or 0.0), source.id))
         return tuple(self._remember(source) for source in best_sources)
 
-    def turn_hits(self, query: str, limit: int, rows: Rows | None = None) -> Sequence[TurnHit]:
+    def turn_hits(
+        self, query: str | Question, limit: int, rows: Rows | None = None
+    ) -> Sequence[TurnHit]:
         """The best turns for `query` as their lane scores them, those of `rows` or of the scope.
 
         There may be more than `limit`: at least `TURNS`, to compare them with each other.
@@ -397,7 +402,7 @@ class ScopedEvidence:
 
     def _find_memories(
         self,
-        query: str,
+        question: Question,
         limit: int,
         times: tuple[datetime | None, datetime | None] = (None, None),
         rest: float | None = REST,
@@ -409,7 +414,7 @@ class ScopedEvidence:
         weighed_sources: list[DeepSource] = []
         for lane in (self._lane.recall_memories, *self._lane.others().values()):
             hits = lane.recall(
-                query,
+                question,
                 top_k=max(MEMORIES, limit // MEMORY_SHARE),
                 min_score=None,
                 filters={"created_at": bounds} if bounds else None,
@@ -421,7 +426,7 @@ class ScopedEvidence:
             records = lane.many(hit.id for hit in hits)
             weighed_sources += [
                 replace(record_to_source(record), score=source.score)
-                for source in score_memories(hits, query, rest)
+                for source in score_memories(hits, question.typed, rest)
                 if source.id in near_ids and (record := records.get(source.id.removeprefix(MEMORY)))
             ]
         return sorted(weighed_sources, key=lambda source: -(source.score or 0.0))

@@ -47,7 +47,8 @@ def _search_files(
     if context is None:
         return LaneAnswer()
     try:
-        package = context.recall(request.text, project=request.choice.project, budget=_BUDGET)
+        focus, project = request.question.text, request.choice.project
+        package = context.recall(focus, project=project, budget=_BUDGET)
     except NotFound:
         # Sessions are known of it, files are not.
         return LaneAnswer()
