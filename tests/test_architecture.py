@@ -245,6 +245,7 @@ OFFERED = (
     "anaphora.core.heap",
     "anaphora.core.incidents",
     "anaphora.core.languages.language",
+    "anaphora.core.operation",
     "anaphora.core.repositories",
     "anaphora.core.resident",
     "anaphora.core.tracing",

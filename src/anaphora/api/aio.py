@@ -14,7 +14,7 @@ import asyncio
 import builtins
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,6 @@ __all__ = ["AsyncConversations", "AsyncMemory", "Opening"]
 
 CALLBACKS = frozenset({"progress", "on_step"})
 """The parameters that take a callback, which runs in the event loop."""
-
-_CLOSE = operations_of(Memory)["close"]
 
 
 def _looped(
@@ -118,7 +116,7 @@ class AsyncMemory:
 
     async def close(self, timeout: float | None = CLOSING_PATIENCE) -> None:
         """As `Memory.close`."""
-        _CLOSE.checks.apply((self, timeout), {})
+        operations_of(Memory)["close"].checks.apply((self, timeout), {})
         # Not in the pool: it is shut down here, and all its threads may be busy.
         closing = asyncio.ensure_future(
             asyncio.to_thread(self._workers.finish, self._memory.close, timeout)
@@ -166,20 +164,22 @@ class Opening:
         return AsyncMemory(await self._workers.do(self._open_memory), self._workers)
 
 
-def _mirror(mirror: type, original: type) -> None:
-    """Add the original's missing public members to `mirror`, and copy their docstrings."""
+def _mirror(mirror: type, functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Add the methods that `mirror` has not, and give all of them their docstrings."""
+    for name, function in functions.items():
+        method = vars(mirror).get(name)
+        if method is None:
+            method = _awaited(function)
+            method.__qualname__ = f"{mirror.__name__}.{name}"
+        _tell_as(getattr(method, "__func__", method), function)
+        setattr(mirror, name, method)
+
+
+def _mirror_properties(mirror: type, original: type) -> None:
     for name, member in public_members(original):
-        mirrored_member = vars(mirror).get(name)
         if isinstance(member, property):
-            getter = mirrored_member or property(functools.partial(_property, name))
+            getter = vars(mirror).get(name) or property(functools.partial(_property, name))
             setattr(mirror, name, property(getter.fget, doc=member.__doc__))
-            continue
-        function = getattr(member, "__func__", member)
-        if mirrored_member is None:
-            mirrored_member = _awaited(function)
-            mirrored_member.__qualname__ = f"{mirror.__name__}.{name}"
-        _tell_as(getattr(mirrored_member, "__func__", mirrored_member), function)
-        setattr(mirror, name, mirrored_member)
 
 
 def _property(name: str, mirror: AsyncMemory | AsyncConversations) -> Any:
@@ -206,5 +206,13 @@ def _tell_as(wrapper: Any, function: Callable[..., Any]) -> None:
         wrapper.__signature__ = inspect.signature(function).replace(return_annotation=annotation)
 
 
-_mirror(AsyncMemory, Memory)
-_mirror(AsyncConversations, ConversationStore)
+_mirror(
+    AsyncMemory,
+    {name: described.function for name, described in operations_of(Memory).items()},
+)
+_mirror_properties(AsyncMemory, Memory)
+_mirror(
+    AsyncConversations,
+    {name: member for name, member in public_members(ConversationStore) if callable(member)},
+)
+_mirror_properties(AsyncConversations, ConversationStore)

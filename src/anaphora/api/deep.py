@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anaphora.api.view import NamespaceView
-from anaphora.core import audited_ids
-from anaphora.core.operation import AuditRule, operation, with_stand_in
+from anaphora.core.operation import AuditRule, ids_of, operation, with_stand_in
 from anaphora.core.tracing import span
 from anaphora.features.deep.services import DeepServices
 from anaphora.store.threads.ids import check_id
@@ -31,7 +30,9 @@ class DeepQuestions(NamespaceView):
         return self._services().feature(DeepServices)
 
     @operation(
-        "read", audit=AuditRule("recalled", "deep", audited_ids.of_deep_answer), question="question"
+        "read",
+        audit=AuditRule("recalled", "deep", lambda answer: ids_of(answer.sources)),
+        question="question",
     )
     def deep_recall(
         self,

@@ -7,16 +7,15 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from anaphora.api.view import NamespaceView
-from anaphora.core import audited_ids
 from anaphora.core.caller import signed
-from anaphora.core.operation import AuditRule, operation
+from anaphora.core.operation import AuditRule, ids_of, operation
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.features.documents.services import DocumentServices
 from anaphora.values.documents import AddedDocument, Document, DocumentSection
 
-_READ = AuditRule("read", "document", audited_ids.of_records)
+_READ = AuditRule("read", "document", ids_of)
 
 
 class KeptDocuments(NamespaceView):
@@ -67,7 +66,7 @@ class KeptDocuments(NamespaceView):
             raise InvalidInput("limit", limit, "expected at least 1")
         return self._documents.store.list(limit=limit, history=history)
 
-    @operation("read", audit=AuditRule("read", "document", audited_ids.of_record))
+    @operation("read", audit=AuditRule("read", "document", lambda document: ids_of((document,))))
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
         from anaphora.store.documents import document_id_of

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from anaphora.api.view import NamespaceView
-from anaphora.core import audited_ids
-from anaphora.core.operation import AuditRule, operation, with_notices
+from anaphora.core.operation import AuditRule, ids_of, operation, with_notices
 from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
 from anaphora.errors import NotFound
@@ -113,7 +112,7 @@ class LastingMemories(NamespaceView):
 
     @operation(
         "read",
-        audit=AuditRule("recalled", "memory", audited_ids.of_memories),
+        audit=AuditRule("recalled", "memory", lambda recall: ids_of(recall.hits, recall.nearest)),
         question="query",
         event="recall",
         falls_back=True,
@@ -163,7 +162,7 @@ class LastingMemories(NamespaceView):
                 read=read,
             )
 
-    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_record))
+    @operation("read", audit=AuditRule("read", "memory", lambda record: ids_of((record,))))
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
         services = self._services()
@@ -176,7 +175,7 @@ class LastingMemories(NamespaceView):
                 raise
             return record
 
-    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_page))
+    @operation("read", audit=AuditRule("read", "memory", lambda page: ids_of(page.items)))
     def list(
         self,
         filters: Mapping[str, Any] | None = None,
@@ -188,7 +187,7 @@ class LastingMemories(NamespaceView):
 
         return self._services().records.list(parse(filters), limit=limit, cursor=cursor)
 
-    @operation("read", audit=AuditRule("read", "memory", audited_ids.of_records))
+    @operation("read", audit=AuditRule("read", "memory", ids_of))
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first; without one, of one in another case."""
         return self._services().records.history(path)
@@ -205,7 +204,10 @@ class LastingMemories(NamespaceView):
         self._container.tell("remember", remembered)
         return remembered
 
-    @operation("read", audit=AuditRule("recalled", "core", audited_ids.of_core_block))
+    @operation(
+        "read",
+        audit=AuditRule("recalled", "core", lambda block: ids_of(block.entries, block.left_out)),
+    )
     def core_block(self, *, budget: int | None = None) -> CoreBlock:
         """What every session is told: pinned memories in their order, then rules and preferences.
 

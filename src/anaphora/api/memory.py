@@ -18,10 +18,9 @@ from anaphora.api.documents import KeptDocuments
 from anaphora.api.memories import LastingMemories
 from anaphora.api.projects import ProjectMemories
 from anaphora.container.home import Container, Handler
-from anaphora.core import audited_ids
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE
 from anaphora.core.config import load_settings, resolve_places
-from anaphora.core.operation import AuditRule, operation, with_notices
+from anaphora.core.operation import AuditRule, ids_of, operation, thread_ids, with_notices
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
@@ -149,7 +148,13 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
     @operation(
         "read",
-        audit=AuditRule("recalled", "turn", audited_ids.of_turns),
+        audit=AuditRule(
+            "recalled",
+            "turn",
+            lambda recall: thread_ids(
+                hit.conversation_id for hit in (*recall.hits, *recall.nearest)
+            ),
+        ),
         question="query",
         event="recall",
         falls_back=True,
@@ -219,7 +224,9 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
 
     @operation(
         "read",
-        audit=AuditRule("recalled", "everything", audited_ids.of_search),
+        audit=AuditRule(
+            "recalled", "everything", lambda recall: ids_of(recall.hits, recall.nearest)
+        ),
         question="question",
         event="recall",
         falls_back=True,

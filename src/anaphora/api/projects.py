@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from anaphora.api.view import NamespaceView
-from anaphora.core import audited_ids
-from anaphora.core.operation import AuditRule, operation
+from anaphora.core.operation import AuditRule, ids_of, operation, thread_ids
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.features.projects.services import ProjectServices
@@ -21,6 +20,20 @@ from anaphora.values.projects import (
     RecallPackage,
     WarmUp,
 )
+
+
+def _ids_of_warm_up(warm_up: WarmUp) -> Iterator[str]:
+    yield from ids_of(
+        warm_up.core,
+        warm_up.constraints,
+        warm_up.preferences,
+        warm_up.decisions,
+        warm_up.blockers,
+        warm_up.changed,
+        warm_up.facts,
+        warm_up.diary,
+    )
+    yield from thread_ids(session.id for session in warm_up.sessions)
 
 
 class ProjectMemories(NamespaceView):
@@ -140,7 +153,7 @@ class ProjectMemories(NamespaceView):
 
     @operation(
         "read",
-        audit=AuditRule("recalled", "context", audited_ids.of_package),
+        audit=AuditRule("recalled", "context", lambda package: ids_of(package.memories)),
         question="focus",
         falls_back=True,
     )
@@ -170,7 +183,7 @@ class ProjectMemories(NamespaceView):
 
     @operation(
         "read",
-        audit=AuditRule("recalled", "warm_up", audited_ids.of_warm_up),
+        audit=AuditRule("recalled", "warm_up", _ids_of_warm_up),
         question="topic",
         falls_back=True,
     )

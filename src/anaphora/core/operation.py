@@ -12,12 +12,13 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from anaphora.core.arguments import ArgumentChecks, checked
 from anaphora.core.limits import limited
 from anaphora.core.zones import times_shown_in
-from anaphora.values.actions import Action
+from anaphora.values.actions import DIGESTED, Action
 from anaphora.values.conversations import Degraded
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -49,6 +50,23 @@ class AuditRule:
     action: Action
     lane: str
     ids: Callable[[Any], Iterable[str]] | None = None
+
+
+def ids_of(*groups: Iterable[Any]) -> Iterator[str]:
+    """The ids of recalled records; of turns and tool calls those of their conversations."""
+    for record in chain.from_iterable(groups):
+        kind = getattr(record, "kind", "")
+        if kind in {"turn", "tool_call"}:
+            yield DIGESTED + (record.conversation_id or "")
+        elif kind == "file":
+            yield DIGESTED + record.id
+        elif record.id:
+            yield record.id
+
+
+def thread_ids(conversation_ids: Iterable[str]) -> Iterator[str]:
+    """The ids of conversations, as the audit trail takes them."""
+    return (DIGESTED + conversation_id for conversation_id in conversation_ids)
 
 
 @dataclass(frozen=True, slots=True)
