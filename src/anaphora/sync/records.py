@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from anaphora.core.names import composed
-from anaphora.ops.transfer.lines import LineFields, from_line, string, time_text, to_line
+from anaphora.store.line_fields import LineFields, string
+from anaphora.store.lines import from_line, time_text, to_line
 from anaphora.store.namespace import NamespaceReader, portions
 from anaphora.store.records.forgetting import ForgottenRecords, describe_forgotten
 from anaphora.store.records.rows import (

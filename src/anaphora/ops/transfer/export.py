@@ -25,11 +25,12 @@ from anaphora.ingest.secrets.masking import mask
 from anaphora.ops.backup import staging
 from anaphora.ops.transfer.deep import gap_lines, origin_lines
 from anaphora.ops.transfer.documents import document_lines
-from anaphora.ops.transfer.lines import FORMAT, Line, to_line
 from anaphora.ops.transfer.memories import memory_lines
 from anaphora.ops.transfer.notes import project_note_lines
+from anaphora.ops.transfer.reading import FORMAT
 from anaphora.ops.transfer.sessions import session_lines
 from anaphora.ops.transfer.threads import note_lines, thread_lines
+from anaphora.store.lines import Line, to_line
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportProblem
 

@@ -27,13 +27,14 @@ from anaphora.ingest.problems import Problems, shortened
 from anaphora.ops.transfer.deep import GapReader, OriginReader
 from anaphora.ops.transfer.documents import DocumentReader
 from anaphora.ops.transfer.export import is_export
-from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
 from anaphora.ops.transfer.memories import LinkReader, MemoryReader
 from anaphora.ops.transfer.notes import ProjectNoteReader
-from anaphora.ops.transfer.reading import BATCH, LineReader, LoadTarget
+from anaphora.ops.transfer.reading import BATCH, FORMAT, LineReader, LoadTarget
 from anaphora.ops.transfer.sessions import SessionReader
 from anaphora.ops.transfer.threads import NoteReader, ThreadReader
 from anaphora.store.disk import open_regular, translate
+from anaphora.store.line_fields import string
+from anaphora.store.lines import Line, from_line
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.ops.transfer.lines import Line, number_in, text_in
 from anaphora.ops.transfer.memories import (
     IncomingRecord,
     RecordFields,
@@ -21,6 +20,8 @@ from anaphora.ops.transfer.memories import (
     without_other_kinds,
 )
 from anaphora.ops.transfer.reading import BatchReader
+from anaphora.store.line_fields import number_in, text_in
+from anaphora.store.lines import Line
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.transaction import RecordTransaction

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
-from anaphora.ops.transfer.lines import Line
+from anaphora.store.lines import Line
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
+FORMAT = 1
+"""The version of the format of an export."""
 BATCH = 256
 """Lines that are written in one transaction."""
 
