@@ -18,7 +18,7 @@ from typing import Any, Final
 from anaphora.core.names import composed
 from anaphora.store.line_fields import LineFields, string
 from anaphora.store.lines import from_line, time_text, to_line
-from anaphora.store.namespace import NamespaceReader, portions
+from anaphora.store.namespace import portions
 from anaphora.store.records.forgetting import ForgottenRecords, describe_forgotten
 from anaphora.store.records.rows import (
     MEMORY,
@@ -71,17 +71,6 @@ _AT_ONCE: Final = 256
 _GROUPS: Final = 100
 """Groups that are applied in one transaction."""
 
-_TOLD: Final = """
-SELECT told.record_id FROM (
-  SELECT namespace, record_id FROM record_event WHERE namespace = :namespace AND seq > :since
-   UNION
-  SELECT namespace, record_id FROM fact_turn WHERE namespace = :namespace AND seq > :since
-) AS told
-  JOIN record ON record.namespace = told.namespace AND record.record_id = told.record_id
- WHERE record.seq <= :since AND record.kind = :kind
- ORDER BY told.record_id
-"""
-
 TurnNames = Callable[[str, int], str | None]
 """The id of the turn at a position of a conversation, the same on all devices."""
 TurnPlaces = Callable[[str, str], int | None]
@@ -126,14 +115,6 @@ def _find_same_key(kind: str, state: ItemState) -> str:
     return same_key_of(record)
 
 
-class _Events(NamespaceReader):
-    """The events of one namespace."""
-
-    def list_changed_by_events(self, kind: str, since: int) -> list[str]:
-        """The records of which only events or origins changed after a number, as by a verdict."""
-        return [str(row[0]) for row in self._rows(_TOLD, kind=kind, since=since)]
-
-
 @dataclass(frozen=True, slots=True)
 class RecordSync:
     """Records of one namespace on a device."""
@@ -152,11 +133,9 @@ class RecordSync:
 
     def capture(self, since: int) -> Iterator[Patch]:
         """The changes of records after the number `since`."""
-        services = self._device.services
-        events = _Events(services.truth, services.namespace, services.sealing.rows)
         for kind in RECORD_KINDS:
             records, last_seq = self._records(kind), since
-            for ids in portions(events.list_changed_by_events(kind, since), _AT_ONCE):
+            for ids in portions(records.told_since(since), _AT_ONCE):
                 yield from self._capture_records(kind, records, ids)
             while batch := records.changed_since(last_seq, _AT_ONCE):
                 yield from self._capture_records(kind, records, [record.id for record in batch])
