@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from anaphora.store.records.rows import CONTRADICTION, RecordLink
+from anaphora.store.records.rows import CONTRADICTION
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import Stamp
+from anaphora.sync.codec import read_link, write_link
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import LINK, item_name, kind_and_key
 
@@ -33,7 +34,7 @@ class LinkSync:
         for link in self._device.services.records.links_since(since, CONTRADICTION):
             item_id = item_name(LINK, _SEPARATOR.join((link.record_id, link.other_id)))
             state = self._device.store.states([item_id], applied=True)[item_id]
-            current = [link.kind, link.strength]
+            current = write_link(link)
             if (state[_STATE].value if _STATE in state else None) != current:
                 yield Patch(item_id, self._device.clock.next(), {_STATE: current})
 
@@ -46,7 +47,7 @@ class LinkSync:
         changed_ends = {
             ends for item_id in item_ids if (ends := self._find_rows(item_id, rows)) is not None
         }
-        latest: dict[tuple[str, str], tuple[Stamp, list[object]]] = {}
+        latest: dict[tuple[str, str], tuple[Stamp, list[Any]]] = {}
         for item_id in self._device.store.names(LINK):
             ends = self._find_rows(item_id, rows)
             if ends in changed_ends and ends is not None:
@@ -61,8 +62,8 @@ class LinkSync:
             stored_links = {
                 (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)
             }
-            for ends, (_, (kind, strength)) in latest.items():
-                link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
+            for ends, (_, members) in latest.items():
+                link = read_link(ends, members)
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
                     continue
                 if ends not in stored_links:
