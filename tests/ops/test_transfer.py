@@ -18,7 +18,8 @@ from anaphora import ops
 from anaphora.container.home import Container
 from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, StoreError, UnknownFormat
-from anaphora.ops.transfer.lines import LineFields, from_line, to_line
+from anaphora.store.line_fields import LineFields
+from anaphora.store.lines import from_line, to_line
 from anaphora.store.records.forgetting import forget_for_good, forget_softly
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink

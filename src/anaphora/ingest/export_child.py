@@ -6,18 +6,12 @@ is wrapped, see docs/formats.md.
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from anaphora.store.disk import open_regular
-from anaphora.store.escaping import escape, unescape
-from anaphora.store.nesting import is_too_deep
+from anaphora.store.lines import read_object, write_object
 
-_SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CHUNK = 1 << 16
 _EVERY = 64
 
@@ -56,46 +50,3 @@ def read(path: str, most: int, parts: int) -> Iterator[str | int | list[str]]:
                 except (ValueError, TypeError) as error:
                     checked_line = [str(error)[:300]]
                 yield checked_line
-
-
-def read_object(text: str) -> dict[str, Any]:
-    """The object of a line. ValueError if there is none, or it is nested too deeply."""
-    parsed_line = _parse(text)
-    if isinstance(parsed_line, dict) and parsed_line.get("kind") == "escaped":
-        wrapped_line = parsed_line.get("line")
-        if not isinstance(wrapped_line, str):
-            raise ValueError('"line" is not a string')
-        parsed_line = _parse(unescape(wrapped_line))
-    if not isinstance(parsed_line, dict):
-        raise ValueError("it is not a JSON object")
-    return parsed_line
-
-
-def write_object(value: dict[str, Any]) -> str:
-    """The JSON that `read_object` reads as this object."""
-    json_text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if _SPLIT_CHARACTER.search(json_text) is None:
-        return json_text
-    return json.dumps({"kind": "escaped", "line": escape(json_text)}, ensure_ascii=False)
-
-
-def _parse(text: str) -> object:
-    try:
-        parsed_line = json.loads(text, parse_constant=_refuse, parse_float=_parse_finite)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    if is_too_deep(parsed_line, text):
-        raise ValueError("it is nested too deeply")
-    return parsed_line
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _parse_finite(text: str) -> float:
-    """A number of JSON; one that is beyond what a float holds could not be written again."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is not a number that can be stored")
-    return number

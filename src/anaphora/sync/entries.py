@@ -31,8 +31,8 @@ from typing import Any, Final
 
 from anaphora.core.bounded import MOST_BYTES, read_json
 from anaphora.errors import RemoteTampered, Tampered
-from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.crypto.cipher import Cipher
+from anaphora.store.lines import from_line, to_line
 from anaphora.sync.admission import Admission, admission_of
 from anaphora.sync.changes import Patch, canonical, patch_of
 from anaphora.sync.membership import Member, Rotation, member_of

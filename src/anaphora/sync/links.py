@@ -7,30 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from anaphora.store.db.tables import LINK
-from anaphora.store.namespace import NamespaceReader
-from anaphora.store.records.rows import CONTRADICTION, LINK_MAPPING, RecordLink
+from anaphora.store.records.rows import CONTRADICTION
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import Stamp
+from anaphora.sync.codec import read_link, write_link
 from anaphora.sync.device import SyncedDevice
-from anaphora.sync.items import LINK as LINK_ITEM
-from anaphora.sync.items import item_name, kind_and_key
+from anaphora.sync.items import LINK, item_name, kind_and_key
 
 _SEPARATOR: Final = " "
 _STATE: Final = "state"
 RowOf = Callable[[str], str | None]
 """The id of the row that contains the memory of this id, None if there is no such row."""
-
-
-class _NamespaceLinks(NamespaceReader):
-    """The links of one namespace."""
-
-    def changed_since(self, seq: int) -> list[RecordLink]:
-        """Those that were written after a number."""
-        rows = self._found(LINK, LINK.select() + "AND seq > :seq", seq=seq)
-        return [link for link in map(LINK_MAPPING.value, rows) if link.kind in CONTRADICTION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +31,10 @@ class LinkSync:
 
     def capture(self, since: int) -> Iterator[Patch]:
         """The changes of links after the number `since`."""
-        services = self._device.services
-        links = _NamespaceLinks(services.truth, services.namespace, services.sealing.rows)
-        for link in links.changed_since(since):
-            item_id = item_name(LINK_ITEM, _SEPARATOR.join((link.record_id, link.other_id)))
+        for link in self._device.services.records.links_since(since, CONTRADICTION):
+            item_id = item_name(LINK, _SEPARATOR.join((link.record_id, link.other_id)))
             state = self._device.store.states([item_id], applied=True)[item_id]
-            current = [link.kind, link.strength]
+            current = write_link(link)
             if (state[_STATE].value if _STATE in state else None) != current:
                 yield Patch(item_id, self._device.clock.next(), {_STATE: current})
 
@@ -60,8 +47,8 @@ class LinkSync:
         changed_ends = {
             ends for item_id in item_ids if (ends := self._find_rows(item_id, rows)) is not None
         }
-        latest: dict[tuple[str, str], tuple[Stamp, list[object]]] = {}
-        for item_id in self._device.store.names(LINK_ITEM):
+        latest: dict[tuple[str, str], tuple[Stamp, list[Any]]] = {}
+        for item_id in self._device.store.names(LINK):
             ends = self._find_rows(item_id, rows)
             if ends in changed_ends and ends is not None:
                 state = self._device.store.states([item_id])[item_id]
@@ -75,8 +62,8 @@ class LinkSync:
             stored_links = {
                 (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)
             }
-            for ends, (_, (kind, strength)) in latest.items():
-                link = RecordLink(ends[0], ends[1], str(kind), float(str(strength)))
+            for ends, (_, members) in latest.items():
+                link = read_link(ends, members)
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
                     continue
                 if ends not in stored_links:
@@ -89,7 +76,7 @@ class LinkSync:
     def find_around(self, ids: Iterable[str]) -> list[str]:
         """The links that have one of these ids at an end."""
         changed_ids = set(ids)
-        names = self._device.store.names(LINK_ITEM) if changed_ids else []
+        names = self._device.store.names(LINK) if changed_ids else []
         return [item_id for item_id in names if changed_ids & set(_split_ends(item_id))]
 
     def _find_rows(self, item_id: str, rows: dict[str, str | None]) -> tuple[str, str] | None:

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.forgetting import OF_MEMORY
 from anaphora.store.hashing import hash_text
-from anaphora.sync.merge.turns import MergedTurn
+from anaphora.sync.codec import Origin, SharedTurn
 
 if TYPE_CHECKING:
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.store.table_rows import TableRows
 
 _TABLE: Final = "fact_turn"
-Turns = Callable[[str], Sequence[MergedTurn]]
+Turns = Callable[[str], Sequence[SharedTurn]]
 """The turns of a conversation on this device."""
-Origin = list[Any]
-"""A conversation and the id of a turn, or a memory ("memory:" and its id) and None; as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

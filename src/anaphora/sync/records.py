@@ -7,36 +7,32 @@ nothing that a comparison would not find again.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from anaphora.core.names import composed
-from anaphora.ops.transfer.lines import LineFields, from_line, string, time_text, to_line
-from anaphora.store.namespace import NamespaceReader, portions
+from anaphora.store.namespace import portions
 from anaphora.store.records.forgetting import ForgottenRecords, describe_forgotten
 from anaphora.store.records.rows import (
     MEMORY,
     STANDS_ALONE,
     TOOL_CALL,
     RecordEvent,
-    same_key_of,
     session_key,
 )
 from anaphora.store.records.store import Records
 from anaphora.store.records.transaction import RecordTransaction
-from anaphora.sync.changes import WHOLE, ItemState, Patch, canonical, is_dropped
+from anaphora.sync.changes import WHOLE, ItemState, Patch, is_dropped
 from anaphora.sync.clock import Stamp
+from anaphora.sync.codec import EVENT, HIDDEN, ORIGINS, RecordCodec, SharedRecord, identity_of
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import KILLED, RECORD_KINDS, item_name, kind_and_key
 from anaphora.sync.merge.records import (
-    EVENT,
     LONGEST_START,
-    ORIGINS,
+    SAID,
     MergedRecord,
     item_of,
     merge,
@@ -46,45 +42,15 @@ from anaphora.sync.origins import Origins
 from anaphora.sync.store import CLOCK
 from anaphora.values.memories import MemoryRecord
 
-_FIELDS: Final = LineFields(
-    MemoryRecord,
-    ("text", "type", "path", "payload"),
-    left_out=("id", "seq", "reinforce_count", "forgotten", "turn_index"),
-    readers={"type": string},
-)
-_EVENT: Final = LineFields(
-    RecordEvent,
-    ("kind", "at", "tags", "source", "conversation_id", "text", "details"),
-    left_out=("record_id", "seq", "turn_index"),
-    readers={"kind": string},
-)
 _DERIVED: Final = frozenset({"tags", "sources", "last_reinforced", "created_at"})
 """Fields that follow from the events of a record, unless it was changed in place."""
 _UNCHANGING: Final = frozenset({"turn", "conversation_id", "extra", "reinforce_count"})
 """Fields that never change once a record is there, or follow from the others."""
-_ALONE: Final = "stands_alone"
-_TURN: Final = "turn"
 _FORGOTTEN: Final = "forgotten"
 _GROUP: Final = "group"
 _AT_ONCE: Final = 256
 _GROUPS: Final = 100
 """Groups that are applied in one transaction."""
-
-_TOLD: Final = """
-SELECT told.record_id FROM (
-  SELECT namespace, record_id FROM record_event WHERE namespace = :namespace AND seq > :since
-   UNION
-  SELECT namespace, record_id FROM fact_turn WHERE namespace = :namespace AND seq > :since
-) AS told
-  JOIN record ON record.namespace = told.namespace AND record.record_id = told.record_id
- WHERE record.seq <= :since AND record.kind = :kind
- ORDER BY told.record_id
-"""
-
-TurnNames = Callable[[str, int], str | None]
-"""The id of the turn at a position of a conversation, the same on all devices."""
-TurnPlaces = Callable[[str, str], int | None]
-"""The position of the turn with this id on this device."""
 
 
 def group_of(item: str, state: ItemState, secret: bytes) -> str:
@@ -98,7 +64,7 @@ def group_of(item: str, state: ItemState, secret: bytes) -> str:
     if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
         return item
     path = _value(state, "path")
-    same_key = _find_same_key(kind, state)
+    same_key = _find_same_key(state)
     if path is None and not same_key:
         return item
     identity = f"same {same_key}" if path is None else f"path {composed(path)}"
@@ -113,24 +79,19 @@ def _value(state: ItemState, name: str) -> Any:
     return state[name].value if name in state and state[name].action == "set" else None
 
 
-def _find_same_key(kind: str, state: ItemState) -> str:
+def _find_same_key(state: ItemState) -> str:
     """The identity of the record that a state describes."""
-    if _value(state, _ALONE):
-        return STANDS_ALONE
-    path_and_payload = {name: _value(state, name) for name in ("path", "payload")}
-    at = datetime.min.replace(tzinfo=UTC)
-    record = MemoryRecord(
-        "", _value(state, "text"), _value(state, "type"), at, at, at, 0, **path_and_payload
+    return identity_of(
+        {name: change.value for name, change in state.items() if change.action == "set"}
     )
-    return same_key_of(record)
 
 
-class _Events(NamespaceReader):
-    """The events of one namespace."""
-
-    def list_changed_by_events(self, kind: str, since: int) -> list[str]:
-        """The records of which only events or origins changed after a number, as by a verdict."""
-        return [str(row[0]) for row in self._rows(_TOLD, kind=kind, since=since)]
+def _find_hidden_at(record: MemoryRecord, events: Iterable[RecordEvent]) -> datetime | None:
+    """When a record was softly forgotten; None if it was not."""
+    if not record.forgotten:
+        return None
+    times = (event.at for event in events if event.kind == "forgotten")
+    return max(times, default=record.last_reinforced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +99,7 @@ class RecordSync:
     """Records of one namespace on a device."""
 
     _device: SyncedDevice
-    _name_of: TurnNames
-    _place_of: TurnPlaces
+    _codec: RecordCodec
     _origins: Origins
 
     def _records(self, kind: str) -> Records:
@@ -151,11 +111,9 @@ class RecordSync:
 
     def capture(self, since: int) -> Iterator[Patch]:
         """The changes of records after the number `since`."""
-        services = self._device.services
-        events = _Events(services.truth, services.namespace, services.sealing.rows)
         for kind in RECORD_KINDS:
             records, last_seq = self._records(kind), since
-            for ids in portions(events.list_changed_by_events(kind, since), _AT_ONCE):
+            for ids in portions(records.told_since(since), _AT_ONCE):
                 yield from self._capture_records(kind, records, ids)
             while batch := records.changed_since(last_seq, _AT_ONCE):
                 yield from self._capture_records(kind, records, [record.id for record in batch])
@@ -174,46 +132,35 @@ class RecordSync:
             work.load(ids=ids)
             for record_id in ids:
                 record = work.find(record_id)
-                if record is not None:
-                    stands_alone = kind == MEMORY and work.same_key(record_id) == STANDS_ALONE
-                    yield from self._compare(
-                        kind, record, work.events(record_id), alone=stands_alone
-                    )
+                if record is None:
+                    continue
+                events = work.events(record_id)
+                alone = kind == MEMORY and work.same_key(record_id) == STANDS_ALONE
+                origins = self._origins.list_for(record_id)
+                shared = SharedRecord(record, origins, alone, _find_hidden_at(record, events))
+                yield from self._compare(kind, shared, events)
 
     def _compare(
-        self, kind: str, record: MemoryRecord, events: Sequence[RecordEvent], *, alone: bool
+        self, kind: str, shared: SharedRecord, events: Sequence[RecordEvent]
     ) -> Iterator[Patch]:
         """The differences between a record and the known changes."""
-        lines = dict(self._write_lines(events))
-        fields = from_line(to_line(_FIELDS.write(record)))
-        fields |= self._turn_field(record.conversation_id, record.turn_index)
-        if alone:
-            fields[_ALONE] = True
-        if origins := self._origins.list_for(record.id):
-            fields[ORIGINS] = origins
-        if record.forgotten:
-            hidden = [event.at for event in events if event.kind == "forgotten"]
-            fields["forgotten_at"] = time_text(max(hidden, default=record.last_reinforced))
+        record = shared.record
+        lines, fields = dict(self._codec.write_events(events)), self._codec.write(shared)
         merged_record = self._find_known(kind, record.id)
         if merged_record is None:
-            occurrences = sum(
-                line["kind"] in ("added", "restated", "linked") for line in lines.values()
-            )
+            occurrences = sum(line["kind"] in SAID for line in lines.values())
             extra = record.reinforce_count - max(0, occurrences - 1)
             if extra:
                 fields["extra"] = extra
             yield Patch(item_name(kind, record.id), self._device.clock.next(), fields, lines)
             return
-        new_lines = {
-            key: line
-            for key, line in lines.items()
-            if key not in {event.key for event in merged_record.events}
-        }
-        moved_events = [event.key for event in merged_record.events if event.key not in lines]
+        known_keys = dict.fromkeys(event.key for event in merged_record.events)
+        new_lines = {key: line for key, line in lines.items() if key not in known_keys}
+        moved_events = [key for key in known_keys if key not in lines]
         is_updated = any(line["kind"] == "updated" for line in new_lines.values())
         ignored_names = _UNCHANGING | (frozenset() if is_updated else _DERIVED)
-        if fields.get("forgotten_at") and merged_record.fields.get("forgotten_at"):
-            ignored_names |= {"forgotten_at"}
+        if fields.get(HIDDEN) and merged_record.fields.get(HIDDEN):
+            ignored_names |= {HIDDEN}
         names = {*fields, *merged_record.fields} - ignored_names
         changed_fields = {
             n: fields.get(n) for n in names if fields.get(n) != merged_record.fields.get(n)
@@ -267,22 +214,6 @@ class RecordSync:
                 yield Patch(
                     self._killed_mark(merged_record.same), stamp, {_FORGOTTEN: True, _GROUP: group}
                 )
-
-    def _write_lines(self, events: Sequence[RecordEvent]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each event as JSON, under a digest of its content."""
-        repeats: Counter[str] = Counter()
-        for event in events:
-            line = from_line(to_line(_EVENT.write(event)))
-            text = canonical(line | {"kind": "said" if event.kind == "restated" else line["kind"]})
-            line |= self._turn_field(event.conversation_id, event.turn_index)
-            digest = hashlib.sha256(f"{repeats[text]} {text}".encode()).hexdigest()[:32]
-            repeats[text] += 1
-            yield EVENT + digest, line
-
-    def _turn_field(self, conversation_id: str | None, index: int | None) -> dict[str, Any]:
-        if conversation_id is None or index is None:
-            return {}
-        return {_TURN: self._name_of(conversation_id, index) or index}
 
     # The merged state of the changes.
 
@@ -348,7 +279,7 @@ class RecordSync:
             kind, _ = kind_and_key(name)
             if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
                 continue
-            same_key = _find_same_key(kind, state)
+            same_key = _find_same_key(state)
             killed_at: Stamp | None = None
             if same_key and kind == MEMORY:
                 mark = self._killed_mark(same_key)
@@ -492,8 +423,8 @@ class RecordSync:
     def _write_record(
         self, work: RecordTransaction, merged: MergedRecord, stored: MemoryRecord | None
     ) -> None:
-        record = self._build_record(merged)
-        at = merged.fields.get("forgotten_at")
+        shared = self._codec.read(merged.id, merged.fields)
+        record, hidden_at = shared.record, shared.forgotten_at
         same_key = merged.same
         if merged.kind == TOOL_CALL:
             same_key = session_key(record.conversation_id or "")
@@ -513,37 +444,16 @@ class RecordSync:
             events = work.events(stored.id)
             known_events = {
                 key: event
-                for (key, _), event in zip(self._write_lines(events), events, strict=True)
+                for (key, _), event in zip(self._codec.write_events(events), events, strict=True)
             }
         work.untell(event for key, event in known_events.items() if key not in events_by_key)
         for key, event in events_by_key.items():
             if key not in known_events:
-                work.tell(
-                    RecordEvent(merged.id, turn_index=self._find_turn(event), **_EVENT.read(event))
-                )
+                work.tell(self._codec.read_event(merged.id, event))
         if merged.kind == MEMORY:
-            self._origins.write(work, merged.id, merged.fields.get(ORIGINS) or ())
+            self._origins.write(work, merged.id, shared.origins)
         hidden = stored is not None and stored.forgotten
-        if at is not None and not hidden:
-            work.hide(merged.id, datetime.fromisoformat(at))
-        elif at is None and hidden:
+        if hidden_at is not None and not hidden:
+            work.hide(merged.id, hidden_at)
+        elif hidden_at is None and hidden:
             work.reveal(merged.id)
-
-    def _build_record(self, merged: MergedRecord) -> MemoryRecord:
-        line = {name: content for name, content in merged.fields.items() if content is not None}
-        fields = _FIELDS.read(line)
-        index = self._find_turn(line)
-        return MemoryRecord(
-            id=merged.id,
-            seq=0,
-            turn_index=index,
-            reinforce_count=merged.fields["reinforce_count"],
-            **fields,
-        )
-
-    def _find_turn(self, line: Mapping[str, Any]) -> int | None:
-        """The position of the turn that a line names."""
-        turn, conversation_id = line.get(_TURN), line.get("conversation_id")
-        if isinstance(turn, str) and conversation_id is not None:
-            return self._place_of(conversation_id, turn)
-        return turn if isinstance(turn, int) else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import HybridClock, Stamp
+from anaphora.sync.codec import RecordCodec
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import KILLED, LINK, RECORD_KINDS, THREAD, kind_and_key
 from anaphora.sync.links import LinkSync
@@ -38,9 +39,8 @@ class Replica:
         self._clock = HybridClock(device, services.clock, *self.store.get(CLOCK, [0, 0]))
         synced_device = SyncedDevice(services, self.store, self._clock, secret)
         self._threads = ThreadSync(synced_device)
-        self._records = RecordSync(
-            synced_device, self._threads.name_of, self._threads.place_of, self._threads.origins
-        )
+        codec = RecordCodec(self._threads.name_of, self._threads.place_of)
+        self._records = RecordSync(synced_device, codec, self._threads.origins)
         self._links = LinkSync(synced_device, self._records.row_of)
 
     def capture(self) -> bool:

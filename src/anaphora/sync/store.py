@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.ops.transfer.lines import from_line, to_line
 from anaphora.store.hashing import digest
+from anaphora.store.lines import from_line, to_line
 from anaphora.store.table_rows import TableRows, TableTransaction
 from anaphora.sync.changes import (
     WHOLE,

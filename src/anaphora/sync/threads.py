@@ -23,17 +23,28 @@ from anaphora.store.threads.gojson import REDACTED, nanoseconds, read_time
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.sync.changes import ItemState, Patch, canonical
+from anaphora.sync.codec import (
+    NOTE,
+    TURN,
+    SharedTurn,
+    read_note,
+    read_origin,
+    read_place,
+    write_note,
+    write_origin,
+    write_place,
+    write_redacted,
+    write_turn,
+)
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import THREAD, item_name, kind_and_key
-from anaphora.sync.merge.turns import NOTE, TURN, MergedTurn, next_place, turns_of
+from anaphora.sync.merge.turns import next_place, turns_of
 from anaphora.sync.origins import Origins
 from anaphora.values.conversations import Thread, Turn
 from anaphora.values.sessions import SessionPlace
 
 CLEARED: Final = ("title", "place")
 """Fields of a conversation that its deletion clears."""
-_NOTED: Final = ("speaker", "source", "source_key", "message_key")
-_PLACED: Final = ("client", "directory", "repository", "branch")
 _MICRO: Final = 1_000
 
 
@@ -77,7 +88,7 @@ class ThreadSync:
         """The origins of facts."""
         return Origins(self._device.services.table_rows, self._applied_turns)
 
-    def _applied_turns(self, conversation_id: str) -> list[MergedTurn]:
+    def _applied_turns(self, conversation_id: str) -> list[SharedTurn]:
         item_id = item_name(THREAD, conversation_id)
         return turns_of(self._device.store.states([item_id], applied=True)[item_id])
 
@@ -181,7 +192,7 @@ class ThreadSync:
     ) -> _News:
         news = _News()
         counts: Counter[tuple[str, ...]] = Counter()
-        last_turn: MergedTurn | None = None
+        last_turn: SharedTurn | None = None
         for known_turn, turn in _align(turns_of(base), turns):
             if turn is None:
                 # Only a deletion drops turns; turns that are missing without one are restored.
@@ -205,14 +216,8 @@ class ThreadSync:
                         self._device.secret, turn.text.encode("utf-8", "surrogatepass"), "sha256"
                     )
                     news.drop[NOTE + known_turn.id] = None
-                    news.drop[TURN + known_turn.id] = {
-                        "role": known_turn.role,
-                        "time": known_turn.time,
-                        "place": list(known_turn.place),
-                        "intent": known_turn.intent,
-                        "text": turn.text,
-                        "by": sorted({*cuts, digest.hexdigest()[:16] + self._device.clock.device}),
-                    }
+                    cuts = {*cuts, digest.hexdigest()[:16] + self._device.clock.device}
+                    news.drop[TURN + known_turn.id] = write_redacted(known_turn, turn.text, cuts)
             counts[content] += 1
             news.names.append(last_turn.id)
         return news
@@ -223,9 +228,9 @@ class ThreadSync:
         base: ItemState,
         turn: Turn,
         number: int,
-        last: MergedTurn | None,
+        last: SharedTurn | None,
         news: _News,
-    ) -> MergedTurn:
+    ) -> SharedTurn:
         """Add a turn that was written here."""
         content = _stored_content(turn)
         key = canonical([conversation_id, *content, number]).encode()
@@ -237,14 +242,9 @@ class ThreadSync:
         turn_place = next_place(
             last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device
         )
-        line = {
-            "role": content[0],
-            "text": content[1],
-            "time": content[2],
-            "place": list(turn_place),
-        }
-        news.add[TURN + name] = line | ({"intent": content[3]} if content[3] else {})
-        return MergedTurn(name, turn_place, *content)
+        shared_turn = SharedTurn(name, turn_place, *content)
+        news.add[TURN + name] = write_turn(shared_turn)
+        return shared_turn
 
     def _compare_rest(
         self,
@@ -257,18 +257,15 @@ class ThreadSync:
         """Compare the title, the notes of turns, and the origin."""
         fields: dict[str, Any] = {"title": thread.title or None}
         if origin is not None:
-            left_at = origin.branch_at
-            branch = origin.branch_of and left_at is not None
-            at = self.name_of(str(origin.branch_of), left_at or 0) if branch else None
-            fields["origin"] = [origin.source, origin.source_key, origin.branch_of, at or left_at]
+            fields["origin"] = write_origin(origin, self.name_of)
         if session_place is not None:
-            fields["place"] = [getattr(session_place, name) for name in _PLACED]
+            fields["place"] = write_place(session_place)
         notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
         for index, turn_note in notes.items():
             if index < len(news.names) and not turn_note.forgotten:
                 turn = thread.turns[index]
                 if turn_note.turn_hash == stored_turn_hash(turn.role, turn.text):
-                    fields[NOTE + news.names[index]] = [getattr(turn_note, name) for name in _NOTED]
+                    fields[NOTE + news.names[index]] = write_note(turn_note)
         for name, content in fields.items():
             previous = base[name].value if name in base else None
             if content != previous and not (name.startswith(NOTE) and content is None):
@@ -335,16 +332,13 @@ class ThreadSync:
     ) -> None:
         sidecar = self._device.services.sidecar
         if "origin" in state:
-            source, key, branch_of, at = state["origin"].value
-            if isinstance(at, str):
-                at = self.place_of(branch_of, at)
-            note = ConversationNote(conversation_id, source, key, branch_of, at)
+            note = read_origin(conversation_id, state["origin"].value, self.place_of)
             if origins.get(conversation_id) != note:
                 sidecar.note_conversation(note)
         if "place" in state and state["place"].value is None:
             sidecar.forget_place(conversation_id)
         elif "place" in state:
-            session_place = SessionPlace(*state["place"].value)
+            session_place = read_place(state["place"].value)
             if session_places.get(conversation_id) != session_place:
                 sidecar.note_place(conversation_id, session_place)
 
@@ -353,17 +347,17 @@ def _stored_content(turn: Turn) -> tuple[str, str, str, str]:
     return turn.role, turn.text, turn.ts_text, turn.intent_id
 
 
-def _merged_content(turn: MergedTurn) -> tuple[str, str, str, str]:
+def _merged_content(turn: SharedTurn) -> tuple[str, str, str, str]:
     return turn.role, turn.text, turn.time, turn.intent
 
 
-def _is_same(turns: Sequence[MergedTurn], stored: Sequence[Turn]) -> bool:
+def _is_same(turns: Sequence[SharedTurn], stored: Sequence[Turn]) -> bool:
     return list(map(_merged_content, turns)) == list(map(_stored_content, stored))
 
 
 def _align(
-    merged: Sequence[MergedTurn], turns: Sequence[Turn]
-) -> Iterator[tuple[MergedTurn | None, Turn | None]]:
+    merged: Sequence[SharedTurn], turns: Sequence[Turn]
+) -> Iterator[tuple[SharedTurn | None, Turn | None]]:
     """Pairs of a known turn and the same turn here; None for a missing or new one."""
     count = len(merged)
     if _is_same(merged, turns[:count]):
@@ -398,17 +392,14 @@ def _align(
         yield from ((merged_turn, None) for merged_turn in waiting)
 
 
-def _is_redaction_of(old: MergedTurn, turn: Turn) -> bool:
+def _is_redaction_of(old: SharedTurn, turn: Turn) -> bool:
     """Whether it is the same turn after a redaction."""
     is_same = (old.role, old.time, old.intent) == (turn.role, turn.ts_text, turn.intent_id)
     return is_same and REDACTED in turn.text
 
 
-def _build_notes(conversation_id: str, turns: Sequence[MergedTurn]) -> Iterator[TurnNote]:
+def _build_notes(conversation_id: str, turns: Sequence[SharedTurn]) -> Iterator[TurnNote]:
     for index, turn in enumerate(turns):
         if turn.note is not None:
             turn_hash = stored_turn_hash(turn.role, turn.text)
-            speaker, source, source_key, message_key = turn.note
-            yield TurnNote(
-                conversation_id, index, turn_hash, speaker, source, source_key, message_key
-            )
+            yield read_note(conversation_id, index, turn_hash, turn.note)

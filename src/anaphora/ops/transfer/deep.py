@@ -15,9 +15,10 @@ from anaphora.container.feature import LineKind
 from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.forgetting import OF_MEMORY
 from anaphora.deep.persisted.gaps import GapRecord, gaps_in, put_gap, question_key
-from anaphora.ops.transfer.lines import Line, LineFields, number_in, string, text_in
 from anaphora.ops.transfer.reading import BatchReader, Outcome
 from anaphora.store.hashing import hash_text
+from anaphora.store.line_fields import LineFields, number_in, string, text_in
+from anaphora.store.lines import Line
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import check_id
 from anaphora.values.deep import Gap, GapStatus, Scope

@@ -17,18 +17,10 @@ from anaphora.container.feature import LineKind
 from anaphora.errors import NotFound
 from anaphora.features.documents.services import DocumentServices
 from anaphora.ingest.secrets.redacting import redact, redact_path
-from anaphora.ops.transfer.lines import (
-    Line,
-    LineFields,
-    id_in,
-    list_in,
-    number_in,
-    one_of,
-    present,
-    string,
-)
 from anaphora.ops.transfer.reading import LineReader, LoadTarget, Outcome
 from anaphora.store.documents import PIECE, DocumentTransaction, rows_of, same_document, section_id
+from anaphora.store.line_fields import LineFields, id_in, list_in, number_in, one_of, string
+from anaphora.store.lines import Line, present
 from anaphora.store.maintenance import kinds_of
 from anaphora.store.records.rows import DOCUMENT, RecordEvent
 from anaphora.values.documents import FORMATS, Document, DocumentSection

@@ -24,9 +24,9 @@ from anaphora.ingest.export_lines import begins_as_export
 from anaphora.ingest.secrets.masking import mask
 from anaphora.ops.backup import staging
 from anaphora.ops.transfer.kinds import line_kinds
-from anaphora.ops.transfer.lines import FORMAT, Line, to_line
-from anaphora.ops.transfer.reading import ExportSource
+from anaphora.ops.transfer.reading import FORMAT, ExportSource
 from anaphora.ops.transfer.threads import thread_lines
+from anaphora.store.lines import Line, to_line
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportProblem
 

@@ -25,9 +25,10 @@ from anaphora.ingest.export_lines import ReadLine, export_lines
 from anaphora.ingest.problems import Problems, shortened
 from anaphora.ops.transfer.export import is_export
 from anaphora.ops.transfer.kinds import line_kinds
-from anaphora.ops.transfer.lines import FORMAT, Line, from_line, string
-from anaphora.ops.transfer.reading import BATCH, LineReader, LoadTarget
+from anaphora.ops.transfer.reading import BATCH, FORMAT, LineReader, LoadTarget
 from anaphora.store.disk import open_regular, translate
+from anaphora.store.line_fields import string
+from anaphora.store.lines import Line, from_line
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
 

@@ -26,18 +26,17 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from anaphora.core.json_codec import members_of
 from anaphora.ingest.checking import without_secrets
 from anaphora.ingest.secrets.redacting import redact, redact_value
-from anaphora.ops.transfer.lines import (
-    Line,
+from anaphora.ops.transfer.reading import BatchReader, LoadTarget, Outcome
+from anaphora.store.line_fields import (
     LineFields,
     flag_in,
     list_in,
     one_of,
-    present,
     real_in,
     string,
     texts_in,
 )
-from anaphora.ops.transfer.reading import BatchReader, LoadTarget, Outcome
+from anaphora.store.lines import Line, present
 from anaphora.store.maintenance import kinds_of, records_with_key
 from anaphora.store.mending import unreadable_records
 from anaphora.store.namespace import STEP

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.container.feature import LineKind
 from anaphora.features.projects.services import ProjectServices
-from anaphora.ops.transfer.lines import Line, number_in, text_in
 from anaphora.ops.transfer.memories import (
     IncomingRecord,
     RecordFields,
@@ -23,6 +22,8 @@ from anaphora.ops.transfer.memories import (
     without_other_kinds,
 )
 from anaphora.ops.transfer.reading import BatchReader, LoadTarget
+from anaphora.store.line_fields import number_in, text_in
+from anaphora.store.lines import Line
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.transaction import RecordTransaction

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 
-from anaphora.ops.transfer.lines import Line
+from anaphora.store.lines import Line
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
     from anaphora.values.conversations import ImportProblem
 
+FORMAT = 1
+"""The version of the format of an export."""
 BATCH = 256
 """Lines that are written in one transaction."""
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from anaphora.ingest.sessions import NotedCall
-from anaphora.ops.transfer.lines import Line, LineFields, present, string, time_in
 from anaphora.ops.transfer.reading import BatchReader
+from anaphora.store.line_fields import LineFields, string, time_in
+from anaphora.store.lines import Line, present
 from anaphora.store.namespace import STEP
 from anaphora.store.threads.ids import check_id
 from anaphora.values.sessions import SessionPlace

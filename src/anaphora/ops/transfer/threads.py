@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Final
 
 from anaphora.core.names import forms_of
 from anaphora.errors import CorruptThread, EncryptionError
-from anaphora.ops.transfer.lines import Line, LineFields, string
 from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, LoadTarget
 from anaphora.store.disk import NO_FILE, make_directory, translate
 from anaphora.store.hashing import stored_turn_hash
+from anaphora.store.line_fields import LineFields, string
+from anaphora.store.lines import Line
 from anaphora.store.threads.files import ThreadFolder
 from anaphora.store.threads.gojson import (
     REDACTED,

@@ -72,6 +72,14 @@ _TOMBSTONES = (
     "SELECT seq, owner_id FROM tombstone WHERE namespace = :namespace AND kind IN ({kinds}) "
     "AND seq > :since ORDER BY seq LIMIT :limit"
 )
+_TOLD = (
+    "SELECT told.record_id FROM ("
+    "SELECT namespace, record_id FROM record_event "
+    "WHERE namespace = :namespace AND seq > :since UNION SELECT namespace, record_id "
+    "FROM fact_turn WHERE namespace = :namespace AND seq > :since) AS told "
+    "JOIN record ON record.namespace = told.namespace AND record.record_id = told.record_id "
+    "WHERE record.seq <= :since AND record.{kinds} ORDER BY told.record_id"
+)
 _EVENTS = RECORD_EVENT.select() + "AND record_id = :id ORDER BY at, seq"
 # Not one SELECT with OR: SQLite read every link of the namespace for that.
 _LINKS = " UNION ALL ".join(
@@ -176,6 +184,11 @@ class RecordReader(NamespaceReader, Generic[ValueT]):
         """(number, id) of records that were deleted for good after number `since`."""
         statement = _TOMBSTONES.format(kinds=self._named)
         return tuple((row[0], row[1]) for row in self._rows(statement, since=since, limit=limit))
+
+    def told_since(self, since: int) -> tuple[str, ...]:
+        """The ids of records of which only events or origins changed after number `since`."""
+        statement = _TOLD.format(kinds=self._test)
+        return tuple(str(row[0]) for row in self._rows(statement, since=since))
 
     def merged(self) -> dict[str, str]:
         """By the id of a record that was made one with another: the id of that other."""
@@ -334,6 +347,11 @@ class Records(RecordReader[MemoryRecord]):
         condition = f"AND kind IN ({kind_list}) AND seq < :before ORDER BY seq DESC LIMIT {STEP}"
         rows = self._rows(LINK.select() + condition, before=before, **parameters)
         return tuple((LINK_MAPPING.value(row), row[_LINK_SEQ]) for row in rows)
+
+    def links_since(self, since: int, kinds: Collection[str]) -> tuple[RecordLink, ...]:
+        """The links of `kinds` that were written after number `since`."""
+        links = map(LINK_MAPPING.value, self._rows(LINK.select() + "AND seq > :since", since=since))
+        return tuple(link for link in links if link.kind in kinds)
 
     def with_text(self, text: str) -> tuple[str, ...]:
         """The ids of all records, in history too, with exactly this text."""

@@ -17,11 +17,8 @@ from typing import Any, Final
 
 from anaphora.sync.changes import ItemState
 from anaphora.sync.clock import Stamp
+from anaphora.sync.codec import EVENT, ORIGINS
 
-EVENT: Final = "event:"
-"""The prefix of the fields of events; a digest of the event follows."""
-ORIGINS: Final = "origins"
-"""The field of the origins of a fact."""
 SAID: Final = ("added", "restated", "linked")
 """Kinds of events that count as occurrences."""
 LONGEST_START: Final = 36
@@ -50,7 +47,7 @@ class SaidEvent:
 
 @dataclass(frozen=True, slots=True)
 class RecordItem:
-    """A record as its changes give it. `fields` are members of its line in an export.
+    """A record as its changes give it. `fields` are its members (see `codec`).
 
     `same` is its identity, which records with the same content share; empty if it stands alone.
     """

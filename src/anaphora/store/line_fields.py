@@ -1,13 +1,7 @@
-"""Lines of an export: JSON objects as text, and their members as the fields of values.
-
-A line is valid UTF-8 and keeps every character as it was: lone surrogates and NUL are JSON escapes.
-Two surrogates side by side that were two characters would be read back as one: a line that has them
-is wrapped, see docs/formats.md. Nothing here touches a disk.
-"""
+"""Members of a JSON object as the fields of a value: one description for both directions."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields
@@ -15,57 +9,15 @@ from datetime import UTC, datetime
 from typing import Any, Final, get_origin, get_type_hints
 
 from anaphora.core.arguments import has_utc
-from anaphora.core.json_codec import plain
-from anaphora.errors import InvalidInput
-from anaphora.ingest.export_child import read_object
-from anaphora.store.escaping import escape
+from anaphora.store.lines import Line
 
-FORMAT = 1
-
-Line = Mapping[str, Any]
 Reader = Callable[[Line, str], Any]
 """A function that reads a member of a line by its name. ValueError for an invalid one."""
 
-# Characters that some readers take for the end of a line, and those that UTF-8 cannot encode.
-_TO_ESCAPE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_SPLIT_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 # Ids made here are UUIDs; others may be anything that cannot be confused with surrounding text.
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
 # The range of an integer column in every database.
 _MOST = 2**31
-
-
-def to_line(members: Line) -> bytes:
-    """One line for `value`, without members that are None or empty; its end included."""
-    json_text = json.dumps(
-        plain(present(members), _scalar), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
-    if _SPLIT_CHARACTER.search(json_text):
-        return to_line({"kind": "escaped", "line": escape(json_text)})
-    return _TO_ESCAPE.sub(lambda m: f"\\u{ord(m[0]):04x}", json_text).encode() + b"\n"
-
-
-def present(members: Line) -> dict[str, Any]:
-    """The members without those that are None or empty."""
-    return {name: member for name, member in members.items() if member is not None and member != ()}
-
-
-def _scalar(value: object) -> object:
-    if isinstance(value, datetime):
-        return time_text(value)
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    raise InvalidInput("export", value, "cannot be written as JSON")
-
-
-def time_text(moment: datetime) -> str:
-    """RFC 3339 in UTC, to the microsecond."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def from_line(line: bytes | str) -> dict[str, Any]:
-    """The object of a line. ValueError for another value, or one nested too deeply."""
-    return read_object(line if isinstance(line, str) else line.decode())
 
 
 class LineFields:
