@@ -15,6 +15,15 @@ from typing import Final
 
 Attributes = list[tuple[str, str | None]]
 
+HEADINGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
+BLOCKS: Final = frozenset(
+    ("p", "div", "section", "article", "header", "footer", "ul", "ol", "table", "tr", "blockquote",
+     "hr", *HEADINGS)
+)  # fmt: skip
+"""Elements that begin a line in every reading of HTML."""
+UNSEEN: Final = frozenset(("script", "style", "head", "template"))
+"""Elements whose text is in no reading of HTML."""
+
 _RAW: Final = ("script", "style")
 _NAME: Final = re.compile(r"[a-zA-Z][^\t\n\r\f />]*+")
 _ATTRIBUTE: Final = re.compile(
@@ -24,6 +33,7 @@ _SPACE: Final = re.compile(r"[\s/]*+")
 _RAW_END: Final = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.I) for tag in _RAW}
 _NUMBER: Final = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9a-fA-F]{7,}+);?")
 _LONGEST_END: Final = len("</script>")
+_SPACES: Final = re.compile(r"[ \t\r\n\f]+")
 
 
 @dataclass(slots=True)
@@ -39,6 +49,11 @@ class MarkupReader:
     text: Callable[[str], None]
     held: str = ""
     _raw: str = field(default="")
+
+    def read(self, markup: str) -> None:
+        """Read a whole page."""
+        self.feed(markup)
+        self.close()
 
     def feed(self, markup: str) -> None:
         """Read on."""
@@ -125,6 +140,11 @@ class MarkupReader:
         elif tag in _RAW:
             self._raw = tag
         return stop
+
+
+def collapse_spaces(text: str) -> str:
+    """Text outside preformatted elements: white space of any kind and length is one space."""
+    return _SPACES.sub(" ", text)
 
 
 def elements(text: str, tag: str) -> Iterator[str]:

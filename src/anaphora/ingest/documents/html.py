@@ -25,28 +25,32 @@ from anaphora.ingest.documents.base import (
     one_line,
 )
 from anaphora.ingest.documents.encodings import declared_encoding, decoded, marked
-from anaphora.ingest.markup import Attributes, MarkupReader
+from anaphora.ingest.markup import (
+    BLOCKS,
+    HEADINGS,
+    UNSEEN,
+    Attributes,
+    MarkupReader,
+    collapse_spaces,
+)
 
 BETWEEN_CELLS: Final = " | "
 
 _UNSEEN: Final = frozenset(
-    ("script", "style", "template", "noscript", "nav", "svg", "annotation", "annotation-xml",
-     "head", "object", "iframe", "select", "button", "canvas")
+    ("noscript", "nav", "svg", "annotation", "annotation-xml", "object", "iframe", "select",
+     "button", "canvas", *UNSEEN)
 )  # fmt: skip
 _BLOCKS: Final = frozenset(
-    ("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
-     "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr",
-     "legend", "li", "main", "ol", "p", "pre", "section", "summary", "table", "tbody", "tfoot",
-     "thead", "tr", "ul", "h1", "h2", "h3", "h4", "h5", "h6")
+    ("address", "aside", "body", "caption", "center", "dd", "details", "dl", "dt", "fieldset",
+     "figcaption", "figure", "form", "legend", "li", "main", "pre", "summary", "tbody", "tfoot",
+     "thead", *BLOCKS)
 )  # fmt: skip
-_HEADING: Final = re.compile(r"h([1-6])\Z")
 _CELLS: Final = frozenset(("td", "th"))
 _GROUPS: Final = {"thead": 0, "tbody": 1, "tfoot": 2}
 _OF_TABLES: Final = frozenset(("table", "tr", *_CELLS, *_GROUPS))
 _PARAGRAPHS: Final = frozenset(
-    ("p", "pre", "blockquote", "table", "ul", "ol", "dl", "figure", "h1", "h2", "h3", "h4", "h5",
-     "h6")
-)  # fmt: skip
+    ("p", "pre", "blockquote", "table", "ul", "ol", "dl", "figure", *HEADINGS)
+)
 _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';>]{1,40})""", re.I)
 _XML: Final = re.compile(
     rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']""", re.I
@@ -70,9 +74,7 @@ def read_html(data: bytes, reading: Reading) -> ExtractedDocument:
 def read_markup(markup: str, reading: Reading) -> ExtractedDocument:
     """The same of a page that is text already."""
     page = _PageText()
-    reader = MarkupReader(page.begin, page.end, page.add)
-    reader.feed(markup)
-    reader.close()
+    MarkupReader(page.begin, page.end, page.add).read(markup)
     blocks = reading.counted(page.finished())
     title = meant_title("".join(page.title), of_page=True)
     return ExtractedDocument(
@@ -159,9 +161,9 @@ class _Flow:
         self.end_line()
         if tag in _PARAGRAPHS and not (self._lists and tag in {"ul", "ol", "p"}):
             self.blank()
-        if heading := _HEADING.match(tag):
+        if tag in HEADINGS:
             self._heading = len(self.items)
-            self.items.append(_Item("", int(heading[1])))
+            self.items.append(_Item("", HEADINGS.index(tag) + 1))
         elif tag in {"ul", "ol"}:
             self._lists.append(_parse_number(attrs.get("start")) if tag == "ol" else 0)
         elif tag == "li":
@@ -179,7 +181,7 @@ class _Flow:
     def end(self, tag: str) -> None:
         """A block ends."""
         self.end_line()
-        if _HEADING.match(tag) and self._heading is not None:
+        if tag in HEADINGS and self._heading is not None:
             at, self._heading = self._heading, None
             words = " ".join(line.text for line in self.items[at:])
             self.items[at:] = [_Item(" ".join(words.split()), self.items[at].level)]
@@ -195,7 +197,7 @@ class _Flow:
         if self.pre:
             self.line.append(data)
             return
-        joined_text = re.sub(r"[ \t\r\n\f]+", " ", data)
+        joined_text = collapse_spaces(data)
         if joined_text.strip(" ") or (joined_text and self.line):
             self.line.append(joined_text)
 

@@ -11,22 +11,29 @@ from collections.abc import Iterator
 from io import BufferedReader
 from typing import Final
 
-from anaphora.core.word_lists import words
 from anaphora.ingest.importers.base import Malformed
-from anaphora.ingest.markup import Attributes, MarkupReader
+from anaphora.ingest.markup import (
+    BLOCKS,
+    UNSEEN,
+    Attributes,
+    MarkupReader,
+    collapse_spaces,
+)
 
 CELL: Final = "outer-cell"
 """The class of the element around each entry."""
 
-_BLOCKS = frozenset(
-    words("p div section article header footer ul ol table tr blockquote h1 h2 h3 h4 h5 h6 hr")
-)
-_SILENT = frozenset(("script", "style", "head", "template"))
 _CHUNK = 1 << 18
 # Markup that is open for so long has no end.
 _MOST_OPEN = 1 << 22
 _GAPS = re.compile(r"\n{3,}")
-_SPACES = re.compile(r"[ \t\r\n\f]+")
+
+_INLINE = {"br": "\n", "li": "\n- "}
+# What the beginning of an element says, and its end.
+_AROUND_WORDS = {**dict.fromkeys((*BLOCKS, "pre"), "\n\n"), "tr": "\n"}
+_BEFORE_WORDS = {**_AROUND_WORDS, **_INLINE, "td": "\t", "th": "\t"}
+_AROUND_ENTRY = dict.fromkeys(BLOCKS - {"div"}, "\n")
+_BEFORE_ENTRY = {**_AROUND_ENTRY, **_INLINE}
 
 
 class _WordCollector:
@@ -37,35 +44,25 @@ class _WordCollector:
         self._silent = 0
         self._as_it_is = 0
 
-    def begin(self, tag: str, attrs: Attributes) -> None:
-        self._silent += tag in _SILENT
+    def begin(self, tag: str, attributes: Attributes) -> None:
+        self._silent += tag in UNSEEN
         self._as_it_is += tag == "pre"
-        if tag == "br":
-            self.parts.append("\n")
-        elif tag == "li":
-            self.parts.append("\n- ")
-        elif tag in _BLOCKS or tag == "pre":
-            self.parts.append("\n\n" if tag != "tr" else "\n")
-        elif tag in ("td", "th"):
-            self.parts.append("\t")
+        self.parts.append(_BEFORE_WORDS.get(tag, ""))
 
-    def end_element(self, tag: str) -> None:
-        self._silent = max(0, self._silent - (tag in _SILENT))
+    def end(self, tag: str) -> None:
+        self._silent = max(0, self._silent - (tag in UNSEEN))
         self._as_it_is = max(0, self._as_it_is - (tag == "pre"))
-        if tag in _BLOCKS or tag == "pre":
-            self.parts.append("\n\n" if tag != "tr" else "\n")
+        self.parts.append(_AROUND_WORDS.get(tag, ""))
 
-    def add(self, data: str) -> None:
+    def add(self, text: str) -> None:
         if not self._silent:
-            self.parts.append(data if self._as_it_is else _SPACES.sub(" ", data))
+            self.parts.append(text if self._as_it_is else collapse_spaces(text))
 
 
 def words_of(html: str) -> str:
     """The words of a piece of HTML, in lines."""
     words = _WordCollector()
-    reader = MarkupReader(words.begin, words.end_element, words.add)
-    reader.feed(html)
-    reader.close()
+    MarkupReader(words.begin, words.end, words.add).read(html)
     text = "".join(words.parts)
     lines = (line.rstrip(" \t") for line in text.split("\n"))
     joined_text = "\n".join(
@@ -87,37 +84,29 @@ class _Cells:
         self._into_depth = 0
         self._length = 0
 
-    def begin(self, tag: str, attrs: Attributes) -> None:
-        classes = (dict(attrs).get("class") or "").split() if tag in ("div", "p") else []
+    def begin(self, tag: str, attributes: Attributes) -> None:
         if tag == "div":
+            classes = (dict(attributes).get("class") or "").split()
             if CELL in classes:
-                self._finish()
+                self.finish()
                 self._depth = 0
             self._depth += 1
             if "header-cell" in classes:
                 self._begin(self._title)
             elif "content-cell" in classes and not self._body:
                 self._begin(self._body)
-        if self._into is None:
-            return
-        if tag == "br":
-            self._append("\n")
-        elif tag == "li":
-            self._append("\n- ")
-        elif tag in _BLOCKS and tag != "div":
-            self._append("\n")
+        self._append(_BEFORE_ENTRY.get(tag, ""))
 
-    def end_element(self, tag: str) -> None:
-        if self._into is not None and tag in _BLOCKS and tag != "div":
-            self._append("\n")
+    def end(self, tag: str) -> None:
+        self._append(_AROUND_ENTRY.get(tag, ""))
         if tag == "div":
             if self._into is not None and self._depth == self._into_depth:
                 self._into = None
             self._depth -= 1
 
-    def add(self, data: str) -> None:
+    def add(self, text: str) -> None:
         if self._into is not None:
-            self._append(_SPACES.sub(" ", data))
+            self._append(collapse_spaces(text))
 
     def _begin(self, into: list[str]) -> None:
         self._into, self._into_depth = into, self._depth
@@ -128,15 +117,12 @@ class _Cells:
             self._length += len(text)
             self._into.append(text)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Finish the entry that is open."""
         if self._title or self._body:
             body = _GAPS.sub("\n\n", "".join(self._body))
             self.done.append(f"{''.join(self._title).strip()}\f{body}")
         self._title, self._body, self._into, self._length = [], [], None, 0
-
-    def end(self) -> None:
-        """Finish the last entry."""
-        self._finish()
 
 
 def cells(raw: BufferedReader, most: int) -> Iterator[str]:
@@ -145,7 +131,7 @@ def cells(raw: BufferedReader, most: int) -> Iterator[str]:
     Raises Malformed for invalid markup.
     """
     entries = _Cells(most)
-    reader = MarkupReader(entries.begin, entries.end_element, entries.add)
+    reader = MarkupReader(entries.begin, entries.end, entries.add)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     while chunk := raw.read(_CHUNK):
         reader.feed(decoder.decode(chunk))
@@ -153,7 +139,7 @@ def cells(raw: BufferedReader, most: int) -> Iterator[str]:
         if len(reader.held) > _MOST_OPEN:
             raise Malformed("a tag or comment that does not end")
     reader.close()
-    entries.end()
+    entries.finish()
     yield from _take_done(entries)
 
 
