@@ -122,7 +122,7 @@ class IndexLife:
         part: str,
         begin: Callable[[], PlanT | bool],
         write: Callable[[PlanT], WrittenT],
-        end: Callable[[WrittenT], bool],
+        end: Callable[[PlanT, WrittenT], bool],
     ) -> bool:
         """Write a part; False if another process is writing it or the disk refuses.
 
@@ -136,7 +136,7 @@ class IndexLife:
             if isinstance(plan, bool):
                 return plan
             written = write(plan)
-            return self.use(lambda: end(written))
+            return self.use(lambda: end(plan, written))
 
     # The background.
 

@@ -338,20 +338,20 @@ class MemoryIndex:
             self._write_snapshot()
 
     def _write_snapshot(self) -> None:
-        def write(snapshot: RowsSnapshot) -> int | None:
-            return snapshot.seq if self._snapshot.write(snapshot) else None
-
-        def end(seq: int | None) -> bool:
+        def end(snapshot: RowsSnapshot, is_written: bool) -> bool:
             # A process that forgets a memory removes the snapshot that exists by then; one
             # forgotten while this was written is found here.
-            if seq is not None:
+            if is_written:
                 with suppress(AnaphoraError):
-                    if not self._records.tombstones_since(seq, 1):
+                    if not self._records.tombstones_since(snapshot.seq, 1):
                         return True
                 self._lose_snapshot()
             return False
 
-        self._life.write("rows", lambda: self._state.rows.snapshot(self._life.seq), write, end)
+        def begin() -> RowsSnapshot:
+            return self._state.rows.snapshot(self._life.seq)
+
+        self._life.write("rows", begin, self._snapshot.write, end)
 
     def _lose_snapshot(self) -> None:
         """Remove the snapshot: no trace of a forgotten memory may stay on disk, even its time."""
@@ -393,7 +393,7 @@ class MemoryIndex:
             documents += plan.waiting
         return self._folder.write(plan.base, plan.upto, documents, self._life.cut_short.is_set)
 
-    def _open_written(self, manifest: WordManifest | None) -> bool:
+    def _open_written(self, _: _WordPlan, manifest: WordManifest | None) -> bool:
         if manifest is None:
             return False
         # Read again: the index may have been opened anew meanwhile.
@@ -464,7 +464,7 @@ class MemoryIndex:
                 return True
             return False
 
-        def end(is_written: bool) -> bool:
+        def end(_: int, is_written: bool) -> bool:
             if is_written:
                 self._state.vectors.load(self._state.rows)
             return is_written

@@ -275,7 +275,7 @@ class SectionIndex:
             documents.append(document)
         return self._folder.write(WordManifest(), upto, documents, self._life.cut_short.is_set)
 
-    def _open_rewritten(self, manifest: WordManifest | None) -> bool:
+    def _open_rewritten(self, _: object, manifest: WordManifest | None) -> bool:
         return manifest is not None and self._open_words(manifest)
 
     def mend(self) -> bool:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,23 @@ TAIL_AT_CLOSE = 50
 _TRANSACTION = 2_000
 _ROUNDS = 5
 _RETRY_SECONDS = 30.0
+
+
+class _WordPlan(NamedTuple):
+    """Words to append to `base`; the index file had the words `seen` and this epoch."""
+
+    seen: SegmentMeta
+    epoch: int
+    base: SegmentMeta
+    rows: list[tuple[int, int, str]]
+
+
+class _VectorPlan(NamedTuple):
+    """Vectors of an index file to write to LanceDB, from `since` to the target of the claim."""
+
+    ledger: TurnIndexFile
+    since: int
+    claim: AnnCheckpoint
 
 
 class IndexCore:
@@ -344,7 +362,7 @@ class IndexCore:
         return self.life.use(lambda: self.open_ledger().on_disk)
 
     def _commit_words_once(self) -> bool:
-        def begin() -> tuple[SegmentMeta, SegmentMeta, int, list[tuple[int, int, str]]] | bool:
+        def begin() -> _WordPlan | bool:
             ledger, state = self.open_ledger(), self.state
             state.absorb(ledger)
             assert state.point is not None
@@ -353,27 +371,22 @@ class IndexCore:
             rows = ledger.tokens(base.upto)
             if not rows and not words.generation:
                 state.drop_segment(ledger)
-            return (words, base, state.point.epoch, rows) if rows else True
+            return _WordPlan(words, state.point.epoch, base, rows) if rows else True
 
-        def write(
-            plan: tuple[SegmentMeta, SegmentMeta, int, list[tuple[int, int, str]]],
-        ) -> tuple[SegmentMeta, int, SegmentMeta | None]:
-            words, base, epoch, rows = plan
-            return words, epoch, self.home.write_words(base, rows)
-
-        def end(written: tuple[SegmentMeta, int, SegmentMeta | None]) -> bool:
-            seen, epoch, words = written
+        def end(plan: _WordPlan, words: SegmentMeta | None) -> bool:
             if words is None:
                 return True
             ledger, is_set = self.open_ledger(), False
             with suppress(IndexBusy):
-                is_set = ledger.set_words(words, seen=seen, epoch=epoch)
+                is_set = ledger.set_words(words, seen=plan.seen, epoch=plan.epoch)
             self.home.remove_words_but(words.generation if is_set else "")
             if is_set:
                 self.state.absorb(ledger)
             return is_set
 
-        return self.life.write("words", begin, write, end)
+        return self.life.write(
+            "words", begin, lambda plan: self.home.write_words(plan.base, plan.rows), end
+        )
 
     def ann_due(self, limit: int) -> bool:
         """Whether memory has more vectors than the cap, or than `limit` beside LanceDB."""
@@ -393,7 +406,7 @@ class IndexCore:
         writing, if nothing may be written, or without LanceDB.
         """
 
-        def begin() -> tuple[TurnIndexFile, int, AnnCheckpoint] | bool:
+        def begin() -> _VectorPlan | bool:
             ledger = self.open_ledger()
             self.state.absorb(ledger)
             assert self.state.point is not None
@@ -405,21 +418,19 @@ class IndexCore:
             if not since:
                 claim = AnnCheckpoint("", 0, target)
             is_claimed = self._move_ann(ledger, before, claim)
-            return (ledger, since, claim) if is_claimed else self._refuse_ann()
+            return _VectorPlan(ledger, since, claim) if is_claimed else self._refuse_ann()
 
-        def write(
-            plan: tuple[TurnIndexFile, int, AnnCheckpoint],
-        ) -> tuple[TurnIndexFile, AnnCheckpoint, AnnCheckpoint | None]:
-            ledger, since, claim = plan
-            return ledger, claim, self.ann.write(ledger, since, claim.target)
-
-        def end(written: tuple[TurnIndexFile, AnnCheckpoint, AnnCheckpoint | None]) -> bool:
-            ledger, claim, checkpoint = written
-            is_done = checkpoint is not None and self._move_ann(ledger, claim, checkpoint)
+        def end(plan: _VectorPlan, written: AnnCheckpoint | None) -> bool:
+            is_done = written is not None and self._move_ann(plan.ledger, plan.claim, written)
             return is_done or self._refuse_ann()
 
         may_write = self._is_on_disk() and self.ann.writable()
-        return may_write and self.life.write("ann", begin, write, end)
+        return may_write and self.life.write(
+            "ann",
+            begin,
+            lambda plan: self.ann.write(plan.ledger, plan.since, plan.claim.target),
+            end,
+        )
 
     def _move_ann(self, ledger: TurnIndexFile, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
         """Replace the checkpoint of the ANN index; False if it, or the file, is another one."""
