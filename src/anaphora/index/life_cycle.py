@@ -121,13 +121,13 @@ class IndexLife:
         self,
         part: str,
         begin: Callable[[], PlanT | bool],
-        write: Callable[[PlanT], WrittenT],
+        write: Callable[[PlanT], WrittenT | None],
         end: Callable[[PlanT, WrittenT], bool],
     ) -> bool:
         """Write a part; False if another process is writing it or the disk refuses.
 
         `begin` gives a plan, or the result if there is nothing to write, and `end` uses what was
-        written. Between them the index is not locked: queries go on while `write` runs.
+        written, if it was. Between them the index is not locked: queries go on during `write`.
         """
         with self.writing(part) as is_locked:
             if not is_locked:
@@ -136,7 +136,7 @@ class IndexLife:
             if isinstance(plan, bool):
                 return plan
             written = write(plan)
-            return self.use(lambda: end(plan, written))
+            return self.use(lambda: end(plan, written)) if written else False
 
     # The background.
 

@@ -338,14 +338,13 @@ class MemoryIndex:
             self._write_snapshot()
 
     def _write_snapshot(self) -> None:
-        def end(snapshot: RowsSnapshot, is_written: bool) -> bool:
+        def end(snapshot: RowsSnapshot, _: bool) -> bool:
             # A process that forgets a memory removes the snapshot that exists by then; one
             # forgotten while this was written is found here.
-            if is_written:
-                with suppress(AnaphoraError):
-                    if not self._records.tombstones_since(snapshot.seq, 1):
-                        return True
-                self._lose_snapshot()
+            with suppress(AnaphoraError):
+                if not self._records.tombstones_since(snapshot.seq, 1):
+                    return True
+            self._lose_snapshot()
             return False
 
         def begin() -> RowsSnapshot:
@@ -393,9 +392,7 @@ class MemoryIndex:
             documents += plan.waiting
         return self._folder.write(plan.base, plan.upto, documents, self._life.cut_short.is_set)
 
-    def _open_written(self, _: _WordPlan, manifest: WordManifest | None) -> bool:
-        if manifest is None:
-            return False
+    def _open_written(self, _: _WordPlan, manifest: WordManifest) -> bool:
         # Read again: the index may have been opened anew meanwhile.
         words = self._state.words.index
         is_readable = self._go_on_from(words, manifest)
@@ -465,8 +462,7 @@ class MemoryIndex:
             return False
 
         def end(_: int, is_written: bool) -> bool:
-            if is_written:
-                self._state.vectors.load(self._state.rows)
+            self._state.vectors.load(self._state.rows)
             return is_written
 
         return self._life.write("ann", lambda: self._state.vectors.upto, write, end)

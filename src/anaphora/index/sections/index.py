@@ -257,7 +257,9 @@ class SectionIndex:
 
         If many documents on disk no longer count, everything is rewritten.
         """
-        return self._life.write("words", self._plan_rewrite, self._rewrite, self._open_rewritten)
+        return self._life.write(
+            "words", self._plan_rewrite, self._rewrite, lambda _, words: self._open_words(words)
+        )
 
     def _plan_rewrite(self) -> tuple[int, Changed] | bool:
         self._take_over()
@@ -274,9 +276,6 @@ class SectionIndex:
                 return None
             documents.append(document)
         return self._folder.write(WordManifest(), upto, documents, self._life.cut_short.is_set)
-
-    def _open_rewritten(self, _: object, manifest: WordManifest | None) -> bool:
-        return manifest is not None and self._open_words(manifest)
 
     def mend(self) -> bool:
         """Rewrite the words on disk if they could not be opened; whether they are well."""

@@ -23,7 +23,6 @@ from anaphora.index.turns.records import AnnCheckpoint, IndexChange, Indexed
 from anaphora.index.turns.source import ThreadSource
 from anaphora.index.turns.state import State
 from anaphora.index.turns.vectors import STEP_AT_CLOSE, OpenLedger, TurnAnn
-from anaphora.index.turns.view import TurnView
 from anaphora.index.words.segment import SegmentMeta
 
 TAIL_LIMIT = 500
@@ -112,15 +111,14 @@ class IndexCore:
 
     def _mend(self, error: Exception) -> None:
         """Remove a torn file: a missing one is just opened anew."""
-        # Reading only ever waits while another process makes or removes the file.
-        waits = isinstance(error, IndexBusy)
-        if not waits:
+        if isinstance(error, IndexLost):
             ledger = self.file.ledger
             torn = ledger is None or ledger.current()
             self.let_go()
-            waits = torn and not self.home.discard()
-        if waits:
-            time.sleep(0.01)
+            if not torn or self.home.discard():
+                return
+        # Reading only ever waits while another process makes or removes the file.
+        time.sleep(0.01)
 
     def _do_without(self, error: Exception) -> None:
         self.let_go()
@@ -300,11 +298,6 @@ class IndexCore:
             self.unwritable = ""
         return True
 
-    def view(self) -> TurnView:
-        """A view of the index as of the last `sync_threads`."""
-        # Not a bound method: `self.state` is another one after the index was opened anew.
-        return self.life.use(lambda: self.state.view())  # noqa: PLW0108
-
     def missing(self) -> list[bytes]:
         """Hashes of texts without a vector that are worth another attempt, oldest turn first.
 
@@ -353,15 +346,17 @@ class IndexCore:
             return False
         return state.postings.count > limit or state.words_wanting
 
-    def commit_words(self) -> bool:
-        """Write the words that are only in memory; False if another process is writing them."""
+    def settle(self, *, vectors: bool = True) -> bool:
+        """Write what is only in memory; see `TurnIndex.settle`."""
+        if not self.life.use(lambda: self.open_ledger().on_disk):
+            return False
         # If the rows change meanwhile, the words are written once more.
-        return self._is_on_disk() and any(self._commit_words_once() for _ in range(2))
+        is_settled = any(self._write_words() for _ in range(2))
+        if vectors and self.ann.writable():
+            is_settled = self.write_vectors() and is_settled
+        return is_settled
 
-    def _is_on_disk(self) -> bool:
-        return self.life.use(lambda: self.open_ledger().on_disk)
-
-    def _commit_words_once(self) -> bool:
+    def _write_words(self) -> bool:
         def begin() -> _WordPlan | bool:
             ledger, state = self.open_ledger(), self.state
             state.absorb(ledger)
@@ -373,9 +368,7 @@ class IndexCore:
                 state.drop_segment(ledger)
             return _WordPlan(words, state.point.epoch, base, rows) if rows else True
 
-        def end(plan: _WordPlan, words: SegmentMeta | None) -> bool:
-            if words is None:
-                return True
+        def end(plan: _WordPlan, words: SegmentMeta) -> bool:
             ledger, is_set = self.open_ledger(), False
             with suppress(IndexBusy):
                 is_set = ledger.set_words(words, seen=plan.seen, epoch=plan.epoch)
@@ -398,12 +391,11 @@ class IndexCore:
         vector_limit = limit if point.ann_upto else self.ann.cap
         return self.state.parts > (vector_limit or 0) and point.last_vector > point.ann_upto
 
-    def commit_vectors(self) -> bool:
+    def write_vectors(self) -> bool:
         """Write the vectors that are only in memory to LanceDB, regardless of the cap.
 
         They count once the index file has their checkpoint. The index is not locked while they are
-        written: forgetting a text meanwhile removes the checkpoint. False if another process is
-        writing, if nothing may be written, or without LanceDB.
+        written: forgetting a text meanwhile removes the checkpoint.
         """
 
         def begin() -> _VectorPlan | bool:
@@ -420,17 +412,16 @@ class IndexCore:
             is_claimed = self._move_ann(ledger, before, claim)
             return _VectorPlan(ledger, since, claim) if is_claimed else self._refuse_ann()
 
-        def end(plan: _VectorPlan, written: AnnCheckpoint | None) -> bool:
-            is_done = written is not None and self._move_ann(plan.ledger, plan.claim, written)
-            return is_done or self._refuse_ann()
+        def write(plan: _VectorPlan) -> AnnCheckpoint | None:
+            written = self.ann.write(plan.ledger, plan.since, plan.claim.target)
+            if written is None:
+                self.life.use(self._refuse_ann)
+            return written
 
-        may_write = self._is_on_disk() and self.ann.writable()
-        return may_write and self.life.write(
-            "ann",
-            begin,
-            lambda plan: self.ann.write(plan.ledger, plan.since, plan.claim.target),
-            end,
-        )
+        def end(plan: _VectorPlan, written: AnnCheckpoint) -> bool:
+            return self._move_ann(plan.ledger, plan.claim, written) or self._refuse_ann()
+
+        return self.life.write("ann", begin, write, end)
 
     def _move_ann(self, ledger: TurnIndexFile, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
         """Replace the checkpoint of the ANN index; False if it, or the file, is another one."""
@@ -445,12 +436,8 @@ class IndexCore:
         self.home.remove_ann_but(self.open_ledger().ann_embedders())
         return False
 
-    def commit_due_vectors(self, limit: int) -> None:
-        """Write vectors to LanceDB if memory has more than it should; see `ann_due`."""
-        if self.ann_due(limit):
-            self.commit_vectors()
-
     def _finish(self) -> None:
         if self.words_due(TAIL_AT_CLOSE):
-            self.commit_words()
-        self.commit_due_vectors(STEP_AT_CLOSE)
+            self.settle(vectors=False)
+        if self.ann_due(STEP_AT_CLOSE):
+            self.write_vectors()

@@ -209,8 +209,7 @@ class TurnIndex:
         added_count, missing, view, opening = self._life.use(look)
         if embed == "all":
             embedded_count = self._embed_all(progress)
-            self.commit_words()
-            self._core.commit_due_vectors(STEP_AT_CLOSE)
+            core.settle(vectors=core.ann_due(STEP_AT_CLOSE))
         elif embed == "inline":
             embedded_count = self._embed_inline() if missing else 0
             if core.words_due() or core.ann_due(STEP):
@@ -229,7 +228,8 @@ class TurnIndex:
 
     def view(self) -> TurnView:
         """A consistent view of the index as of the last `sync`."""
-        return self._core.view()
+        # Not a bound method: the state is another one after the index was opened anew.
+        return self._life.use(lambda: self._core.state.view())  # noqa: PLW0108
 
     def texts_of(self, view: TurnView, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
@@ -253,11 +253,11 @@ class TurnIndex:
         """Free files and memory until the next use."""
         self._life.release()
 
-    def rebuild(self) -> None:
+    def rebuild(self) -> bool:
         """Delete the index, including vectors, and read every thread again."""
         self._core.discard()
         self.sync(embed="none")
-        self.commit_words()
+        return self.settle(vectors=False)
 
     def check(self) -> IndexCheck:
         """Check the whole index, and compare it with the thread files."""
@@ -295,16 +295,12 @@ class TurnIndex:
                 problems=tuple(problems),
             )
 
-    def commit_words(self) -> bool:
-        """Write the words that are only in memory; False if another process is writing them."""
-        return self._core.commit_words()
+    def settle(self, *, vectors: bool = True) -> bool:
+        """Write what is only in memory; False if another process writes or the disk refuses.
 
-    def commit_vectors(self) -> bool:
-        """Write the vectors that are only in memory to the ANN index, regardless of the cap.
-
-        False if another process is writing it, if nothing may be written, or without LanceDB.
+        `vectors`: also move vectors to LanceDB, if it may be used, regardless of the cap.
         """
-        return self._core.commit_vectors()
+        return self._core.settle(vectors=vectors)
 
     # Vectors.
 
@@ -437,9 +433,9 @@ class TurnIndex:
             self._at_long = False
             self._end_embedding()
         if self._core.words_due():
-            self.commit_words()
-        if not self._life.worker.stopping.is_set():
-            self._core.commit_due_vectors(STEP)
+            self._core.settle(vectors=False)
+        if not self._life.worker.stopping.is_set() and self._core.ann_due(STEP):
+            self._core.write_vectors()
 
     def _embed_in_turn(self, batch: list[bytes]) -> None:
         """Embed texts in the background: short ones together, then long ones one by one."""
