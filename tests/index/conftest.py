@@ -38,7 +38,7 @@ class Eager(TurnIndex):
         synced = super().sync(*given, **options)
         # The background writes the same one, and whoever comes second does not wait.
         self.wait()
-        self.commit_vectors()
+        self.settle()
         return synced
 
 

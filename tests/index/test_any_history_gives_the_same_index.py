@@ -63,11 +63,11 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, 2))
     def write_words(self, who: int) -> None:
-        self.indexes[who % len(self.names)].commit_words()
+        self.indexes[who % len(self.names)].settle(vectors=False)
 
     @rule(who=st.integers(0, 2))
     def write_vectors(self, who: int) -> None:
-        self.indexes[who % len(self.names)].commit_vectors()
+        self.indexes[who % len(self.names)].settle()
 
     @rule(who=st.integers(0, 2))
     def reopen(self, who: int) -> None:

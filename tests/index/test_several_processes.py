@@ -26,7 +26,7 @@ def test_what_one_embeds_the_other_has(bench: Bench) -> None:
     bench.store.extend("a", [NewTurn("user", f"number {n}") for n in range(30)])
     assert first.sync().embedded == 30
     assert second.sync().embedded == 0
-    first.commit_words()
+    first.settle(vectors=False)
     bench.store.append("a", "user", "number 30")
     assert second.sync().new_turns == 1
     assert first.sync().new_turns == 0
@@ -98,9 +98,9 @@ def test_words_that_another_process_writes_are_not_waited_for(bench: Bench) -> N
     index = bench.index()
     with FileLock(bench.root / "index" / "words.lock"):
         index.sync(embed="all")
-        assert not index.commit_words()
+        assert not index.settle(vectors=False)
         assert index.view().words(["number"]).all()
-    assert index.commit_words()
+    assert index.settle(vectors=False)
     assert index.view().words(["number"]).all()
 
 

@@ -94,7 +94,7 @@ def test_answers_from_the_bulk_are_those_of_the_scan(bulky: Bench) -> None:
     assert index._core.state.parts == 1
     assert_alike(index, bulky.fresh())
     # What is newer goes there too, behind what is there.
-    assert index.commit_vectors()
+    assert index.settle()
     assert index._core.state.parts == 0
     assert_alike(index, bulky.fresh())
     index.close()
@@ -169,7 +169,7 @@ def test_a_forgotten_vector_is_gone_from_the_disk(bulky: Bench, how: str) -> Non
     vector = bulky.service.query("red cat")
     assert np.count_nonzero(view.cosine(vector)) > 100
     assert_alike(index, bulky.fresh())
-    assert index.commit_vectors()
+    assert index.settle()
     assert in_bulk(index.view()) > 100
     other.sync()
     for one in (index, other):
@@ -205,12 +205,12 @@ def test_what_is_forgotten_while_the_bulk_is_written_does_not_stay(
 
     monkeypatch.setattr(AnnStore, "extend", slow)
     TurnIndex.sync(index, embed="none")
-    assert not index.commit_vectors()
+    assert not index.settle()
     monkeypatch.setattr(AnnStore, "extend", whole)
     assert not list((bulky.root / "index" / "ann").rglob("*.lance"))
     TurnIndex.sync(index)
     assert_alike(index, bulky.fresh())
-    assert index.commit_vectors()
+    assert index.settle()
     assert_alike(index, bulky.fresh())
 
 
@@ -316,7 +316,7 @@ while True:
     if step % 7 == 0:
         store.redact("t1", step % 5)
     index.sync(embed="all")
-    index.commit_vectors()
+    index.settle()
     print(step, flush=True)
 """
 
@@ -359,7 +359,7 @@ def test_without_lancedb_the_scan_goes_on_and_says_so(
     for synced in (index.sync(embed="all"), index.sync()):
         assert [part.part for part in synced.degraded] == ["vectors"]
         assert "the extra large" in synced.degraded[0].reason
-    assert not index.commit_vectors()
+    assert index.settle()
     assert_alike(index, bench.fresh())
     bench.close()
 
@@ -374,6 +374,6 @@ def test_a_sealed_home_has_no_bulk(tmp_path: Path) -> None:
     )  # fmt: skip
     bench.opened.append(index)
     assert index.sync(embed="all").degraded == ()
-    assert not index.commit_vectors()
+    assert index.settle()
     assert not (tmp_path / "sealed" / "ann").exists()
     bench.close()

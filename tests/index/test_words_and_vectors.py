@@ -78,10 +78,10 @@ def test_a_text_is_wholly_alike_to_itself(bench: Bench, where: str) -> None:
     index = bench.index()
     if where == "both":
         index.sync("a")
-        index.commit_words()
+        index.settle(vectors=False)
     index.sync(embed="none")
     if where == "disk":
-        index.commit_words()
+        index.settle(vectors=False)
     view = index.view()
     for text in dict.fromkeys(texts):
         terms = query_terms(text)
@@ -104,10 +104,10 @@ def test_words_score_as_bm25(bench: Bench, where: str) -> None:
     index = bench.index()
     if where == "both":
         index.sync("a")
-        index.commit_words()
+        index.settle(vectors=False)
     index.sync()
     if where == "disk":
-        index.commit_words()
+        index.settle(vectors=False)
     terms = query_terms("pine maple, ash or oaks")
     expected = plain_bm25(texts, terms)
     found = by_text(index, index.view().words(terms), texts)

@@ -21,6 +21,7 @@ class Background:
 
     def __init__(self, name: str, lock: AbstractContextManager[object] | None = None) -> None:
         self.stopping = threading.Event()
+        self._awaited = threading.Event()
         self._name = name
         self._lock = threading.Lock() if lock is None else lock
         self._thread: threading.Thread | None = None
@@ -50,9 +51,18 @@ class Background:
         with self._lock:
             # `begin` holds this lock, so a thread that is being started is not missed.
             thread = self._thread
-        if thread is not None:
+        if thread is None:
+            return True
+        self._awaited.set()
+        try:
             thread.join(timeout)
-        return thread is None or not thread.is_alive()
+        finally:
+            self._awaited.clear()
+        return not thread.is_alive()
+
+    def pause(self, seconds: float) -> None:
+        """Wait within the work, but only until something else waits for it."""
+        self._awaited.wait(seconds)
 
     def stop(self) -> None:
         """Begin no more work, and wait for the running one; clear `stopping` to go on."""
@@ -83,3 +93,7 @@ def try_lock(directory: Path, name: str) -> Iterator[bool]:
 
 class IndexLost(Exception):
     """The file of the index is torn, corrupt or gone; it is rebuilt from the database."""
+
+
+class IndexBusy(Exception):
+    """The file cannot be written now: another process is writing, or the disk refuses."""

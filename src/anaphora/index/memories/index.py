@@ -7,10 +7,9 @@ torn at any time.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -20,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.config import EXACT_CAP
-from anaphora.core.limits import held_within
-from anaphora.errors import AnaphoraError, Closed, SealChanged
-from anaphora.index.maintenance import Background, IndexLost, try_lock
+from anaphora.errors import AnaphoraError, SealChanged
+from anaphora.index.life_cycle import IndexLife
 from anaphora.index.memories.filters import MemoryFilters
 from anaphora.index.memories.rows import NEVER, MemoryRows, Moment
 from anaphora.index.memories.snapshot import RowsSnapshot, SnapshotFile
@@ -63,8 +61,18 @@ UNREAD_SHARE: Final = 8
 
 _TAIL_AT_CLOSE = 100
 _STEP = 4096
-_ROUNDS = 3
 ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class _WordPlan:
+    """Words to write, up to a number of the database: the documents of the ids `rewritten` (None:
+    of all memories) and the `waiting` ones, beside what stays on disk as it is (`base`)."""
+
+    base: WordManifest
+    upto: int
+    rewritten: list[str] | None
+    waiting: list[IndexedDocument]
 
 
 class MemoryIndex:
@@ -90,15 +98,13 @@ class MemoryIndex:
         title_of: Callable[[MemoryRecord], str] = record_title,
         part_sizes: PartSizes = PART_SIZES,
     ) -> None:
-        self._directory = Path(directory)
+        directory = Path(directory)
         self._title_of = title_of
         self._records = records
         self._term_of = sealer.token_key if sealer.sealed else None
-        self._background = background
-        self._lock = threading.RLock()
-        words = self._directory / "words"
+        words = directory / "words"
         self._folder = memory_segments(words, sealer.mark, records.check, part_sizes)
-        self._snapshot = SnapshotFile(self._directory / "rows.bin", sealer)
+        self._snapshot = SnapshotFile(directory / "rows.bin", sealer)
         # The snapshot on disk as last known, without its columns.
         self._known_snapshot = RowsSnapshot()
         self._state = MemoryState(
@@ -106,33 +112,30 @@ class MemoryIndex:
             MemoryRows(),
             MemoryFilters(),
             self._make_words(),
-            MemoryVectors(self._directory / "ann", vectors, embedder, cap, background=background),
+            MemoryVectors(directory / "ann", vectors, embedder, cap, background=background),
         )
-        self._seq = -1
-        self._worker = Background("anaphora-memory-index", self._lock)
-        self._purging = threading.Lock()
-        self._cut_short = threading.Event()
-        self._at_once = threading.Event()
-        self._closed = False
+        self._life = IndexLife(
+            "anaphora-memory-index",
+            directory,
+            mend=self._lose_ann,
+            finish=self._finish,
+            let_go=self._state.vectors.close,
+            background=background,
+        )
 
     # Following the database.
 
     def sync(self) -> int:
         """Catch up with the database; how many memories are new or changed."""
-        with held_within(self._lock):
-            if self._closed:
-                raise Closed
-            version = self._records.version()
-            if version == self._seq:
-                return 0
-            opening = not 0 <= self._seq < version
-            changed_count = self._open() if opening else self._take_changes()
-            # Changes committed after `version` was read are read again next time.
-            self._seq = version
-            if opening and self._background and self._state.words.index.waiting > MUCH:
-                self._write_words()
-            self._settle_if_due()
-            return changed_count
+        return self._life.catch_up(self._records.version, self._read_changes, self._caught_up)
+
+    def _read_changes(self, since: int) -> int:
+        return self._open() if since < 0 else self._take_changes(since)
+
+    def _caught_up(self, since: int) -> None:
+        if since < 0 and self._life.background and self._state.words.index.waiting > MUCH:
+            self._write_words()
+        self._settle_if_due()
 
     def _open(self) -> int:
         """Read everything: on the first query, or if the database was restored from a backup."""
@@ -147,7 +150,7 @@ class MemoryIndex:
         state.words = self._make_words()
         self._folder.remove_foreign()
         if self._folder.littered():
-            with try_lock(self._directory, "words.lock") as is_locked:
+            with self._life.writing("words") as is_locked:
                 if is_locked:
                     self._folder.sweep()
         manifest, words = self._folder.read(), state.words.index
@@ -167,13 +170,13 @@ class MemoryIndex:
 
         If anything else was written since, or the index is not open yet, it is left to `sync`.
         """
-        with self._lock:
-            if self._closed or self._seq != written.before:
+        with self._life.lock:
+            if self._life.closed or self._life.seq != written.before:
                 return
             self._index_records(written.records)
             self._state.vectors.take(self._state.rows, written)
             self._purge_files()
-            self._seq = written.after
+            self._life.seq = written.after
             self._settle_if_due()
 
     def _index_records(self, records: Sequence[MemoryRecord]) -> None:
@@ -184,19 +187,17 @@ class MemoryIndex:
             state.words.index.put(row, self._document(record))
 
     def _settle_if_due(self) -> None:
-        if not self._background:
-            return
         words = self._state.words.index
         room = max(TAIL_LIMIT, words.manifest.meta.count // TAIL_SHARE)
         if words.waiting > room or words.stale or self._state.vectors.due():
-            self._worker.begin(self._settle_in_background)
+            self._life.begin(self._settle_in_background)
 
-    def _take_changes(self) -> int:
+    def _take_changes(self, since: int) -> int:
         state, changed_count = self._state, 0
-        for records in self._changed_since(self._seq):
+        for records in self._changed_since(since):
             changed_count += len(records)
             self._index_records(records)
-        tombstones = self._records.tombstones_since(self._seq)
+        tombstones = self._records.tombstones_since(since)
         if tombstones:
             self._lose_snapshot()
         for seq, record_id in tombstones:
@@ -223,19 +224,19 @@ class MemoryIndex:
 
     def __len__(self) -> int:
         """How many memories there are, including past ones."""
-        with self._lock:
+        with self._life.lock:
             return self._state.rows.known()
 
     def candidates(self, query: MemoryQuery) -> Candidates:
         """Up to `limit` memories by meaning and as many by words, of those that may be shown."""
-        return self._answer(lambda: self._state.candidates(query, self._seq))
+        return self._answer(lambda: self._state.candidates(query, self._life.seq))
 
     def related(self, query: MemoryQuery, words: Sequence[Word], to: str) -> Related:
         """The `limit` memories that share most of `words`, scored for `query`.
 
         Each has its closeness to the memory `to`.
         """
-        return self._answer(lambda: self._state.related(query, words, to, self._seq))
+        return self._answer(lambda: self._state.related(query, words, to, self._life.seq))
 
     def matching(self, terms: Sequence[Word], limit: int) -> tuple[str, ...]:
         """The ids of the best memories with any of the terms, including past ones."""
@@ -274,7 +275,7 @@ class MemoryIndex:
 
     def visible(self, record_ids: Sequence[str], moment: datetime, *, past: bool) -> set[str]:
         """Which of these memories may be shown at `moment`."""
-        with self._lock:
+        with self._life.lock:
             rows = self._state.rows
             rows_ = rows.rows(record_ids)
             existing = np.flatnonzero(rows_ >= 0)
@@ -283,14 +284,15 @@ class MemoryIndex:
 
     def _answer(self, find: Callable[[], ResultT]) -> ResultT:
         """Catch up and answer; if the ANN index cannot be read, do without it."""
-        with self._lock:
-            for _ in range(_ROUNDS):
-                self.sync()
-                try:
-                    return find()
-                except IndexLost as error:
-                    self._state.vectors.lose_ann(self._state.rows, str(error))
+
+        def answer() -> ResultT:
+            self.sync()
             return find()
+
+        return self._life.use(answer)
+
+    def _lose_ann(self, error: Exception) -> None:
+        self._state.vectors.lose_ann(self._state.rows, str(error))
 
     # The disk.
 
@@ -310,55 +312,45 @@ class MemoryIndex:
         Files with forgotten words are removed, and made again in the background. A running rewrite
         is stopped: it would bring such words back until the next one.
         """
-        with self._purging:
-            self._cut_short.set()
-            self._at_once.set()
-            try:
-                self._worker.wait()
-            finally:
-                self._cut_short.clear()
-                self._at_once.clear()
-            self.sync()
+        self._life.end_rewrite()
+        self.sync()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False if it takes longer than `timeout` seconds."""
-        self._at_once.set()
-        try:
-            return self._worker.wait(timeout) and self._state.vectors.wait(timeout)
-        finally:
-            self._at_once.clear()
+        return self._life.worker.wait(timeout) and self._state.vectors.wait(timeout)
 
     def close(self) -> None:
         """End the background and write what is worth writing. Safe to call twice."""
-        self._worker.stopping.set()
-        self._at_once.set()
-        self._worker.stop()
-        with self._lock:
-            self._state.vectors.close()
-            if self._closed:
-                return
-            words = self._state.words.index
-            worth = words.waiting > _TAIL_AT_CLOSE or words.stale
-        if worth:
+        self._life.close()
+
+    def _finish(self) -> None:
+        with self._life.lock:
+            words, rows = self._state.words.index, self._state.rows
+            are_words_worth = words.waiting > _TAIL_AT_CLOSE or words.stale
+            count = rows.known()
+            # Whether the next opening would have much to read without the columns.
+            is_snapshot_worth = (
+                count >= WORTH_KEEPING and rows.unread(self._known_snapshot) * UNREAD_SHARE > count
+            )
+        if are_words_worth:
             self._write_words()
-        with self._lock:
+        if is_snapshot_worth:
             self._write_snapshot()
-            self._closed = True
 
     def _write_snapshot(self) -> None:
-        """Write the columns for the next opening, if it would have much to read without them."""
-        rows = self._state.rows
-        count = rows.known()
-        if count < WORTH_KEEPING or rows.unread(self._known_snapshot) * UNREAD_SHARE <= count:
-            return
-        with try_lock(self._directory, "rows.lock") as is_locked:
-            if is_locked and self._snapshot.write(rows.snapshot(self._seq)):
-                # A process that forgets a memory removes the snapshot that exists by then; one
-                # forgotten while this was written is found here.
-                with suppress(AnaphoraError):
-                    if not self._records.tombstones_since(self._seq, 1):
-                        return
-                self._lose_snapshot()
+        def end(snapshot: RowsSnapshot, _: bool) -> bool:
+            # A process that forgets a memory removes the snapshot that exists by then; one
+            # forgotten while this was written is found here.
+            with suppress(AnaphoraError):
+                if not self._records.tombstones_since(snapshot.seq, 1):
+                    return True
+            self._lose_snapshot()
+            return False
+
+        def begin() -> RowsSnapshot:
+            return self._state.rows.snapshot(self._life.seq)
+
+        self._life.write("rows", begin, self._snapshot.write, end)
 
     def _lose_snapshot(self) -> None:
         """Remove the snapshot: no trace of a forgotten memory may stay on disk, even its time."""
@@ -368,46 +360,44 @@ class MemoryIndex:
     def _settle_in_background(self) -> None:
         # Memories are often forgotten one after another, and each would stop the last rewrite.
         if self._state.words.index.stale:
-            self._at_once.wait(PAUSE)
-        if self._cut_short.is_set() or self._worker.stopping.is_set():
+            self._life.worker.pause(PAUSE)
+        if self._life.cut_short.is_set() or self._life.worker.stopping.is_set():
             return
         # If it cannot be written, memory answers, and a later change tries again.
         with suppress(AnaphoraError):
             self.settle(vectors=self._state.vectors.due())
 
     def _write_words(self) -> bool:
-        with try_lock(self._directory, "words.lock") as is_locked:
-            if not is_locked:
-                return False
-            with self._lock:
-                words, upto = self._state.words.index, self._seq
-                on_disk = self._folder.read()
-                if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
-                    # Another process has written meanwhile.
-                    self._go_on_from(words, on_disk)
-                base, rewritten = self._plan_rewrite(words, on_disk)
-                waiting = words.documents()
-            if (
-                not waiting
-                and not rewritten
-                and base.parts
-                and len(base.parts) == len(on_disk.parts)
-            ):
-                return True
-            documents = self._read_documents(rewritten)
-            if documents is None:
-                return False
-            # If all memories were read, the waiting ones are among them.
-            waiting = documents if rewritten is None else documents + waiting
-            new_manifest = self._folder.write(base, upto, waiting, self._cut_short.is_set)
-            if new_manifest is None:
-                return False
-            with self._lock:
-                # Read again: the index may have been opened anew meanwhile.
-                words = self._state.words.index
-                is_readable = self._go_on_from(words, new_manifest)
-                words.purge()
-                return is_readable
+        return self._life.write("words", self._plan_words, self._write_plan, self._open_written)
+
+    def _plan_words(self) -> _WordPlan | bool:
+        words, upto = self._state.words.index, self._life.seq
+        on_disk = self._folder.read()
+        if on_disk.meta.generation and on_disk.meta != words.manifest.meta:
+            # Another process has written meanwhile.
+            self._go_on_from(words, on_disk)
+        base, rewritten = self._plan_rewrite(words, on_disk)
+        waiting = words.documents()
+        is_whole = bool(base.parts) and len(base.parts) == len(on_disk.parts)
+        if is_whole and not waiting and not rewritten:
+            return True
+        return _WordPlan(base, upto, rewritten, waiting)
+
+    def _write_plan(self, plan: _WordPlan) -> WordManifest | None:
+        documents = self._read_documents(plan.rewritten)
+        if documents is None:
+            return None
+        # If all memories were read, the waiting ones are among them.
+        if plan.rewritten is not None:
+            documents += plan.waiting
+        return self._folder.write(plan.base, plan.upto, documents, self._life.cut_short.is_set)
+
+    def _open_written(self, _: _WordPlan, manifest: WordManifest) -> bool:
+        # Read again: the index may have been opened anew meanwhile.
+        words = self._state.words.index
+        is_readable = self._go_on_from(words, manifest)
+        words.purge()
+        return is_readable
 
     def _plan_rewrite(
         self, words: WordIndex, on_disk: WordManifest
@@ -417,7 +407,7 @@ class MemoryIndex:
             with suppress(*WORD_INDEX_ERRORS):
                 return words.rest()
         # If nothing on disk was used, all documents are waiting, analysed already.
-        return WordManifest(), None if self._seq < 0 or words.manifest.meta.generation else []
+        return WordManifest(), None if self._life.seq < 0 or words.manifest.meta.generation else []
 
     def _read_documents(self, ids: Sequence[str] | None) -> list[IndexedDocument] | None:
         """The documents of these memories, or of all; None if stopped, or the seal has changed."""
@@ -425,7 +415,7 @@ class MemoryIndex:
         with suppress(SealChanged):
             batches = self._changed_since(-1) if ids is None else self._read_records(ids)
             for record in chain.from_iterable(batches):
-                if self._cut_short.is_set():
+                if self._life.cut_short.is_set():
                     return None
                 documents.append(self._document(record))
             return documents
@@ -437,7 +427,7 @@ class MemoryIndex:
 
     def _go_on_from(self, words: WordIndex, manifest: WordManifest) -> bool:
         """Answer from the words that were just written; False if they cannot be read."""
-        is_readable = self._open_words(words, manifest, self._seq)
+        is_readable = self._open_words(words, manifest, self._life.seq)
         with suppress(SealChanged):
             self._put_missing()
         return is_readable
@@ -465,15 +455,14 @@ class MemoryIndex:
         return MemoryWords(WordIndex(self._folder, self._term_of))
 
     def _write_vectors(self) -> bool:
-        with try_lock(self._directory, "ann.lock") as is_locked:
-            if not is_locked:
-                return False
-            with self._lock:
-                upto = self._state.vectors.upto
-            try:
+        def write(upto: int) -> bool:
+            with suppress(*ANN_ERRORS):
                 self._state.vectors.write_ann(upto)
-            except ANN_ERRORS:
-                return False
-            with self._lock:
-                self._state.vectors.load(self._state.rows)
-            return True
+                return True
+            return False
+
+        def end(_: int, is_written: bool) -> bool:
+            self._state.vectors.load(self._state.rows)
+            return is_written
+
+        return self._life.write("ann", lambda: self._state.vectors.upto, write, end)

@@ -6,7 +6,6 @@ Nothing is embedded here and no text stays in memory; the directory can vanish a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.progress import ProgressCount
-from anaphora.errors import AnaphoraError, Closed
-from anaphora.index.maintenance import Background, try_lock
+from anaphora.errors import AnaphoraError
+from anaphora.index.life_cycle import IndexLife
+from anaphora.index.maintenance import IndexLost
 from anaphora.index.rows import CURRENT
 from anaphora.index.sections.changes import Changed, SectionChanges
 from anaphora.index.sections.rows import SectionRows
@@ -64,22 +64,24 @@ class SectionIndex:
         sealer: IndexSealer = CLEAR_INDEX,
         background: bool = True,
     ) -> None:
-        self._directory = Path(directory)
+        directory = Path(directory)
+        self._life = IndexLife(
+            "anaphora-section-index",
+            directory,
+            mend=self._open_anew,
+            finish=self._finish,
+            background=background,
+        )
         self._source = source
         self._embedder = embedder
         self._term_of = sealer.token_key if sealer.sealed else None
         self._changes = SectionChanges(source, self._term_of)
-        self._background = background
-        self._lock = threading.RLock()
-        self._folder = section_segments(self._directory / "words", sealer.mark, source.check)
+        self._folder = section_segments(directory / "words", sealer.mark, source.check)
         self._state = self._empty()
-        self._seq = -1
         # Whether the words on disk were removed, or are not those in use here.
         self._purged = False
         # Whether the files could not be opened: the database answers, and they are rewritten.
         self._broken = False
-        self._worker = Background("anaphora-section-index", self._lock)
-        self._closed = False
 
     # Following the database.
 
@@ -88,51 +90,51 @@ class SectionIndex:
 
         `progress` is called with (documents indexed, documents in all) during long work.
         """
-        with self._lock:
-            if self._closed:
-                raise Closed
-            version = self._source.version()
-            if version == self._seq:
-                return 0
-            since = self._seq if 0 <= self._seq < version else -1
-            if since < 0:
-                # The first query, or the database was restored from a backup.
-                self._state = self._empty()
-            changes = self._changes.changed(self._state.rows, since)
-            count = len(changes.gone)
-            if since < 0:
-                self._folder.remove_foreign()
-                manifest, rows = self._folder.read(), self._state.rows
-                good = self._state.words.open(manifest, rows.row, version)
-                self._broken = not good and bool(manifest.meta.generation)
-                changes = self._changes.later_than(rows, changes, manifest.upto if good else -1)
-            for row in changes.gone:
-                self._state.words.index.drop(row)
-            document_count, is_partly_written = self._take_in(changes, progress)
-            self._state.vectors.sync()
-            # Changes committed after `version` was read are read again next time.
-            self._seq = version
-            if is_partly_written:
-                # Only now are the words on disk complete up to this version.
-                self._write_alone(version)
-            if changes.forgotten:
-                self._forget_words()
-            waiting = self._state.words.index.waiting
-            if self._background and (waiting > TAIL_LIMIT or self._needs_rewrite()):
-                self._worker.begin(self._settle_in_background)
-            return len(self._state.rows) if since < 0 else count + document_count
+
+        def read(since: int) -> int:
+            return self._take_changes(since, progress) if since >= 0 else self._open(progress)
+
+        return self._life.catch_up(self._source.version, read, self._caught_up)
+
+    def _open(self, progress: ProgressCount | None) -> int:
+        """Read everything: on the first query, or if the database was restored from a backup."""
+        self._state = self._empty()
+        rows = self._state.rows
+        changes = self._changes.changed(rows, -1)
+        self._folder.remove_foreign()
+        manifest = self._folder.read()
+        is_open = self._state.words.open(manifest, rows.row, self._source.version())
+        self._broken = not is_open and bool(manifest.meta.generation)
+        self._take_in(
+            self._changes.later_than(rows, changes, manifest.upto if is_open else -1), progress
+        )
+        return len(rows)
+
+    def _take_changes(self, since: int, progress: ProgressCount | None) -> int:
+        changes = self._changes.changed(self._state.rows, since)
+        for row in changes.gone:
+            self._state.words.index.drop(row)
+        document_count = self._take_in(changes, progress)
+        if changes.forgotten:
+            self._forget_words()
+        return len(changes.gone) + document_count
+
+    def _caught_up(self, since: int) -> None:
+        words = self._state.words.index
+        if words.manifest.meta.generation and words.manifest.upto < 0:
+            # Only now are the words on disk, which were written in steps, complete.
+            self._write_waiting(self._life.seq)
+        if words.waiting > TAIL_LIMIT or self._needs_rewrite():
+            self._life.begin(self._settle_in_background)
 
     def _empty(self) -> SectionState:
         words = SectionWords(WordIndex(self._folder, self._term_of))
         return SectionState(SectionRows(), words, SectionVectors(self._source, self._embedder))
 
-    def _take_in(self, changed: Changed, progress: ProgressCount | None) -> tuple[int, bool]:
-        """Index the documents of changes; if there are many, write them in steps.
-
-        Returns how many documents there were, and whether some were written.
-        """
+    def _take_in(self, changed: Changed, progress: ProgressCount | None) -> int:
+        """Index the documents of changes; if there are many, write them in steps; how many."""
         rows, words = self._state.rows, self._state.words.index
-        total, document_count, is_partly_written, waiting_at_failure = len(changed), 0, False, 0
+        total, document_count, waiting_at_failure = len(changed), 0, 0
         for document in self._changes.documents(rows, changed):
             row = rows.row(document.key)
             if row >= 0:
@@ -142,47 +144,45 @@ class SectionIndex:
                 progress(document_count, total)
             if words.waiting >= STEP + waiting_at_failure:
                 # Up to -1: a process that opens it before it is complete must read everything.
-                is_written = self._write_alone(-1)
-                is_partly_written |= is_written
+                is_written = self._write_waiting(-1)
                 # If another process is writing or the disk refuses, documents stay in memory.
                 waiting_at_failure = 0 if is_written else words.waiting
         if progress is not None and total:
             progress(total, total)
-        return document_count, is_partly_written
-
-    def _write_alone(self, upto: int) -> bool:
-        with try_lock(self._directory, "words.lock") as is_locked:
-            if not is_locked:
-                return False
-            self._take_over()
-            return self._write(upto)
+        self._state.vectors.sync()
+        return document_count
 
     # Queries.
 
     def __len__(self) -> int:
         """How many sections and notes there are, including past ones."""
-        with self._lock:
+        with self._life.held():
             self.sync()
             return self._state.rows.known()
 
     def candidates(self, query: SectionQuery) -> SectionCandidates:
         """The visible rows that match words, with their scores and cosines."""
-        with self._lock:
+
+        def find() -> SectionCandidates:
             self.sync()
             try:
                 return self._state.find(query)
-            except WORD_INDEX_ERRORS:
-                # The files vanished while they were read: open anew from the database.
-                self._seq = -1
-                self.sync()
-            try:
-                return self._state.find(query)
             except WORD_INDEX_ERRORS as error:
+                raise IndexLost(str(error)) from error
+
+        try:
+            return self._life.use(find)
+        except IndexLost as error:
+            with self._life.held():
                 return self._state.without_words(query, str(error))
+
+    def _open_anew(self, _: Exception) -> None:
+        # The files vanished while they were read: the next catching up reads the database again.
+        self._life.seq = -1
 
     def described(self, query: SectionQuery, rows: Rows) -> SectionCandidates:
         """The visible ones of these rows as candidates, with their scores and cosines."""
-        with self._lock:
+        with self._life.held():
             self.sync()
             keep = self._state.keep(query)
             weights = self._state.weights(query)
@@ -190,25 +190,25 @@ class SectionIndex:
 
     def visible_rows(self, projects: frozenset[str] | None, now: int) -> Rows:
         """The rows that may be shown now, of these projects or of all."""
-        with self._lock:
+        with self._life.held():
             self.sync()
             query = SectionQuery({}, 0, now, projects=projects)
             return np.flatnonzero(self._state.keep(query))
 
     def table(self) -> SectionTable:
         """The columns of all rows."""
-        with self._lock:
+        with self._life.held():
             self.sync()
             return self._state.rows.table()
 
     def row(self, key: str) -> int:
         """The row of a section or a note, -1 for an unknown one."""
-        with self._lock:
+        with self._life.lock:
             return self._state.rows.row(key)
 
     def path_of(self, file_id: str) -> str:
         """The path of a file, "" for an unknown one."""
-        with self._lock:
+        with self._life.lock:
             return self._state.rows.path_of(file_id)
 
     def texts(self, ids: Iterable[str]) -> dict[str, SectionText]:
@@ -217,7 +217,7 @@ class SectionIndex:
 
     def all_texts(self, projects: frozenset[str] | None = None) -> Iterator[SectionText]:
         """Every section of these projects, or of all, with its text: a scan of the database."""
-        with self._lock:
+        with self._life.held():
             self.sync()
             files = [
                 file.id
@@ -231,7 +231,7 @@ class SectionIndex:
 
     def check(self) -> SectionCheck:
         """Catch up, and check the files on disk, which are read whole."""
-        with self._lock:
+        with self._life.held():
             self.sync()
             state = self._state
             count = state.rows.known()
@@ -243,12 +243,12 @@ class SectionIndex:
 
     def rebuild(self) -> bool:
         """Rebuild the words on disk from the database; False if another process is writing."""
-        with try_lock(self._directory, "words.lock") as is_locked:
+        with self._life.writing("words") as is_locked:
             if not is_locked:
                 return False
-            with self._lock:
+            with self._life.held():
                 self._folder.remove_all()
-                self._state, self._seq, self._purged = self._empty(), -1, False
+                self._state, self._life.seq, self._purged = self._empty(), -1, False
         self.sync()
         return self.settle()
 
@@ -257,57 +257,52 @@ class SectionIndex:
 
         If many documents on disk no longer count, everything is rewritten.
         """
-        with try_lock(self._directory, "words.lock") as is_locked:
-            if not is_locked:
-                return False
-            with self._lock:
-                if self._closed:
-                    return False
-                self._take_over()
-                upto, anew = self._seq, self._needs_rewrite()
-                rows = self._state.rows
-                every = self._changes.everything(rows) if anew else Changed()
-            if not anew:
-                with self._lock:
-                    return self._write(self._seq)
-            # Without the lock: analysing everything takes seconds, and queries go on meanwhile.
-            documents = list(self._changes.documents(rows, every))
-            new_manifest = self._folder.write(WordManifest(), upto, documents)
-            with self._lock:
-                return new_manifest is not None and self._open_words(new_manifest)
+        return self._life.write(
+            "words", self._plan_rewrite, self._rewrite, lambda _, words: self._open_words(words)
+        )
+
+    def _plan_rewrite(self) -> tuple[int, Changed] | bool:
+        self._take_over()
+        upto = self._life.seq
+        if not self._needs_rewrite():
+            return self._append(upto)
+        return upto, self._changes.everything(self._state.rows)
+
+    def _rewrite(self, plan: tuple[int, Changed]) -> WordManifest | None:
+        upto, every = plan
+        documents = []
+        for document in self._changes.documents(self._state.rows, every):
+            if self._life.cut_short.is_set():
+                return None
+            documents.append(document)
+        return self._folder.write(WordManifest(), upto, documents, self._life.cut_short.is_set)
 
     def mend(self) -> bool:
         """Rewrite the words on disk if they could not be opened; whether they are well."""
-        with self._lock:
-            is_broken = self._broken
-        return not is_broken or self.settle()
+        return not self._broken or self.settle()
 
     def purge(self) -> bool:
         """Remove deleted words from the disk now, however few they are; see `settle`."""
-        with self._lock:
+        self._life.end_rewrite()
+        with self._life.held():
             self.sync()
             self._forget_words()
         return self.settle()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False if it takes longer than `timeout` seconds."""
-        return self._worker.wait(timeout)
+        return self._life.worker.wait(timeout)
 
     def close(self) -> None:
         """End the background and write what is worth writing. Safe to call twice."""
-        self._worker.stop()
-        with self._lock:
-            if self._closed:
-                return
-            worth = (
-                self._state.words.index.waiting > _TAIL_AT_CLOSE
-                or self._needs_rewrite()
-                or self._broken
-            )
-        if worth:
+        self._life.close()
+
+    def _finish(self) -> None:
+        with self._life.lock:
+            is_worth = self._broken or self._needs_rewrite()
+            is_worth |= self._state.words.index.waiting > _TAIL_AT_CLOSE
+        if is_worth:
             self.settle()
-        with self._lock:
-            self._closed = True
 
     def _needs_rewrite(self) -> bool:
         """Whether the words on disk must be rewritten: many no longer count, or they vanished."""
@@ -323,8 +318,14 @@ class SectionIndex:
         if not on_disk.meta.generation or not self._open_words(on_disk):
             self._purged = bool(own_manifest.ids)
 
-    def _write(self, upto: int) -> bool:
-        """Append the waiting documents to those on disk. The caller holds both locks."""
+    def _write_waiting(self, upto: int) -> bool:
+        """Append the waiting documents to those on disk. The caller holds the lock."""
+        with self._life.writing("words") as is_locked:
+            if is_locked:
+                self._take_over()
+            return is_locked and self._append(upto)
+
+    def _append(self, upto: int) -> bool:
         words = self._state.words.index
         if not words.waiting and words.manifest.upto >= upto:
             return True
@@ -332,7 +333,7 @@ class SectionIndex:
         return new_manifest is not None and self._open_words(new_manifest)
 
     def _open_words(self, manifest: WordManifest) -> bool:
-        is_open = self._state.words.open(manifest, self._state.rows.row, self._seq)
+        is_open = self._state.words.open(manifest, self._state.rows.row, self._life.seq)
         if is_open:
             self._purged = self._broken = False
         return is_open

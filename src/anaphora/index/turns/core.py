@@ -7,23 +7,22 @@ embedded here.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from anaphora.core.limits import held_within, time_is_up
-from anaphora.errors import Closed
-from anaphora.index.maintenance import IndexLost
+from anaphora.core.limits import time_is_up
+from anaphora.index.life_cycle import IndexLife
+from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.index.turns.folder import IndexFolder
-from anaphora.index.turns.ledger import MAX_ATTEMPTS, Delta, LedgerBusy, TurnIndexFile
+from anaphora.index.turns.ledger import MAX_ATTEMPTS, TurnIndexFile
 from anaphora.index.turns.records import AnnCheckpoint, IndexChange, Indexed
 from anaphora.index.turns.source import ThreadSource
 from anaphora.index.turns.state import State
-from anaphora.index.turns.vectors import OpenLedger, TurnAnn
-from anaphora.index.turns.view import TurnView
+from anaphora.index.turns.vectors import STEP_AT_CLOSE, OpenLedger, TurnAnn
 from anaphora.index.words.segment import SegmentMeta
 
 TAIL_LIMIT = 500
@@ -32,14 +31,33 @@ TAIL_LIMIT = 500
 READ_ANYWAY = 32
 """Threads that are always read, however little time a call has."""
 
+TAIL_AT_CLOSE = 50
+"""The same for a process that ends: reading a handful of rows again is faster than writing."""
+
 _TRANSACTION = 2_000
 _ROUNDS = 5
 _RETRY_SECONDS = 30.0
-ResultT = TypeVar("ResultT")
+
+
+class _WordPlan(NamedTuple):
+    """Words to append to `base`; the index file had the words `seen` and this epoch."""
+
+    seen: SegmentMeta
+    epoch: int
+    base: SegmentMeta
+    rows: list[tuple[int, int, str]]
+
+
+class _VectorPlan(NamedTuple):
+    """Vectors of an index file to write to LanceDB, from `since` to the target of the claim."""
+
+    ledger: TurnIndexFile
+    since: int
+    claim: AnnCheckpoint
 
 
 class IndexCore:
-    """The index file, its state in memory, and the source. `lock` guards all three."""
+    """The index file, its state in memory, and the source. The lock of `life` guards all three."""
 
     def __init__(
         self,
@@ -51,8 +69,16 @@ class IndexCore:
         self.home = home
         self.source = source
         self._name, self.dimensions = embedder
-        self.file = OpenLedger(self.dimensions)
-        self.lock = self.file.lock
+        self.life = IndexLife(
+            "anaphora-index",
+            home.directory,
+            ensure_open=self.open_ledger,
+            mend=self._mend,
+            do_without=self._do_without,
+            finish=self._finish,
+            let_go=self.let_go,
+        )
+        self.file = OpenLedger(self.dimensions, self.life.lock)
         # LanceDB stores vectors in clear, so a sealed home must not use it.
         cap = None if home.sealer.sealed else cap
         self.ann = TurnAnn(home.ann, embedder, cap, self.file)
@@ -64,55 +90,45 @@ class IndexCore:
         self._notes_seen = -1
         self._noted: set[str] = set()
         self._opened_at = 0.0
-        self._closed = False
         # How often the index was opened, and at which opening all threads were last synced.
         self.openings = 0
         self._whole_at = 0
         # Threads that the last sync left to the next one, because it ran out of time.
         self.unread = 0
 
-    def close(self) -> None:
-        """Close the file for good: later calls raise Closed."""
-        with self.lock:
-            self._closed = True
-            self.let_go()
-
     def let_go(self) -> None:
         """Close the file; the next use opens it again."""
-        with self.lock:
-            ledger, self.file.ledger = self.file.ledger, None
-            if ledger is not None:
-                ledger.close()
+        ledger, self.file.ledger = self.file.ledger, None
+        if ledger is not None:
+            ledger.close()
 
-    def with_index(self, action: Callable[[], ResultT]) -> ResultT:
-        """Run `action` with the open index; if that is torn or gone, rebuild it and retry."""
-        reason = "it was lost repeatedly"
-        with held_within(self.lock):
-            for _ in range(_ROUNDS):
-                try:
-                    self.open_ledger()
-                    return action()
-                except IndexLost:
-                    # The file is removed if it is torn; a missing one is just opened anew.
-                    ledger = self.file.ledger
-                    torn = ledger is None or ledger.current()
-                    self.let_go()
-                    if torn and not self.home.discard():
-                        time.sleep(0.01)
-                except LedgerBusy as error:
-                    # Reading only ever waits while another process makes the file.
-                    reason = str(error)
-                    time.sleep(0.01)
+    def discard(self) -> None:
+        """Delete the index, including vectors; the next use makes it anew."""
+        with self.life.lock:
             self.let_go()
-            self._opened_at, self.waiting = time.monotonic(), False
-            self._start_over(self.home.in_memory(self._name))
-            self.unwritable = reason
-            return action()
+            self.home.discard()
+            self.state.unsaved.clear()
+
+    def _mend(self, error: Exception) -> None:
+        """Remove a torn file: a missing one is just opened anew."""
+        if isinstance(error, IndexLost):
+            ledger = self.file.ledger
+            torn = ledger is None or ledger.current()
+            self.let_go()
+            if not torn or self.home.discard():
+                return
+        # Reading only ever waits while another process makes or removes the file.
+        time.sleep(0.01)
+
+    def _do_without(self, error: Exception) -> None:
+        self.let_go()
+        self._opened_at, self.waiting = time.monotonic(), False
+        self._start_over(self.home.in_memory(self._name))
+        is_busy = isinstance(error, IndexBusy)
+        self.unwritable = str(error) if is_busy else "it was lost repeatedly"
 
     def open_ledger(self) -> TurnIndexFile:
         """The open ledger of the file now at the path. The caller holds the lock."""
-        if self._closed:
-            raise Closed
         ledger = self.file.ledger
         if ledger is not None and ledger.current():
             # A disk that could not be written is tried again from time to time.
@@ -150,10 +166,10 @@ class IndexCore:
         assert point is not None
         self._notes_seen, self._noted = point.notes, set()
         if ledger.on_disk:
-            with self.home.writing("words") as is_locked:
+            with self.life.writing("words") as is_locked:
                 if is_locked:
                     self.home.remove_words_but(point.words.generation)
-            with self.home.writing("ann") as is_locked:
+            with self.life.writing("ann") as is_locked:
                 if is_locked:
                     self.home.remove_ann_but(ledger.ann_embedders())
 
@@ -260,7 +276,7 @@ class IndexCore:
             batch = changes[written_count:][:count]
             try:
                 is_written = ledger.apply(batch, notes)
-            except LedgerBusy as error:
+            except IndexBusy as error:
                 state.absorb(ledger)
                 state.keep(changes[written_count:])
                 self.unwritable = str(error)
@@ -269,7 +285,7 @@ class IndexCore:
                 state.absorb(ledger)
                 return False
             written_count += len(batch)
-        with suppress(LedgerBusy):
+        with suppress(IndexBusy):
             self._save_vectors()
         state.absorb(ledger)
         assert state.point is not None
@@ -281,11 +297,6 @@ class IndexCore:
         if ledger.on_disk:
             self.unwritable = ""
         return True
-
-    def view(self) -> TurnView:
-        """A view of the index as of the last `sync_threads`."""
-        # Not a bound method: `self.state` is another one after the index was opened anew.
-        return self.with_index(lambda: self.state.view())  # noqa: PLW0108
 
     def missing(self) -> list[bytes]:
         """Hashes of texts without a vector that are worth another attempt, oldest turn first.
@@ -305,7 +316,7 @@ class IndexCore:
         state.add_vectors(vectors)
         for key, reason in failed.items():
             state.failures[key] = (state.failures.get(key, (0, ""))[0] + 1, reason)
-        with suppress(LedgerBusy):
+        with suppress(IndexBusy):
             self._save_vectors()
             if failed:
                 self.open_ledger().save_failures(failed.items())
@@ -335,10 +346,18 @@ class IndexCore:
             return False
         return state.postings.count > limit or state.words_wanting
 
-    def commit_words_once(self) -> bool:
-        """Try to write the words once; False if the rows changed meanwhile."""
+    def settle(self, *, vectors: bool = True) -> bool:
+        """Write what is only in memory; see `TurnIndex.settle`."""
+        if not self.life.use(lambda: self.open_ledger().on_disk):
+            return False
+        # If the rows change meanwhile, the words are written once more.
+        is_settled = any(self._write_words() for _ in range(2))
+        if vectors and self.ann.writable():
+            is_settled = self.write_vectors() and is_settled
+        return is_settled
 
-        def begin() -> tuple[SegmentMeta, SegmentMeta, int, list[tuple[int, int, str]]]:
+    def _write_words(self) -> bool:
+        def begin() -> _WordPlan | bool:
             ledger, state = self.open_ledger(), self.state
             state.absorb(ledger)
             assert state.point is not None
@@ -347,30 +366,20 @@ class IndexCore:
             rows = ledger.tokens(base.upto)
             if not rows and not words.generation:
                 state.drop_segment(ledger)
-            return words, base, state.point.epoch, rows
+            return _WordPlan(words, state.point.epoch, base, rows) if rows else True
 
-        def end() -> bool:
-            ledger = self.open_ledger()
-            try:
-                if not ledger.set_words(committed_words, seen=words, epoch=epoch):
-                    return False
-            except LedgerBusy:
-                return False
-            self.home.remove_words_but(committed_words.generation)
-            self.state.absorb(ledger)
-            return True
+        def end(plan: _WordPlan, words: SegmentMeta) -> bool:
+            ledger, is_set = self.open_ledger(), False
+            with suppress(IndexBusy):
+                is_set = ledger.set_words(words, seen=plan.seen, epoch=plan.epoch)
+            self.home.remove_words_but(words.generation if is_set else "")
+            if is_set:
+                self.state.absorb(ledger)
+            return is_set
 
-        words, base, epoch, rows = self.with_index(begin)
-        if not rows:
-            return True
-        written_words = self.home.write_words(base, rows)
-        if written_words is None:
-            return True
-        committed_words = written_words
-        is_done = self.with_index(end)
-        if not is_done:
-            self.home.remove_words_but("")
-        return is_done
+        return self.life.write(
+            "words", begin, lambda plan: self.home.write_words(plan.base, plan.rows), end
+        )
 
     def ann_due(self, limit: int) -> bool:
         """Whether memory has more vectors than the cap, or than `limit` beside LanceDB."""
@@ -382,43 +391,53 @@ class IndexCore:
         vector_limit = limit if point.ann_upto else self.ann.cap
         return self.state.parts > (vector_limit or 0) and point.last_vector > point.ann_upto
 
-    def commit_vectors(self) -> bool:
-        """Write the vectors that are only in memory to LanceDB. The caller holds the file lock.
+    def write_vectors(self) -> bool:
+        """Write the vectors that are only in memory to LanceDB, regardless of the cap.
 
         They count once the index file has their checkpoint. The index is not locked while they are
         written: forgetting a text meanwhile removes the checkpoint.
         """
 
-        def begin() -> tuple[TurnIndexFile, Delta]:
+        def begin() -> _VectorPlan | bool:
             ledger = self.open_ledger()
             self.state.absorb(ledger)
             assert self.state.point is not None
-            return ledger, self.state.point
+            before, since = self.state.point.ann, self.state.point.ann_upto
+            target = self.state.point.last_vector
+            if target <= since:
+                return True
+            claim = AnnCheckpoint(before.generation, before.upto, target)
+            if not since:
+                claim = AnnCheckpoint("", 0, target)
+            is_claimed = self._move_ann(ledger, before, claim)
+            return _VectorPlan(ledger, since, claim) if is_claimed else self._refuse_ann()
 
-        def move(before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
-            try:
-                if self.open_ledger() is not ledger or not ledger.move_ann(before, after):
-                    return False
-            except LedgerBusy:
-                return False
-            self.state.absorb(ledger)
-            return True
+        def write(plan: _VectorPlan) -> AnnCheckpoint | None:
+            written = self.ann.write(plan.ledger, plan.since, plan.claim.target)
+            if written is None:
+                self.life.use(self._refuse_ann)
+            return written
 
-        ledger, point = self.with_index(begin)
-        checkpoint, since, target = point.ann, point.ann_upto, point.last_vector
-        if target <= since:
-            return True
-        claim = AnnCheckpoint(checkpoint.generation, checkpoint.upto, target)
-        if not since:
-            claim = AnnCheckpoint("", 0, target)
-        written_checkpoint = None
-        if self.with_index(lambda: move(checkpoint, claim)):
-            written_checkpoint = self.ann.write(ledger, since, target)
-        if written_checkpoint is not None and self.with_index(
-            lambda: move(claim, written_checkpoint)
-        ):
-            return True
-        self._ann_refused = time.monotonic()
-        live = self.with_index(lambda: self.open_ledger().ann_embedders())
-        self.home.remove_ann_but(live)
+        def end(plan: _VectorPlan, written: AnnCheckpoint) -> bool:
+            return self._move_ann(plan.ledger, plan.claim, written) or self._refuse_ann()
+
+        return self.life.write("ann", begin, write, end)
+
+    def _move_ann(self, ledger: TurnIndexFile, before: AnnCheckpoint, after: AnnCheckpoint) -> bool:
+        """Replace the checkpoint of the ANN index; False if it, or the file, is another one."""
+        with suppress(IndexBusy):
+            if self.open_ledger() is ledger and ledger.move_ann(before, after):
+                self.state.absorb(ledger)
+                return True
         return False
+
+    def _refuse_ann(self) -> bool:
+        self._ann_refused = time.monotonic()
+        self.home.remove_ann_but(self.open_ledger().ann_embedders())
+        return False
+
+    def _finish(self) -> None:
+        if self.words_due(TAIL_AT_CLOSE):
+            self.settle(vectors=False)
+        if self.ann_due(STEP_AT_CLOSE):
+            self.write_vectors()

@@ -10,13 +10,13 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from anaphora.index.maintenance import IndexLost, try_lock
-from anaphora.index.turns.ledger import LedgerBusy, TurnIndexFile
+from anaphora.index.maintenance import IndexBusy, IndexLost, try_lock
+from anaphora.index.turns.ledger import TurnIndexFile
 from anaphora.index.turns.records import tokens_and_forms
 from anaphora.index.turns.vectors import ann_folder
 from anaphora.index.words.manifest import remove_all_but
@@ -71,14 +71,14 @@ class IndexFolder:
             except IndexLost as error:
                 reason = str(error)
                 self.discard()
-            except LedgerBusy as error:
+            except IndexBusy as error:
                 # Another process is making the file, which takes some milliseconds.
                 reason = str(error)
                 time.sleep(0.01 * attempt)
             except OSError as error:
                 reason = str(error)
                 break
-        with suppress(IndexLost, LedgerBusy):
+        with suppress(IndexLost, IndexBusy):
             if (self.directory / _FILE).is_file():
                 path = self.directory / _FILE
                 return TurnIndexFile(path, embedder, read_only=True, sealer=self.sealer), reason
@@ -119,10 +119,6 @@ class IndexFolder:
     def remove_ann_but(self, embedders: Iterable[str]) -> None:
         """Remove the vectors of other embedders: they can be of forgotten texts."""
         remove_all_but(self.ann, {ann_folder(embedder) for embedder in embedders})
-
-    def writing(self, part: Literal["words", "ann"]) -> AbstractContextManager[bool]:
-        """Lock a part for writing; the context's value is False if another process has the lock."""
-        return try_lock(self.directory, f"{part}.lock")
 
     def write_words(
         self, seen: SegmentMeta, rows: list[tuple[int, int, str]]

@@ -23,7 +23,6 @@ from anaphora.core.limits import is_limited, part_of_time, time_left, wait_withi
 from anaphora.core.progress import ProgressCount
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, IN_CALL, embed_texts
-from anaphora.index.maintenance import Background
 from anaphora.index.turns.core import IndexCore
 from anaphora.index.turns.embedded import embedded_text
 from anaphora.index.turns.folder import IndexFolder
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 INLINE_BACKLOG = 64
 """Texts that `sync` embeds before it returns; a larger backlog is left to the background."""
 
-# Reading a handful of rows again is faster than writing a segment for them.
-_TAIL_AT_CLOSE = 50
 # How often an index that another process keeps removing is synced again.
 _ROUNDS = 5
 
@@ -87,6 +84,7 @@ class TurnIndex:
             (embedder.name, embedder.dimensions),
             cap,
         )
+        self._life = self._core.life
         self._outage: EmbeddingError | None = None
         self._embedding = threading.Lock()
         # Whether a call embeds everything: other calls answer without waiting for it.
@@ -97,8 +95,6 @@ class TurnIndex:
         # Whether the background embeds a long text, so that waiting for it is pointless.
         self._at_long = False
         self._progress = threading.Condition()
-        self._worker = Background("anaphora-index", self._core.lock)
-        self._closed = False
 
     def sync(
         self,
@@ -167,7 +163,7 @@ class TurnIndex:
                 if not in_time or self._outage or self._first.keys().isdisjoint(keys):
                     return
                 # The background is writing or ending: another run begins after it.
-                wait_within(self._worker.wait, max(0.0, ends - time.monotonic()))
+                wait_within(self._life.worker.wait, max(0.0, ends - time.monotonic()))
         finally:
             self._tried(keys)
 
@@ -192,7 +188,7 @@ class TurnIndex:
             if self._at_work:
                 return
             self._at_work = True
-        if not self._worker.begin(self._work):
+        if not self._life.begin(self._work):
             self._end_embedding()
 
     def _end_embedding(self) -> None:
@@ -210,17 +206,16 @@ class TurnIndex:
             added_count = core.sync_threads(conversation_id)
             return added_count, core.missing(), core.state.view(), core.openings
 
-        added_count, missing, view, opening = core.with_index(look)
+        added_count, missing, view, opening = self._life.use(look)
         if embed == "all":
             embedded_count = self._embed_all(progress)
-            self.commit_words()
-            self._commit_due_vectors(STEP_AT_CLOSE)
+            core.settle(vectors=core.ann_due(STEP_AT_CLOSE))
         elif embed == "inline":
             embedded_count = self._embed_inline() if missing else 0
             if core.words_due() or core.ann_due(STEP):
                 self._begin_work()
         if embed == "all" or (embed == "inline" and missing):
-            missing, view, present_openings = core.with_index(
+            missing, view, present_openings = self._life.use(
                 lambda: (core.missing(), core.state.view(), core.openings)
             )
             is_same = present_openings == opening
@@ -233,63 +228,48 @@ class TurnIndex:
 
     def view(self) -> TurnView:
         """A consistent view of the index as of the last `sync`."""
-        return self._core.view()
+        # Not a bound method: the state is another one after the index was opened anew.
+        return self._life.use(lambda: self._core.state.view())  # noqa: PLW0108
 
     def texts_of(self, view: TurnView, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Texts of rows of a view, verbatim; "" for a turn that was forgotten meanwhile."""
         hashes = [view.hashes[int(row)] for row in rows]
-        texts = self._core.with_index(lambda: self._core.texts(hashes))
+        texts = self._life.use(lambda: self._core.texts(hashes))
         if len(texts) < len(set(hashes)) and self._core.made_anew:
             # The view's index is gone: texts that were not forgotten are read from the threads.
-            self._core.with_index(lambda: self._core.sync_threads(None))
-            texts = self._core.with_index(lambda: self._core.texts(hashes))
+            self._life.use(lambda: self._core.sync_threads(None))
+            texts = self._life.use(lambda: self._core.texts(hashes))
         return [texts.get(key, "") for key in hashes]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the background to end; False if it takes longer than `timeout` seconds."""
-        return self._worker.wait(timeout)
+        return self._life.worker.wait(timeout)
 
     def close(self) -> None:
         """Stop the background after its current batch, write what is worth writing, and close."""
-        if self._closed:
-            return
-        self._end_work()
-        self._closed = True
-        self._core.close()
+        self._life.close()
 
     def release(self) -> None:
         """Free files and memory until the next use."""
-        self._end_work()
-        with self._core.lock:
-            self._core.let_go()
-        self._worker.stopping.clear()
+        self._life.release()
 
-    def _end_work(self) -> None:
-        self._worker.stop()
-        if self._core.words_due(_TAIL_AT_CLOSE):
-            self.commit_words()
-        self._commit_due_vectors(STEP_AT_CLOSE)
-
-    def rebuild(self) -> None:
+    def rebuild(self) -> bool:
         """Delete the index, including vectors, and read every thread again."""
-        with self._core.lock:
-            self._core.let_go()
-            self._core.home.discard()
-            self._core.state.unsaved.clear()
+        self._core.discard()
         self.sync(embed="none")
-        self.commit_words()
+        return self.settle(vectors=False)
 
     def check(self) -> IndexCheck:
         """Check the whole index, and compare it with the thread files."""
         problems: list[str] = []
         self._core.source.problems.clear()
-        threads_behind = self._core.with_index(self._core.behind)
+        threads_behind = self._life.use(self._core.behind)
         if threads_behind:
             problems.append(f"{len(threads_behind)} threads changed since they were indexed")
         if self._core.unwritable:
             problems.append(f"the index cannot be written: {self._core.unwritable}")
         view = self.view()
-        with self._core.lock:
+        with self._life.lock:
             state = self._core.state
             problems += self._core.open_ledger().problems()
             if state.words_lost:
@@ -315,32 +295,17 @@ class TurnIndex:
                 problems=tuple(problems),
             )
 
-    def commit_words(self) -> bool:
-        """Write the words that are only in memory; False if another process is writing them."""
-        if not self._core.with_index(lambda: self._core.open_ledger().on_disk):
-            return False
-        with self._core.home.writing("words") as is_locked:
-            return is_locked and any(self._core.commit_words_once() for _ in range(2))
+    def settle(self, *, vectors: bool = True) -> bool:
+        """Write what is only in memory; False if another process writes or the disk refuses.
 
-    def commit_vectors(self) -> bool:
-        """Write the vectors that are only in memory to the ANN index, regardless of the cap.
-
-        False if another process is writing it, if nothing may be written, or without LanceDB.
+        `vectors`: also move vectors to LanceDB, if it may be used, regardless of the cap.
         """
-        on_disk = self._core.with_index(lambda: self._core.open_ledger().on_disk)
-        if not on_disk or not self._core.ann.writable():
-            return False
-        with self._core.home.writing("ann") as is_locked:
-            return is_locked and self._core.commit_vectors()
-
-    def _commit_due_vectors(self, limit: int) -> None:
-        if self._core.ann_due(limit):
-            self.commit_vectors()
+        return self._core.settle(vectors=vectors)
 
     # Vectors.
 
     def _embed_inline(self) -> int:
-        if self._worker.running or self._embeds_all:
+        if self._life.worker.running or self._embeds_all:
             return 0
         if is_limited():
             # An embedder cannot be interrupted, so the background calls it: this call can give up.
@@ -363,7 +328,7 @@ class TurnIndex:
         if len(keys) > INLINE_BACKLOG:
             return []
         room, fitting = IN_CALL, []
-        texts = self._core.with_index(lambda: self._core.texts(keys))
+        texts = self._life.use(lambda: self._core.texts(keys))
         for key in keys:
             size = len(texts.get(key, ""))
             if size <= room:
@@ -372,7 +337,7 @@ class TurnIndex:
         return fitting
 
     def _missing(self) -> list[bytes]:
-        return self._core.with_index(self._core.missing)
+        return self._life.use(self._core.missing)
 
     def _embed_all(self, progress: ProgressCount | None) -> int:
         embedded_count = 0
@@ -395,12 +360,12 @@ class TurnIndex:
 
     def _short(self, keys: list[bytes]) -> list[bytes]:
         """Those of the texts, by hash, that are embedded in a moment."""
-        texts = self._core.with_index(lambda: self._core.texts(keys))
+        texts = self._life.use(lambda: self._core.texts(keys))
         return [key for key in keys if len(texts.get(key, "")) <= IN_CALL]
 
     def _embed(self, keys: list[bytes], stopping: Callable[[], bool] | None = None) -> int:
         """Embed texts by hash, without the lock, until `stopping` is true; how many succeeded."""
-        stored_texts = self._core.with_index(lambda: self._core.texts(keys))
+        stored_texts = self._life.use(lambda: self._core.texts(keys))
         texts = {
             key: embedded_text(stored_texts[key]) or " " for key in keys if key in stored_texts
         }
@@ -420,7 +385,7 @@ class TurnIndex:
         self._outage = None
         vectors = {key: to_float16(vector) for key, vector in vectors_by_key.items()}
         failed_reasons = {key: str(error) for key, error in failures.items()}
-        self._core.with_index(lambda: self._core.keep_vectors(vectors, failed_reasons))
+        self._life.use(lambda: self._core.keep_vectors(vectors, failed_reasons))
         return len(vectors)
 
     def _degraded(self, pending: int) -> tuple[Degraded, ...]:
@@ -456,7 +421,7 @@ class TurnIndex:
     def _work(self) -> None:
         tried_keys: set[bytes] = set()
         try:
-            while not self._worker.stopping.is_set():
+            while not self._life.worker.stopping.is_set():
                 with self._embedding:
                     waiting = {key: None for key in self._missing() if key not in tried_keys}
                     batch = self._next(waiting, INLINE_BACKLOG)
@@ -468,13 +433,13 @@ class TurnIndex:
             self._at_long = False
             self._end_embedding()
         if self._core.words_due():
-            self.commit_words()
-        if not self._worker.stopping.is_set():
-            self._commit_due_vectors(STEP)
+            self._core.settle(vectors=False)
+        if not self._life.worker.stopping.is_set() and self._core.ann_due(STEP):
+            self._core.write_vectors()
 
     def _embed_in_turn(self, batch: list[bytes]) -> None:
         """Embed texts in the background: short ones together, then long ones one by one."""
-        stopping = self._worker.stopping.is_set
+        stopping = self._life.worker.stopping.is_set
         short_keys = self._short(batch)
         long = [key for key in batch if key not in set(short_keys)]
         self._embed(short_keys, stopping)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anaphora.core.analyser import ANALYSER
 from anaphora.errors import Tampered
-from anaphora.index.maintenance import IndexLost
+from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.index.turns.records import (
     AnnCheckpoint,
     IndexChange,
@@ -69,10 +69,6 @@ MAX_ATTEMPTS = 3
 _ALL = 2**63 - 1
 
 
-class LedgerBusy(Exception):
-    """The file cannot be written now: another process is writing, or the disk refuses."""
-
-
 @dataclass(frozen=True, slots=True)
 class Delta:
     """The content of the file beyond a point. `whole`: it replaces all earlier content.
@@ -109,7 +105,7 @@ class TurnIndexFile:
         read_only: bool = False,
         sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
-        """Open the file, or one in memory if `path` is None. Raises IndexLost, LedgerBusy."""
+        """Open the file, or one in memory if `path` is None. Raises IndexLost, IndexBusy."""
         self.path = path
         self.embedder = embedder
         self.read_only = read_only
@@ -547,7 +543,7 @@ class TurnIndexFile:
 
     @contextmanager
     def _guarded(self, *, decoding: bool = False) -> Iterator[None]:
-        """Raise IndexLost and LedgerBusy for SQLite's errors.
+        """Raise IndexLost and IndexBusy for SQLite's errors.
 
         `decoding`: content that cannot be decoded is torn. It can even garble SQLite's messages.
         """
@@ -578,7 +574,7 @@ class TurnIndexFile:
     def _writing(self) -> Iterator[int]:
         """A write transaction with its change number; the body may roll it back."""
         if self.read_only:
-            raise LedgerBusy("the index cannot be written here")
+            raise IndexBusy("the index cannot be written here")
         with self._guarded():
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -594,7 +590,7 @@ class TurnIndexFile:
 def _translate(error: Exception) -> Exception:
     name = getattr(error, "sqlite_errorname", "") or ""
     if any(name.startswith(kind) for kind in _BUSY):
-        return LedgerBusy(str(error))
+        return IndexBusy(str(error))
     return IndexLost(str(error))
 
 

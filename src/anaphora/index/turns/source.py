@@ -11,12 +11,11 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from anaphora.errors import InvalidId, StoreError
 from anaphora.index.turns.records import (
@@ -74,45 +73,7 @@ class _HashedPrefix:
     title: str
 
 
-class ThreadSource(ABC):
-    """Finds changes in a store of conversations since it was indexed."""
-
-    def __init__(self, sidecar: Sidecar | None, sealer: IndexSealer) -> None:
-        self.problems: list[Degraded] = []
-        self._sidecar = sidecar
-        self._sealer = sealer
-
-    @abstractmethod
-    def notes_version(self) -> int:
-        """A number that changes with the notes about turns; -1 if there are none."""
-
-    @abstractmethod
-    def noted_since(self, version: int) -> frozenset[str]:
-        """Conversations with notes that changed after that version."""
-
-    @abstractmethod
-    def differing(self, checkpoints: Mapping[str, ThreadCheckpoint], only: str | None) -> list[str]:
-        """Conversations, or that one, that may differ from their checkpoints."""
-
-    @abstractmethod
-    def change(
-        self,
-        conversation_id: str,
-        checkpoint: ThreadCheckpoint | None,
-        indexed: Indexed,
-        *,
-        noted: bool = False,
-    ) -> IndexChange | None:
-        """The change from `checkpoint` to the current conversation; None if there is none.
-
-        `noted` also compares the speakers of turns that are indexed already.
-        """
-
-    def _digests(self, turns: Sequence[Turn]) -> list[bytes]:
-        return [digest_of(turn, self._sealer.hash_key) for turn in turns]
-
-
-class FileThreadSource(ThreadSource):
+class FileThreadSource:
     """Follows the thread files of one store."""
 
     def __init__(
@@ -122,7 +83,8 @@ class FileThreadSource(ThreadSource):
         wall_ns: Callable[[], int] = time.time_ns,
         sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
-        super().__init__(sidecar, sealer)
+        self.problems: list[Degraded] = []
+        self._sidecar, self._sealer = sidecar, sealer
         self._store = store
         self._wall_ns = wall_ns
         self._names: dict[str, str | None] = {}
@@ -161,7 +123,10 @@ class FileThreadSource(ThreadSource):
         *,
         noted: bool = False,
     ) -> IndexChange | None:
-        """The change from `checkpoint` to the current file; None if there is none."""
+        """The change from `checkpoint` to the current file; None if there is none.
+
+        `noted` also compares the speakers of turns that are indexed already.
+        """
         now_ns = self._wall_ns()
         try:
             read = self._read(conversation_id)
@@ -271,7 +236,7 @@ class FileThreadSource(ThreadSource):
         except NotAThread as error:
             self._report(conversation_id, error)
             return None
-        digests = self._digests(document.turns)
+        digests = _digests(document.turns, self._sealer)
         if document.splice is not None:
             offset = document.splice[0]
             begun = _HashedPrefix(offset, _hash(content, offset), digests, document.title)
@@ -299,7 +264,7 @@ class FileThreadSource(ThreadSource):
             return None
         if document.splice is None:
             return None
-        digests = remembered_end.digests + self._digests(document.turns)
+        digests = remembered_end.digests + _digests(document.turns, self._sealer)
         offset = (
             remembered_end.offset
             + len(new_data)
@@ -351,11 +316,15 @@ class FileThreadSource(ThreadSource):
         }
 
 
+def _digests(turns: Sequence[Turn], sealer: IndexSealer) -> list[bytes]:
+    return [digest_of(turn, sealer.hash_key) for turn in turns]
+
+
 def _hash(data: bytes, end: int) -> hashlib.blake2b:
     return hashlib.blake2b(memoryview(data)[:end], digest_size=16)
 
 
-class SqlThreadSource(ThreadSource):
+class SqlThreadSource:
     """Follows the conversations of one `SqlConversationStore`."""
 
     def __init__(
@@ -364,7 +333,8 @@ class SqlThreadSource(ThreadSource):
         sidecar: Sidecar | None,
         sealer: IndexSealer = CLEAR_INDEX,
     ) -> None:
-        super().__init__(sidecar, sealer)
+        self.problems: list[Degraded] = []
+        self._sidecar, self._sealer = sidecar, sealer
         self._store = store
         self._states: dict[str, Identity] = {}
         self._seen = -1
@@ -405,7 +375,10 @@ class SqlThreadSource(ThreadSource):
         *,
         noted: bool = False,
     ) -> IndexChange | None:
-        """The change from `checkpoint` to the current conversation; None if there is none."""
+        """The change from `checkpoint` to the current conversation; None if there is none.
+
+        `noted` also compares the speakers of turns that are indexed already.
+        """
         position = self._noted_from.pop(conversation_id, 0)
         noted_from = position if noted else None
         known_digests = [] if checkpoint is None else list(indexed.digests(checkpoint))
@@ -429,7 +402,8 @@ class SqlThreadSource(ThreadSource):
             stored_thread = self._store.stored(conversation_id)
             if stored_thread is None:
                 return IndexChange(conversation_id, checkpoint, 0, (), None)
-        digests = known_digests[: stored_thread.start] + self._digests(stored_thread.thread.turns)
+        turns = stored_thread.thread.turns
+        digests = known_digests[: stored_thread.start] + _digests(turns, self._sealer)
         first_changed = first_difference(checkpoint, digests, indexed)
         if noted_from is not None and checkpoint is not None:
             first_changed = min(
@@ -448,7 +422,7 @@ class SqlThreadSource(ThreadSource):
             return None
         records = tuple(
             record_of(turn, position, turn.speaker, digests[position], self._sealer)
-            for position, turn in enumerate(stored_thread.thread.turns, stored_thread.start)
+            for position, turn in enumerate(turns, stored_thread.start)
             if position >= first_changed
         )
         return IndexChange(conversation_id, checkpoint, first_changed, records, current_checkpoint)
@@ -468,6 +442,10 @@ class SqlThreadSource(ThreadSource):
             else:
                 self._states[key] = state
         self._seen = version
+
+
+ThreadSource: TypeAlias = FileThreadSource | SqlThreadSource
+"""Finds the conversations of a store that changed since they were indexed, and their changes."""
 
 
 def _differs(checkpoint: ThreadCheckpoint | None, state: Identity | None) -> bool:

@@ -66,7 +66,7 @@ class State:
         self._rows: tuple[Turns, TurnTable, TurnWords] | None = None
 
     def absorb(self, ledger: TurnIndexFile) -> None:
-        """Load new content of the file. Raises IndexLost and LedgerBusy."""
+        """Load new content of the file. Raises IndexLost and IndexBusy."""
         delta = ledger.delta(self.point, self._dimensions, self._ann.usable)
         if delta.whole:
             self._forget_rows()

@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.index.maintenance import IndexLost
-from anaphora.index.turns.ledger import LedgerBusy, TurnIndexFile
+from anaphora.index.maintenance import IndexBusy, IndexLost
+from anaphora.index.turns.ledger import TurnIndexFile
 from anaphora.index.turns.records import AnnCheckpoint
 from anaphora.index.vectors.ann import ANN_ERRORS, AnnStore, Batch, available
 from anaphora.index.vectors.matrix import from_float16
@@ -52,8 +52,8 @@ class OpenLedger:
     and stand for other texts in another one.
     """
 
-    def __init__(self, dimensions: int) -> None:
-        self.lock = threading.RLock()
+    def __init__(self, dimensions: int, lock: threading.RLock) -> None:
+        self.lock = lock
         self.ledger: TurnIndexFile | None = None
         self._dimensions = dimensions
 
@@ -152,7 +152,7 @@ class TurnAnn:
             store.discard()
         try:
             meta = store.extend(self.stored.vectors(file, since, target), target)
-        except (IndexLost, LedgerBusy, *ANN_ERRORS):
+        except (IndexLost, IndexBusy, *ANN_ERRORS):
             return None
         return AnnCheckpoint(meta.generation, target, target)
 
@@ -208,7 +208,7 @@ class AnnView:
 
     def first_part(self, place: int) -> NDArray[np.float32] | None:
         """The first vector of the text at an index of `ids`; None if another file is open now."""
-        with suppress(IndexLost, LedgerBusy):
+        with suppress(IndexLost, IndexBusy):
             for _, parts in self._ann.stored.some_vectors(self._file, self.ids[[place]]):
                 if len(parts):
                     first_vector: NDArray[np.float32] = parts[0]
@@ -218,7 +218,7 @@ class AnnView:
     def _scan(self, vector: NDArray[np.float32], batches: Iterator[Batch]) -> NDArray[np.float32]:
         cosines: list[Batch] = []
         # If the file is replaced while it is read, the next query opens the new one.
-        with suppress(IndexLost, LedgerBusy):
+        with suppress(IndexLost, IndexBusy):
             cosines.extend((keys, parts @ vector) for keys, parts in batches)
         return self._spread(cosines)
 

@@ -252,16 +252,8 @@ class TurnView:
 
     def _rows_holding(self, term: str, conversation: int | None) -> NDArray[np.int64]:
         """The rows with a term of the index, each once."""
-        words, statistics = self._words, self._words.statistics
         scores = np.zeros(len(self), np.float32)
-        self._add_stored(scores, {term: 1.0}, conversation, statistics.holding(term))
-        overlay = np.arange(words.base, len(self), dtype=np.int32)
-        for postings, row_of in zip(statistics.memory, (words.row_of, overlay), strict=True):
-            keys, _ = postings.scores({term: 1.0}, statistics.average())
-            rows = row_of[keys[keys < len(row_of)]]
-            scores[rows[rows >= 0]] = 1.0
-        if conversation is not None:
-            scores[self.table.conversation != conversation] = 0.0
+        self._add_turns(scores, {term: 1.0}, conversation, self._words.statistics.holding(term))
         return np.flatnonzero(scores)
 
     def title(self, conversation: int) -> str:
