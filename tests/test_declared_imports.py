@@ -47,7 +47,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "ingest.documents.calendars": ("documents",),
     "ingest.documents.docx": ("documents",),
     "ingest.documents.pdf": ("documents",),
-    "ingest.projects.sections": ("projects",),
+    "ingest.sections": ("projects",),
     "store.crypto.cipher": ("encryption", "sync"),
     "store.crypto.key_stores": ("encryption",),
     "store.db.connecting": ("postgresql",),
@@ -72,7 +72,7 @@ OTHERS_FRAMEWORKS = {
 }
 """Adapters of frameworks that the user's own program brings: no extra, an error that names it."""
 
-_GRAMMARS = "ingest.projects.sections.grammars"
+_GRAMMARS = "ingest.sections.grammars"
 GRAMMARS = tuple(
     sorted(set(re.findall(r'"(tree_sitter_\w+)"', dict(modules())[_GRAMMARS].read_text("utf-8"))))
 )

@@ -13,8 +13,8 @@ import pytest
 
 from anaphora import Memory
 from anaphora.errors import UnreadableDocument
-from anaphora.ingest.projects.files.notebooks import notebook_text
-from anaphora.ingest.projects.sections import parse
+from anaphora.ingest.files.notebooks import notebook_text
+from anaphora.ingest.sections import parse
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from anaphora.ingest.notes import mentioned
-from anaphora.ingest.projects.sections import ImportedModule, parse
-from anaphora.ingest.projects.sections.imports import ImportTarget, ProjectLayout, resolve
+from anaphora.ingest.sections import ImportedModule, parse
+from anaphora.ingest.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.projects.sections import ParsedFile, parse
+from anaphora.ingest.sections import ParsedFile, parse
 
 SAMPLES = Path(__file__).parent / "fixtures_sections"
 

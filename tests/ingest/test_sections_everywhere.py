@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.ingest.projects.sections import ParsedFile, parse
-from anaphora.ingest.projects.sections.base import MAX_CHARS, MAX_LINES, lines_of
+from anaphora.ingest.sections import ParsedFile, parse
+from anaphora.ingest.sections.base import MAX_CHARS, MAX_LINES, lines_of
 
 pytestmark = pytest.mark.internal
 

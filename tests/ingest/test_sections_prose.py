@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from anaphora.ingest.projects.sections import parse
+from anaphora.ingest.sections import parse
 
 SAMPLES = Path(__file__).parent / "fixtures_sections"
 

@@ -24,7 +24,8 @@ from anaphora.rank.context.scores import (
     rank_targets,
 )
 from anaphora.rank.context.table import DOCUMENT_KINDS, ROLES, SectionTable, file_table
-from anaphora.values.projects import Intent, SourceRole
+from anaphora.values.files import SourceRole
+from anaphora.values.projects import Intent
 
 DAY = 86_400.0
 NOW = 1_000 * DAY

@@ -23,7 +23,7 @@ from tools.models.asked import Asked, Pool
 
 from anaphora.embed.chunking import first_pieces
 from anaphora.ingest.projects.file_sync import EMBEDDED_PIECES, whole_text
-from anaphora.ingest.projects.sections import parse
+from anaphora.ingest.sections import parse
 
 CODE: Final = "code"
 DOCUMENTS: Final = "documents"

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 from anaphora.values.conversations import Degraded
+from anaphora.values.files import Skipped, SourceRole
 
 __all__ = [
     "LEAST_BUDGET",
@@ -43,17 +44,6 @@ NOTE_KINDS: Final[tuple[NoteKind, ...]] = get_args(NoteKind)
 LEAST_BUDGET: Final = 120
 """Tokens of a package or a warm-up below which nothing useful can be said, on every surface."""
 
-SourceRole = Literal[
-    "code",
-    "test",
-    "docs",
-    "package_config",
-    "agent_config",
-    "plan",
-    "generated",
-    "tooling",
-    "unknown",
-]
 Intent = Literal["docs", "setup", "implementation", "tests", "decisions", "history"]
 Quality = Literal["strong", "partial", "weak"]
 EntityType = Literal[
@@ -82,14 +72,6 @@ class Project:
     files: int
     sections: int
     indexed_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file that was not indexed, and why: secret, binary, too_large, unreadable, link_cycle, …"""
-
-    path: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

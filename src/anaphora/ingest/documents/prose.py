@@ -26,7 +26,7 @@ def read_markdown(data: bytes, reading: Reading) -> ExtractedDocument:
 
 def read_notebook(data: bytes, reading: Reading) -> ExtractedDocument:
     """A notebook: the sources of its cells, as Markdown."""
-    from anaphora.ingest.projects.files.notebooks import BrokenNotebook, notebook_text
+    from anaphora.ingest.files.notebooks import BrokenNotebook, notebook_text
 
     try:
         text = notebook_text(decoded_text(data, reading))
@@ -62,7 +62,7 @@ _UNKNOWN: Final = "it is no PDF, DOCX, HTML, mail, Markdown or plain text"
 
 def prose_blocks(text: str) -> list[TextBlock]:
     """Markdown in blocks, each under its headings; nothing is left out."""
-    from anaphora.ingest.projects.sections.markdown import markdown_starts
+    from anaphora.ingest.sections.markdown import markdown_starts
 
     lines = text.split("\n")
     starts = markdown_starts(lines, "")

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from anaphora.ingest.files.reading import text_of
 from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.drafts import Draft, LeftOut, read_local_time
-from anaphora.ingest.projects.files.reading import text_of
 from anaphora.store.hashing import digest
 
 NAME: Final = ".aider.chat.history.md"

@@ -23,6 +23,7 @@ from typing import Final
 
 from anaphora.core.word_lists import by_word, words
 from anaphora.ingest.bounds import BOUNDS, Bounds
+from anaphora.ingest.files.walking import FoundFile, FoundFolder, is_secret_file, walk
 from anaphora.ingest.importers import aider, basic_memory, markdown
 from anaphora.ingest.importers.base import ImportFile
 from anaphora.ingest.importers.passing import COMPANION, HIDDEN, PROGRAM, PassedOver, is_none
@@ -34,12 +35,11 @@ from anaphora.ingest.importers.vault import (
     VaultRules,
     templates_of,
 )
-from anaphora.ingest.projects.files.walking import FoundFile, FoundFolder, is_secret_file, walk
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem
+from anaphora.values.files import Skipped
 from anaphora.values.imports import ImportedElse, ImportedWhole
-from anaphora.values.projects import Skipped
 
 # What reading a file or a member of a damaged zip file raises, or one that asks for too much.
 UNREADABLE = (

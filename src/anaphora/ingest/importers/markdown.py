@@ -18,11 +18,11 @@ from datetime import datetime
 from typing import Final
 
 from anaphora.core.front_matter import Properties, split_front_matter
+from anaphora.ingest.files.reading import text_of
 from anaphora.ingest.importers.base import Format, ImportFile, ImportItem, Malformed, Sample
 from anaphora.ingest.importers.canvas import CANVAS, read_canvas
 from anaphora.ingest.importers.facts import path_of, payload_of, tags_of
 from anaphora.ingest.importers.noted_dates import ReadsTwoWays, date_of_name, dates_of
-from anaphora.ingest.projects.files.reading import text_of
 from anaphora.values.imports import ImportedElse, ImportedMemory, ImportedWhole
 from anaphora.values.memories import NewMemory
 
@@ -229,7 +229,7 @@ def describe_properties(note: Note) -> str:
 
 def _split_parts(note: Note) -> Iterator[tuple[str, str, int]]:
     """The heading, words and first line of each section; one without a heading if it is short."""
-    from anaphora.ingest.projects.sections import parse
+    from anaphora.ingest.sections import parse
 
     if len(note.text) <= _SHORT:
         yield "", note.text, 1

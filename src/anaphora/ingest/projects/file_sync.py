@@ -21,16 +21,16 @@ from anaphora.core.helper import with_helper
 from anaphora.core.progress import Progress
 from anaphora.embed.chunking import first_pieces
 from anaphora.errors import InvalidInput
-from anaphora.ingest.projects.files.reading import read
-from anaphora.ingest.projects.files.roles import language_of, role_of
-from anaphora.ingest.projects.files.walking import FoundFile, FoundFolder, is_notebook, walk
+from anaphora.ingest.files.reading import read
+from anaphora.ingest.files.walking import FoundFile, FoundFolder, is_notebook, walk
 from anaphora.ingest.projects.git_history import Rename
 from anaphora.ingest.projects.graph import IndexServices, facts_of
-from anaphora.ingest.projects.sections import Section, lacks_parser, parse
 from anaphora.ingest.secrets.redacting import redact
+from anaphora.ingest.sections import Section, lacks_parser, parse
+from anaphora.ingest.sections.roles import language_of, role_of
 from anaphora.store.hashing import hash_text
 from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
-from anaphora.values.projects import Skipped
+from anaphora.values.files import Skipped
 
 if TYPE_CHECKING:
     from anaphora.store.projects.transaction import ProjectTransaction

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from anaphora.core.arguments import utc_moment
-from anaphora.ingest.projects.files.walking import without_secret_names
+from anaphora.ingest.files.walking import without_secret_names
 from anaphora.ingest.secrets.redacting import redact
 
 MAX_FILES: Final = 200

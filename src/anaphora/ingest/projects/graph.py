@@ -17,8 +17,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.ingest.projects.git_history import Rename
-from anaphora.ingest.projects.sections.base import ImportedModule, ParsedFile
-from anaphora.ingest.projects.sections.imports import ProjectLayout, resolve
+from anaphora.ingest.sections.base import ImportedModule, ParsedFile
+from anaphora.ingest.sections.imports import ProjectLayout, resolve
 from anaphora.rank.context.names import documents
 from anaphora.store.projects.graph_rows import (
     HISTORY_SOURCE,
@@ -27,7 +27,8 @@ from anaphora.store.projects.graph_rows import (
     entity_key,
 )
 from anaphora.store.projects.rows import FileRow
-from anaphora.values.projects import EntityType, SourceRole
+from anaphora.values.files import SourceRole
+from anaphora.values.projects import EntityType
 
 if TYPE_CHECKING:
     from anaphora.ingest.notes import NoteLinker

@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.values.projects import SourceRole
+from anaphora.values.files import SourceRole
 
 DocumentKind = Literal["section", "module", "observation", "diary", "document_section"]
 

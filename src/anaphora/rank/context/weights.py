@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from anaphora.values.projects import Intent, SourceRole
+from anaphora.values.files import SourceRole
+from anaphora.values.projects import Intent
 
 RoleFit = Mapping[SourceRole, Mapping[Intent | None, float]]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from anaphora.features.projects import tables
 from anaphora.store.hashing import digest
 from anaphora.store.mapping import RowMapping
-from anaphora.values.projects import SourceRole
+from anaphora.values.files import SourceRole
 
 SECTION_KIND = "section"
 """The kind of tombstones that deleted sections leave."""

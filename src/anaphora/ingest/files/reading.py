@@ -9,15 +9,15 @@ import re
 import stat
 from typing import Final
 
-from anaphora.ingest.projects.files.notebooks import BrokenNotebook, notebook_text
-from anaphora.ingest.projects.files.walking import (
+from anaphora.ingest.files.notebooks import BrokenNotebook, notebook_text
+from anaphora.ingest.files.walking import (
     MAX_BYTES,
     FileText,
     FoundFile,
     is_notebook,
     most_bytes,
 )
-from anaphora.values.projects import Skipped
+from anaphora.values.files import Skipped
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),

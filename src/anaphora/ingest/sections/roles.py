@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from anaphora.core.word_lists import by_word, words
-from anaphora.values.projects import SourceRole
+from anaphora.values.files import SourceRole
 
 _BY_ENDING: Final = by_word(
     {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.word_lists import words
-from anaphora.ingest.projects.sections.base import (
+from anaphora.ingest.sections.base import (
     MAX_CHARS,
     MAX_LINES,
     ImportedModule,
@@ -23,8 +23,8 @@ from anaphora.ingest.projects.sections.base import (
     is_wordy,
     joined_names,
 )
-from anaphora.ingest.projects.sections.grammars import GRAMMARS, Grammar, language, query
-from anaphora.ingest.projects.sections.imports import imports_of
+from anaphora.ingest.sections.grammars import GRAMMARS, Grammar, language, query
+from anaphora.ingest.sections.imports import imports_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node

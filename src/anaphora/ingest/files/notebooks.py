@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from anaphora.ingest.projects.sections.markdown import end_of_open_block
+from anaphora.ingest.sections.markdown import end_of_open_block
 
 MOST_VALUES: Final = 4_000_000
 """Commas and brackets of a notebook: each may be a value that takes a hundred bytes of memory."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from anaphora.ingest.projects.sections.base import SectionStart, first_words
+from anaphora.ingest.sections.base import SectionStart, first_words
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\r?$)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")

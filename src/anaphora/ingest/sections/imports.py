@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from anaphora.core.word_lists import words
-from anaphora.ingest.projects.sections.base import ImportedModule
+from anaphora.ingest.sections.base import ImportedModule
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from anaphora.core.word_lists import words
-from anaphora.values.projects import Skipped
+from anaphora.values.files import Skipped
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -1,6 +1,6 @@
 """Notebooks by heading and symbol: prose under its heading, functions and types of code cells.
 
-They are read as MyST Markdown (`files.notebooks`): code cells lie between fences that name their
+They are read as MyST Markdown (`ingest.files.notebooks`): code cells lie between fences that name their
 language.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from anaphora.ingest.projects.sections.base import ImportedModule, SectionStart, Symbol, first_words
-from anaphora.ingest.projects.sections.code import code_starts
-from anaphora.ingest.projects.sections.grammars import can_parse
-from anaphora.ingest.projects.sections.markdown import markdown_starts
+from anaphora.ingest.sections.base import ImportedModule, SectionStart, Symbol, first_words
+from anaphora.ingest.sections.code import code_starts
+from anaphora.ingest.sections.grammars import can_parse
+from anaphora.ingest.sections.markdown import markdown_starts
 
 _CELL = re.compile(r"(`{3,})\{code-cell\} ?(\S*)$")
 _COMMAND = re.compile(r"\s*[%!]")

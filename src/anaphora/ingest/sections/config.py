@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from anaphora.ingest.projects.sections.base import (
+from anaphora.ingest.sections.base import (
     SectionStart,
     Symbol,
     first_words,

@@ -5,8 +5,7 @@ The path is only looked at for its name, and no text, however odd, raises an err
 
 from __future__ import annotations
 
-from anaphora.ingest.projects.files.roles import language_of
-from anaphora.ingest.projects.sections.base import (
+from anaphora.ingest.sections.base import (
     ImportedModule,
     ParsedFile,
     Section,
@@ -15,11 +14,12 @@ from anaphora.ingest.projects.sections.base import (
     line_starts,
     lines_of,
 )
-from anaphora.ingest.projects.sections.code import code_starts
-from anaphora.ingest.projects.sections.config import commands_of, config_starts, packages_of
-from anaphora.ingest.projects.sections.grammars import GRAMMARS, can_parse
-from anaphora.ingest.projects.sections.markdown import markdown_starts, rst_starts
-from anaphora.ingest.projects.sections.notebook import notebook_starts
+from anaphora.ingest.sections.code import code_starts
+from anaphora.ingest.sections.config import commands_of, config_starts, packages_of
+from anaphora.ingest.sections.grammars import GRAMMARS, can_parse
+from anaphora.ingest.sections.markdown import markdown_starts, rst_starts
+from anaphora.ingest.sections.notebook import notebook_starts
+from anaphora.ingest.sections.roles import language_of
 
 __all__ = ["ImportedModule", "ParsedFile", "Section", "Symbol", "lacks_parser", "parse"]
 

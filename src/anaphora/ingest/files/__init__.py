@@ -1,0 +1,1 @@
+"""Files in folders, with their text. Links are never followed."""

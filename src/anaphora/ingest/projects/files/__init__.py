@@ -1,1 +1,0 @@
-"""The files of a project, with their text and their role. Links are never followed."""
