@@ -15,8 +15,7 @@ from starlette.testclient import TestClient
 from tests.conftest import Clock
 from tests.mcp_client import call, connected
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors
+from anaphora import Memory, Vector, Vectors
 from anaphora.embed.service import spec_for
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.rank.contradiction import seem_to_contradict

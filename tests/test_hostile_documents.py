@@ -36,7 +36,7 @@ from tests.worker_calls import (
     write_a_file,
 )
 
-from anaphora import Memory
+from anaphora import ImportProblem, Memory
 from anaphora.core import worker
 from anaphora.core.plain import types_of
 from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
@@ -52,7 +52,6 @@ from anaphora.ops import import_export
 from anaphora.surfaces.cli import progress
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind, kind_of
-from anaphora.values.conversations import ImportProblem
 from anaphora.values.imports import ImportedElse
 
 pytestmark = pytest.mark.internal

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Memory, Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.surfaces.cli.app import app
+from anaphora.testing import WordHashingEmbedder
 
 IN_CALL = 1 << 14
 CODE = "QX-77183-LOCKER"

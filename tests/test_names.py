@@ -13,10 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 from tests.conftest import Clock
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.values.memories import NewMemory
 
 Form = Callable[[str], str]
 

@@ -16,15 +16,13 @@ import pytest
 from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
 
-from anaphora import AsyncMemory, Memory, NewMemory, RemoteMemory, errors
+from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemory, errors
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
 from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
 from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.problems import problem_of
 from anaphora.surfaces.wire import plain
-from anaphora.values.conversations import NewTurn
-from anaphora.values.deep import Budget
 
 pytestmark = pytest.mark.enable_socket
 

@@ -15,10 +15,9 @@ from typing import Any
 
 from tests.commands import run_command
 
-from anaphora import Memory
-from anaphora.deep.models.base import Message
-from anaphora.deep.models.scripted import ScriptedModel
+from anaphora import Memory, Message
 from anaphora.embed.minilm import MiniLM
+from anaphora.testing import ScriptedModel
 
 __all__ = ["PREFERRED", "Desk", "Shared", "long_thread", "preferring"]
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anaphora import Memory
+from anaphora import Budget, Memory, ModelRole, Scope
 from anaphora.deep.evidence.scope import NamespaceEvidence
 from anaphora.deep.loop import DeepLoop, LoopResult, OnStep
-from anaphora.deep.models.base import ModelRole
-from anaphora.deep.models.scripted import Scripted, ScriptedModel
+from anaphora.deep.models.scripted import Scripted
 from anaphora.deep.sandbox.base import Engine
 from anaphora.deep.sandbox.monty import MontyEngine
-from anaphora.values.deep import Budget, Scope
+from anaphora.testing import ScriptedModel
 
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:

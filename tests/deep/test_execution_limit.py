@@ -14,10 +14,9 @@ from tests.deep.openai_server import Answer, OpenAIServer
 from tests.mcp_client import call, connected, refusal
 from typer.testing import CliRunner
 
-from anaphora import Memory
+from anaphora import Budget, Memory
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.app import app
-from anaphora.values.deep import Budget
 
 pytestmark = pytest.mark.enable_socket
 

@@ -11,9 +11,8 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import Script, opening, tell
 
-from anaphora.deep.models.base import Message, Reply
+from anaphora import Budget, Message, Reply
 from anaphora.errors import ModelError, NotFound
-from anaphora.values.deep import Budget
 
 
 def facts(*some: tuple[str, Any]) -> str:

@@ -14,15 +14,15 @@ from tests.deep.asking import TEA, Script, opening, tell
 from tests.mcp_client import connected, text_of
 from typer.testing import CliRunner
 
-from anaphora import Memory
+from anaphora import Budget, DeepAnswer, Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.deep.models.scripted import Scripted, ScriptedModel
+from anaphora.deep.models.scripted import Scripted
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.output import EXIT_PARTLY
 from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
 from anaphora.surfaces.mcp_server.render import deep_text
-from anaphora.values.deep import Budget, DeepAnswer
+from anaphora.testing import ScriptedModel
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer, block

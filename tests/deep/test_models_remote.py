@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from anaphora import Message
 from anaphora.core.config import Settings, load_settings
-from anaphora.deep.models.base import Message
 from anaphora.deep.models.remote import ModelAddress, RemoteModel, open_models
 from anaphora.errors import ModelError, ModelTimeout, NoModel
 

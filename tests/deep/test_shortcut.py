@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.deep.asking import Script, opening, submits
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn
 from anaphora.deep.evidence.questions import (
     asks_about_the_whole,
     fold_for_erasure,
@@ -28,7 +28,6 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.values.conversations import NewTurn
 
 pytestmark = pytest.mark.internal
 

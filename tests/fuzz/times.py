@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 import mcp_types as types
 from typer.testing import CliRunner
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn, Recall, TurnHit
 from anaphora.core.caller import CallOrigin
 from anaphora.deep.evidence.scope import parse_moment
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
@@ -35,7 +35,6 @@ from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import TOOLS
 from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.values.conversations import NewTurn, Recall, TurnHit
 
 from .mutating import Mutator
 from .questions import moment_text, question

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from anaphora import Skipped, SourceRole
 from anaphora.ingest.projects.files.reading import read
 from anaphora.ingest.projects.files.roles import language_of, role_of
 from anaphora.ingest.projects.files.walking import FileText, FoundFile, walk
-from anaphora.values.projects import Skipped, SourceRole
 
 
 def make(root: Path, files: Mapping[str, str | bytes]) -> Path:

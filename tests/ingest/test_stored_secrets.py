@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.surfaces.cli.app import app
-from anaphora.values.memories import NewMemory
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 MARK = "[redacted:github-token]"

@@ -15,8 +15,7 @@ import pytest
 from tests.reading.tiny_reader import make_reader
 from typer.testing import CliRunner
 
-from anaphora import Memory
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Memory, Recall
 from anaphora.errors import InvalidInput
 from anaphora.rank.reading import WEIGHTS
 from anaphora.rank.replacement import StatementPair, judge_pairs
@@ -25,7 +24,8 @@ from anaphora.reading.service import BUNDLED, ReaderService
 from anaphora.recall import reading as recall_reading
 from anaphora.recall.reading import pair_judge
 from anaphora.surfaces.cli.app import app
-from anaphora.values.conversations import READ_MOST, Recall
+from anaphora.testing import WordHashingEmbedder
+from anaphora.values.conversations import READ_MOST
 
 START = datetime(2024, 3, 4, 8, tzinfo=UTC)
 QUESTION = "Which animal lives beside the harbour crane?"

@@ -9,6 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anaphora import (
+    ContextMemory,
+    Degraded,
+    Focus,
+    GraphEvidence,
+    HistoryEvidence,
+    RecallPackage,
+    Target,
+)
 from anaphora.errors import InvalidInput
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.excerpts import Excerpts
@@ -17,16 +26,7 @@ from anaphora.recall.context.package import (
     assemble,
     render_package,
 )
-from anaphora.values.conversations import Degraded
-from anaphora.values.projects import (
-    LEAST_BUDGET,
-    ContextMemory,
-    Focus,
-    GraphEvidence,
-    HistoryEvidence,
-    RecallPackage,
-    Target,
-)
+from anaphora.values.projects import LEAST_BUDGET
 
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))
 AT = datetime(2026, 4, 1, tzinfo=UTC)

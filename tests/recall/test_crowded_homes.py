@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.rank.silence import SOUGHT, USUAL
-from anaphora.values import NewMemory
 
 TOWNS = ("Porto", "Lund", "Graz", "Brest", "Turku", "Bari", "Cork", "Split")
 THINGS = ("printer", "ladder", "heater", "projector", "trolley", "scanner", "kettle", "fan")

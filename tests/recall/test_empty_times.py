@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn, Recall
 from anaphora.recall.times.reading import read_times
-from anaphora.values.conversations import NewTurn, Recall
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 PLUMBER = "The plumber comes with the new boiler."

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from anaphora import AsyncMemory, Cancellation, Memory
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import AsyncMemory, Cancellation, Memory, NewTurn, Vector, Vectors
 from anaphora.errors import Cancelled, InvalidInput
 from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.values.conversations import NewTurn
+from anaphora.testing import WordHashingEmbedder
 
 LONG_WAIT = 60
 ASKED = "where does the heron nest?"

@@ -16,11 +16,10 @@ from tests.mcp_client import call, connected, text_of
 from tests.surfaces.rest_desk import served
 from typer.testing import CliRunner
 
-from anaphora import Memory, render_recall
+from anaphora import Memory, TurnHit, render_recall
 from anaphora.rank.budget import LONG, token_cost
 from anaphora.recall.snippets import passage, snippet
 from anaphora.surfaces.cli.app import app
-from anaphora.values.conversations import TurnHit
 
 WORDS = (
     *("tram", "bread", "salt", "garden", "harbour", "invoice", "ladder"),

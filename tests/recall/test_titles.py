@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from tests.commands import run_command
 
-from anaphora import Memory
-from anaphora.values.conversations import NewTurn
-from anaphora.values.search import DEFAULT_KINDS, SearchKind
+from anaphora import Memory, NewTurn, SearchKind
+from anaphora.values.search import DEFAULT_KINDS
 
 OTHERS = (
     "The coffee machine on the second floor was descaled.",

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from tests.conftest import Clock
 
-from anaphora import Memory, render_recall
+from anaphora import Memory, NewTurn, render_recall
 from anaphora.errors import InvalidInput
 from anaphora.rank.silence import TURN_FLOOR
-from anaphora.values import NewTurn
 
 DAY = timedelta(days=1)
 START = datetime(2026, 2, 2, 9, 0, tzinfo=UTC)

@@ -17,10 +17,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.surfaces.page_desk import SETTLED, Watched, chromium, serving, watched
 
-from anaphora import Memory
-from anaphora.deep.models.base import Message
-from anaphora.deep.models.scripted import ScriptedModel
+from anaphora import Memory, Message
 from anaphora.surfaces.rest import ServerOptions
+from anaphora.testing import ScriptedModel
 from anaphora.values.conversations import READ_AWAITED
 
 pytestmark = pytest.mark.enable_socket

@@ -23,9 +23,9 @@ import uvicorn
 from tests.conftest import Clock
 
 from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
 from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import ScriptedModel
 
 pytestmark = pytest.mark.enable_socket
 ANAPHORA = Path(sys.executable).parent / "anaphora"

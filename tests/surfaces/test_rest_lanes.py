@@ -85,7 +85,7 @@ def test_the_routes_of_the_seed(pair: Pair) -> None:
 def test_deep_recall_with_its_steps(tmp_path: Path) -> None:
     """A stream tells each step as it ends, and then the answer that a plain request gets."""
     pytest.importorskip("pydantic_monty")
-    from anaphora.deep.models.scripted import ScriptedModel
+    from anaphora.testing import ScriptedModel
 
     code = "```python\nfound = search('heron')\nsubmit('grey', [found[0]['id']])\n```"
     home = tmp_path / "home"

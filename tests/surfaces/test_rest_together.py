@@ -17,14 +17,12 @@ import pytest
 import uvicorn
 from tests.conftest import Clock
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors
+from anaphora import Memory, NewMemory, Vector, Vectors
 from anaphora.embed.minilm import MiniLM
 from anaphora.errors import EmbeddingError
 from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
 from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.rest.collecting import EVERY, short_collections
-from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.enable_socket
 PATIENT = 60
