@@ -19,8 +19,8 @@ from anaphora import Memory, Vector, Vectors
 from anaphora.embed.service import spec_for
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.rank.contradiction import seem_to_contradict
-from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.wire import plain
+from anaphora.testing import server_app
 
 OLD = "The team deploys on Wednesday mornings."
 NEW = "From July the team deploys on Thursdays."
@@ -250,9 +250,7 @@ def test_every_surface_lists_settles_and_reopens(tmp_path: Path, clock: Clock) -
     ends = {"id": new, "other_id": old}
     with (
         Memory.open(home) as memory,
-        TestClient(
-            create_app(memory, settings=ServerOptions(page=None)), base_url="http://127.0.0.1:7411"
-        ) as client,
+        TestClient(server_app(memory, page=None), base_url="http://127.0.0.1:7411") as client,
     ):
         assert client.get("/v1/contradictions").json() == wanted
         done = client.post("/v1/contradictions/settle", json={**ends, "verdict": "replaces"})

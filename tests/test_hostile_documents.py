@@ -50,7 +50,6 @@ from anaphora.ingest.documents.working import read_in_worker
 from anaphora.ingest.importing import import_files
 from anaphora.ops import import_export
 from anaphora.surfaces.cli import progress
-from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind, kind_of
 from anaphora.values.imports import ImportedElse
 
@@ -488,7 +487,7 @@ def test_calls_that_take_long_share_no_threads(method: str, path: str, kind: Kin
 @pytest.mark.parametrize("lane", ["deep", "document", "import"])
 def test_what_takes_long_waits_for_its_own_kind_alone(tmp_path: Path, lane: Kind) -> None:
     """All threads of a kind are taken: an export is written, documents and imports come in."""
-    with served(tmp_path / "home", ServerOptions(page=None)) as (client, memory):
+    with served(tmp_path / "home", {"page": None}) as (client, memory):
         memory.remember("The door is green.")
         workers = client.app.state.service.workers[lane]  # type: ignore[attr-defined]
         gate = threading.Event()

@@ -78,11 +78,12 @@ def open_memory(home: str | PathLike[str] | None = None, **options: Any) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class CliResult:
-    """What a command gave back."""
+    """What a command gave back; `output` is what a terminal shows, both streams in their order."""
 
     exit_code: int
     stdout: str
     stderr: str
+    output: str
 
 
 def run_cli(
@@ -110,14 +111,14 @@ def run_cli(
         **(env or {}),
     }
     exit_code = 0
-    with CliRunner().isolation(input=input, env=variables) as (stdout, stderr, _):
+    with CliRunner().isolation(input=input, env=variables) as streams:
         try:
             main([*place, *map(str, words)])
         except SystemExit as end:
             exit_code = end.code if isinstance(end.code, int) else int(end.code is not None)
         sys.stdout.flush()
         sys.stderr.flush()
-        return CliResult(exit_code, stdout.getvalue().decode(), stderr.getvalue().decode())
+        return CliResult(exit_code, *(stream.getvalue().decode() for stream in streams))
 
 
 def server_app(memory: Memory, **options: Any) -> FastAPI:

@@ -20,7 +20,6 @@ from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemo
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
 from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
-from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.problems import problem_of
 from anaphora.surfaces.wire import plain
 
@@ -197,7 +196,7 @@ def comparable(value: Any, names: dict[str, str]) -> Any:
 def test_the_same_story_over_a_server(tmp_path: Path, project: Path) -> None:
     """A week of calls gives the same values from a server as from a memory opened here."""
     clock = Clock()
-    options = ServerOptions(page=None, projects=(project,))
+    options = {"page": None, "projects": (project,)}
     with Memory.open(tmp_path / "here", embedder="hashing", clock=clock) as memory:
         here = [(name, value) for name, value in story(memory, project, tmp_path / "a")]
     with (
@@ -493,7 +492,7 @@ def test_json_of_another_form_is_told(said: Any) -> None:
 @pytest.mark.promise("client.facade")
 def test_a_token_opens_its_namespaces(tmp_path: Path) -> None:
     """A wrong token, another namespace and a change without the right are `AccessDenied`."""
-    with served(tmp_path / "home", ServerOptions(page=None, require_token=True)) as (url, memory):
+    with served(tmp_path / "home", {"page": None, "require_token": True}) as (url, memory):
         reads = memory.tokens.create("r", namespaces=["work"], read_only=True).secret
         with RemoteMemory.connect(url, token=reads, namespace="work") as remote:
             assert remote.list().items == ()

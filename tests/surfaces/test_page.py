@@ -18,7 +18,6 @@ from playwright.sync_api import Browser, Page, expect
 from tests.surfaces.page_desk import SETTLED, Watched, chromium, serving, watched
 
 from anaphora import Memory, Message
-from anaphora.surfaces.rest import ServerOptions
 from anaphora.testing import ScriptedModel
 from anaphora.values.conversations import READ_AWAITED
 
@@ -749,7 +748,7 @@ def test_the_link_of_the_server_opens_the_page(browser: Browser, memory: Memory)
     """The token in the link is used, kept in this tab, and gone from the address at once."""
     own = "anaphora_" + "5" * 64
     with (
-        serving(memory, ServerOptions(require_token=True, own=own)) as url,
+        serving(memory, {"require_token": True, "own": own}) as url,
         watched(browser, url) as seen,
     ):
         page = seen.page
@@ -769,7 +768,7 @@ def test_the_page_asks_for_a_token_where_one_is_needed(browser: Browser, memory:
     """Without a token the page says so; with one it works, and keeps it in this tab alone."""
     made = memory.tokens.create("page", namespaces=["default"])
     with (
-        serving(memory, ServerOptions(require_token=True)) as url,
+        serving(memory, {"require_token": True}) as url,
         watched(browser, url) as seen,
     ):
         page = seen.go("memories", wait="dialog input")

@@ -19,7 +19,6 @@ from tests.surfaces.rest_desk import in_namespace, served, version
 
 from anaphora import Memory
 from anaphora.store.db.engine import open_database
-from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.wire import plain
 
 Pair = tuple[TestClient, Memory]
@@ -27,7 +26,7 @@ Pair = tuple[TestClient, Memory]
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    with served(tmp_path / "home", ServerOptions(page=None, projects=(Path("/"),))) as both:
+    with served(tmp_path / "home", {"page": None, "projects": (Path("/"),)}) as both:
         yield both
 
 
@@ -242,7 +241,7 @@ def test_a_method_is_told_from_a_path_beside_the_page(tmp_path: Path) -> None:
         ("DELETE", "/v1/nothing"): None,
         ("GET", "/nothing.js"): None,
     }
-    with served(tmp_path, ServerOptions()) as (client, _):
+    with served(tmp_path, {}) as (client, _):
         for (method, path), methods in allowed.items():
             response = client.request(method, path)
             told = (response.status_code, response.headers.get("allow"))
@@ -281,7 +280,7 @@ def test_what_nobody_foresaw_is_a_problem_too(pair: Pair, monkeypatch: Any) -> N
 @pytest.mark.promise("rest.limits")
 def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     """By its declared length, and as it comes when none was declared."""
-    options = ServerOptions(page=None, body_limit=1_000, import_limit=2_000)
+    options = {"page": None, "body_limit": 1_000, "import_limit": 2_000}
     with served(tmp_path / "home", options) as (client, memory):
         long = json.dumps({"text": "x" * 2_000}).encode()
         kind = {"Content-Type": "application/json"}
@@ -300,7 +299,7 @@ def test_too_many_requests_are_told_when_to_come_again(tmp_path: Path) -> None:
     """A burst is let in, the next one is refused, and after the time told one is let in again."""
     now = itertools.count()
     moment = [0.0]
-    options = ServerOptions(page=None, rate=0.5, burst=3, clock=lambda: moment[0])
+    options = {"page": None, "rate": 0.5, "burst": 3, "clock": lambda: moment[0]}
     with served(tmp_path / "home", options) as (client, _):
         statuses = [client.get("/health/live").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
@@ -317,7 +316,7 @@ def test_a_call_that_takes_too_long_is_answered_and_finished(tmp_path: Path) -> 
     """After its time the caller gets 504; what was begun is there all the same."""
     import threading
 
-    options = ServerOptions(page=None, seconds=0.05)
+    options = {"page": None, "seconds": 0.05}
     held, done = threading.Event(), threading.Event()
     with served(tmp_path / "home", options) as (client, memory):
 
