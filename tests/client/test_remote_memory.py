@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.as_json import as_json
 from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
 
@@ -21,7 +22,6 @@ from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
 from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
 from anaphora.surfaces.rest.problems import problem_of
-from anaphora.surfaces.wire import plain
 
 pytestmark = pytest.mark.enable_socket
 
@@ -207,7 +207,7 @@ def test_the_same_story_over_a_server(tmp_path: Path, project: Path) -> None:
     ids: tuple[dict[str, str], dict[str, str]] = {}, {}
     for (name, one), (_, other) in zip(here, there, strict=True):
         assert type(one) is type(other), name
-        assert comparable(plain(other), ids[1]) == comparable(plain(one), ids[0]), name
+        assert comparable(as_json(other), ids[1]) == comparable(as_json(one), ids[0]), name
     assert dict(there)["recall"][0].id == dict(there)["remember_many"][0][1].id
 
 
@@ -230,7 +230,7 @@ def test_values_are_the_same_to_the_type(tmp_path: Path) -> None:
             memory.recall("kestrels", explain=True),
         )
         assert type(one.hits[0]) is type(other.hits[0])
-        assert plain(one) == plain(other)
+        assert as_json(one) == as_json(other)
         assert one[0].created_at == other[0].created_at
         turns = remote.recall_conversation("chat", "which port?")
         assert turns[0].ts == memory.recall_conversation("chat", "which port?")[0].ts

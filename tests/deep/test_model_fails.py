@@ -17,7 +17,6 @@ from anaphora import Budget, DeepAnswer, Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.deep.models.scripted import Scripted
 from anaphora.errors import ModelError, ModelTimeout
-from anaphora.surfaces.cli.output import EXIT_PARTLY
 from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
 from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.testing import ScriptedModel, run_cli
@@ -216,7 +215,7 @@ def test_on_the_command_line_why_comes_first(home: Path, as_json: bool) -> None:
     """The first line says why, the evidence follows, and the exit code is not 0."""
     words = ["--home", str(home), "deep", TEA, *(["--json"] if as_json else [])]
     done = run_cli(*words, env=NOWHERE)
-    assert done.exit_code == EXIT_PARTLY, done.output
+    assert done.exit_code == 5, done.output
     if as_json:
         found = json.loads(done.stdout)
         assert found["note"].startswith("the model openai:default@")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.deep.asking import Script, opening, submits
+from tests.tokens import token_cost
 
 from anaphora import Memory, NewTurn
 from anaphora.deep.evidence.questions import (
@@ -19,7 +20,6 @@ from anaphora.deep.evidence.questions import (
     says_nothing,
 )
 from anaphora.deep.recall import BUDGET, NEEDED, SURE
-from anaphora.rank.budget import token_cost
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     TURN_WEIGHTS,

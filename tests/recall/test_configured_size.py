@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tokens import token_cost
 
 from anaphora import Memory
 from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, StoreError
-from anaphora.rank.budget import token_cost
 from anaphora.testing import run_cli
 
 LONG = "The heron plan. " + " ".join(f"Step {n}: look at nest {n}." for n in range(600))

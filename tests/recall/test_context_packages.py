@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tokens import LEAST_BUDGET, token_cost
 
 from anaphora import (
     ContextMemory,
@@ -19,14 +20,12 @@ from anaphora import (
     Target,
 )
 from anaphora.errors import InvalidInput
-from anaphora.rank.budget import token_cost
 from anaphora.recall.context.excerpts import Excerpts
 from anaphora.recall.context.package import (
     HEADER,
     assemble,
     render_package,
 )
-from anaphora.values.projects import LEAST_BUDGET
 
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))
 AT = datetime(2026, 4, 1, tzinfo=UTC)

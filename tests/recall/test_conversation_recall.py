@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tokens import token_cost
 
 from anaphora import Memory, RelatedTurn, TurnHit, Vector, Vectors, render_recall
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.rank.budget import token_cost
 from anaphora.testing import WordHashingEmbedder
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

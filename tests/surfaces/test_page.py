@@ -19,7 +19,6 @@ from tests.surfaces.page_desk import SETTLED, Watched, chromium, serving, watche
 
 from anaphora import Memory, Message
 from anaphora.testing import ScriptedModel
-from anaphora.values.conversations import READ_AWAITED
 
 pytestmark = pytest.mark.enable_socket
 
@@ -226,11 +225,11 @@ def test_each_hit_shows_its_factors_as_bars(still: Still) -> None:
     """Folded behind "Why": names and values are those that recall gives, lengths go by value."""
     memory = still.memory
     # The page's question is read by the same reader, once it is loaded.
-    memory.search(QUERY, kinds=("turn",), read=READ_AWAITED)
+    memory.search(QUERY, kinds=("turn",), read=32)
     assert memory.ready(60)
     with still.seen() as seen:
         page = seen.go(VIEWS["search"] + "&kind=turn")
-        hit = memory.search(QUERY, kinds=("turn",), read=READ_AWAITED)[0]
+        hit = memory.search(QUERY, kinds=("turn",), read=32)[0]
         bars = page.locator(".hit").first.locator(".bars tr")
         expect(bars.first).to_be_hidden()
         page.locator(".hit summary", has_text="Why").first.click()

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.as_json import as_json
 from tests.ingest.memory_sources import mem0_history
 from tests.surfaces.rest_desk import in_namespace, served, version
 
 from anaphora import Memory
 from anaphora.store.db.engine import open_database
-from anaphora.surfaces.wire import plain
 
 Pair = tuple[TestClient, Memory]
 
@@ -70,7 +70,7 @@ def test_the_routes_of_the_seed(pair: Pair) -> None:
     client, memory = pair
     memory.conversations.append("conv_1", "user", "a <b> & \u2028 c", intent_id="i1")
     listed = ok(client.get("/conversations"))
-    assert listed == {"items": plain(memory.conversations.list())}
+    assert listed == {"items": as_json(memory.conversations.list())}
     record = client.get("/conversations/conv_1")
     assert record.content == memory.conversations.path("conv_1").read_bytes()
     assert record.json()["turns"][0]["intent_id"] == "i1"
@@ -116,7 +116,7 @@ def test_a_question_without_a_model_leaves_a_gap(pair: Pair) -> None:
     memory.conversations.append("c", "user", "the heron was grey")
     answer = ok(client.post("/v1/deep", json={"question": "How many storks came in all?"}))
     assert not answer["complete"]
-    assert ok(client.get("/v1/gaps")) == plain(memory.gaps())
+    assert ok(client.get("/v1/gaps")) == as_json(memory.gaps())
     assert len(ok(client.get("/v1/gaps", params={"status": "all"}))) == 1
     assert len(ok(client.post("/v1/dream", json={"model": False}))["explored"]) == 1
     assert ok(client.post("/v1/extract", json={"conversation_id": "c"}))["skipped"] == "no_model"

@@ -168,9 +168,7 @@ def test_two_copies_of_a_device_at_once(tmp_path: Path, hosting: Hosting) -> Non
         one.remember("The kettle is blue")
         one.sync.now()
         one.backup(tmp_path / "backup.zip")
-        from anaphora.ops import restore
-
-        restore(tmp_path / "backup.zip", tmp_path / "copy")
+        Memory.restore(tmp_path / "backup.zip", tmp_path / "copy")
         with Memory.open(tmp_path / "copy", embedder="hashing", warm=False) as copy:
             copy.remember("The cup is green")
             copy.sync.now()
