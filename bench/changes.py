@@ -20,8 +20,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from anaphora import Memory
-from anaphora.values import NewTurn
+from anaphora import Memory, NewTurn
 from bench.figures import Figure, keep, run_alone
 from bench.homes import load_reader, tell_once
 

@@ -21,9 +21,8 @@ from typing import Any, Final, TypeAlias
 
 from corpus.reading import Story, read_split, read_stories
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory, NewTurn
 from anaphora.rank.silence import LANES, Lane
-from anaphora.values import NewMemory, NewTurn
 from bench.changes import ABSENT, FITTED, holds_any, story_turns
 from bench.changes import read_stories as read_changes
 from bench.datasets import haystacks

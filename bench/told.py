@@ -12,9 +12,7 @@ from typing import Any, TypeAlias
 
 from corpus.reading import Key, Lane, Question, Session, Story, parse_story
 
-from anaphora import Memory
-from anaphora.embed.base import Embedder
-from anaphora.values import NewTurn
+from anaphora import Embedder, Memory, NewTurn
 from bench.datasets import Haystack
 from bench.datasets.common import MessageKey
 from bench.datasets.common import Question as ChatQuestion

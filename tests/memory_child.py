@@ -17,9 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.errors import AnaphoraError
-from anaphora.values.memories import NewMemory
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from anaphora import Embedder, MemoryRecord
 from anaphora.core.config import EXACT_CAP
-from anaphora.embed.base import Embedder
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.words import PART_SIZES
@@ -27,7 +26,8 @@ from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
-from anaphora.values.memories import HalfLives, MemoryRecord
+from anaphora.testing import WordHashingEmbedder
+from anaphora.values.memories import HalfLives
 
 # Two homes over one truth must not give the same ids, nor two processes.
 _SEEDS = itertools.count()

@@ -17,13 +17,13 @@ from typing import Any
 import anyio
 import pytest
 from starlette.testclient import TestClient
+from tests.as_json import as_json
 from tests.mcp_client import SCRIPT, call, connected, refusal
+from tests.tokens import LEAST_BUDGET
 
 from anaphora import AsyncMemory, Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.surfaces.wire import plain
-from anaphora.values.projects import LEAST_BUDGET
+from anaphora.testing import server_app
 
 NOBODY = {"tags": {"contains": "nobody"}}
 MEMORY = "which test framework does the user prefer, vitest or jest?"
@@ -144,7 +144,7 @@ def comparable(value: Any) -> Any:
 def requested(home: Path) -> dict[str, Any]:
     """The same over HTTP."""
     with Memory.open(home, embedder="hashing") as memory:
-        app = create_app(memory, settings=ServerOptions(page=None))
+        app = server_app(memory, page=None)
         with TestClient(app, base_url="http://127.0.0.1:7411") as client:
 
             def post(path: str, **body: Any) -> Any:
@@ -164,13 +164,13 @@ def requested(home: Path) -> dict[str, Any]:
 def test_every_surface_gives_the_same_json(home: Path) -> None:
     """SDK, AsyncMemory, command line, MCP and REST give the same JSON for the same questions."""
     with Memory.open(home, embedder="hashing") as memory:
-        wanted = comparable(plain(asked(memory)))
+        wanted = comparable(as_json(asked(memory)))
     assert [hit["path"] for hit in wanted["recall"]["hits"]] == ["user.preferences.testing"]
     assert len(wanted["turns"]["hits"]) == 2
     assert wanted["context"]["primary_targets"]
     assert wanted["context"]["memories"]
     assert wanted["deep"]["sources"]
-    assert comparable(plain(asyncio.run(asked_softly(home)))) == wanted
+    assert comparable(as_json(asyncio.run(asked_softly(home)))) == wanted
     assert comparable(commanded(home)) == wanted
     assert comparable(anyio.run(served, home)) == wanted
     assert comparable(requested(home)) == wanted
@@ -182,7 +182,7 @@ def test_one_search_finds_the_same_everywhere(home: Path) -> None:
     question = "which port, and who calls fly_kestrel?"
     with Memory.open(home, embedder="hashing") as memory:
         wanted = [(hit.kind, hit.id) for hit in memory.search(question)]
-        app = create_app(memory, settings=ServerOptions(page=None))
+        app = server_app(memory, page=None)
         with TestClient(app, base_url="http://127.0.0.1:7411") as client:
             posted = client.post("/v1/search", json={"query": question}).json()["hits"]
 
@@ -237,7 +237,7 @@ def test_the_least_budget_is_one(home: Path) -> None:
 
         refused["package"] = [asked_with(budget, memory.recall_context) for budget in budgets]
         refused["warm-up"] = [asked_with(budget, memory.warm_up) for budget in budgets]
-        app = create_app(memory, settings=ServerOptions(page=None))
+        app = server_app(memory, page=None)
         with TestClient(app, base_url="http://127.0.0.1:7411") as client:
             posted = [
                 client.post("/v1/context/recall", json={"focus": FOCUS, "budget": budget})
@@ -278,13 +278,11 @@ def test_writing_and_forgetting_agree(tmp_path: Path) -> None:
     text = "The user drinks tea."
     with Memory.open(home, embedder="hashing") as memory:
         memory.remember(text)
-        remembered = [plain(memory.remember(text))]
+        remembered = [as_json(memory.remember(text))]
         with pytest.raises(NotFound) as missing:
             memory.forget("none")
-        forgotten = [plain(memory.forget(filters=NOBODY))]
-        with TestClient(
-            create_app(memory, settings=ServerOptions(page=None)), base_url="http://127.0.0.1:7411"
-        ) as client:
+        forgotten = [as_json(memory.forget(filters=NOBODY))]
+        with TestClient(server_app(memory, page=None), base_url="http://127.0.0.1:7411") as client:
             remembered.append(client.post("/v1/memories", json={"text": text}).json())
             forgotten.append(client.post("/v1/forget", json={"filters": NOBODY}).json())
             refused = [

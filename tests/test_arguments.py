@@ -14,18 +14,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
 
-from anaphora import AsyncMemory, Memory
-from anaphora.embed.base import Embedder
+from anaphora import AsyncMemory, ConversationStore, Embedder, Memory, ModelRole, NewMemory, NewTurn
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.conversations import Conversations
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.store.tokens import Tokens
-from anaphora.values.conversations import NewTurn
-from anaphora.values.memories import NewMemory
-from anaphora.values.models import ModelRole
 
 STORES = (ConversationStore, SqlConversationStore)
 TYPES = {"Embedder": Embedder, "ModelRole": ModelRole, "Sidecar": Sidecar}

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from anaphora.api.aio import AsyncMemory
-from anaphora.values.conversations import ImportedConversation, ImportedTurn
+from anaphora import AsyncMemory, ImportedConversation, ImportedTurn
 
 Clock = Callable[[], datetime]
 

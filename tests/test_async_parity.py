@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from anaphora.api.aio import AsyncConversations, AsyncMemory, Opening
-from anaphora.api.memory import Memory
-from anaphora.store.threads.file_store import ConversationStore
+from anaphora import AsyncMemory, ConversationStore, Memory
+from anaphora.api.aio import AsyncConversations, Opening
 
 PAIRS = [(Memory, AsyncMemory), (ConversationStore, AsyncConversations)]
 # Instant in both: nothing is read or written before the view, or the registration, is used.

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from anaphora import AsyncMemory, Memory
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import Closed, InvalidInput
+from anaphora.testing import WordHashingEmbedder
 
 
 class Held:

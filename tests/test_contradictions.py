@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
+from tests.as_json import as_json
 from tests.conftest import Clock
 from tests.mcp_client import call, connected
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors
+from anaphora import Memory, Vector, Vectors
 from anaphora.embed.service import spec_for
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.rank.contradiction import seem_to_contradict
-from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.surfaces.wire import plain
+from anaphora.testing import server_app
 
 OLD = "The team deploys on Wednesday mornings."
 NEW = "From July the team deploys on Thursdays."
@@ -247,13 +246,11 @@ def test_every_surface_lists_settles_and_reopens(tmp_path: Path, clock: Clock) -
     with Memory.open(home) as memory:
         memory.ready(60)
         old, new = memory.remember(OLD).id, memory.remember(NEW).id
-        wanted = plain(list(memory.contradictions()))
+        wanted = as_json(list(memory.contradictions()))
     ends = {"id": new, "other_id": old}
     with (
         Memory.open(home) as memory,
-        TestClient(
-            create_app(memory, settings=ServerOptions(page=None)), base_url="http://127.0.0.1:7411"
-        ) as client,
+        TestClient(server_app(memory, page=None), base_url="http://127.0.0.1:7411") as client,
     ):
         assert client.get("/v1/contradictions").json() == wanted
         done = client.post("/v1/contradictions/settle", json={**ends, "verdict": "replaces"})

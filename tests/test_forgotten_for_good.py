@@ -14,11 +14,10 @@ from tests.killed_forgetting import killed_forgets
 from tests.surfaces.rest_desk import in_namespace, served
 from tests.sync.devices import devices
 from tools.attacks import ATTACKS, Attack, forgotten
-from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput, NotFound, RemoteError
-from anaphora.surfaces.cli.app import app
+from anaphora.testing import run_cli
 
 OURS = [one for one in ATTACKS if one.run.__module__ == forgotten.__name__]
 
@@ -114,10 +113,10 @@ def test_deleting_is_refused_and_told(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput):
             owner.delete_namespace("default")
         assert user.list().items
-    done = CliRunner().invoke(app, ["--home", str(home), "namespace", "delete", "mara", "--yes"])
+    done = run_cli("namespace", "delete", "mara", "--yes", home=home)
     assert done.exit_code == 0, done.output
     assert "vault" in done.output
-    listed = CliRunner().invoke(app, ["--home", str(home), "namespace", "list"])
+    listed = run_cli("namespace", "list", home=home)
     assert "mara" not in listed.output
 
 

@@ -14,8 +14,8 @@ from tools.golden.recording import Recording, differences
 from tools.golden.scenario import Script, play, write_project
 
 from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.cli.app import app
+from anaphora.testing import ScriptedModel
 
 # How a memory is opened and closed, and what looks at the machine rather than at what is kept.
 OF_THE_MACHINE = {

@@ -36,7 +36,7 @@ from tests.worker_calls import (
     write_a_file,
 )
 
-from anaphora import Memory
+from anaphora import ImportProblem, Memory
 from anaphora.core import worker
 from anaphora.core.plain import types_of
 from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
@@ -51,9 +51,7 @@ from anaphora.ingest.documents.working import read_in_worker
 from anaphora.ingest.importing import import_files
 from anaphora.ops import import_export
 from anaphora.surfaces.cli import progress
-from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.calls import Kind, kind_of
-from anaphora.values.conversations import ImportProblem
 from anaphora.values.imports import ImportedElse
 
 pytestmark = pytest.mark.internal
@@ -488,7 +486,7 @@ def test_calls_that_take_long_share_no_threads(method: str, path: str, kind: Kin
 @pytest.mark.parametrize("lane", ["deep", "document", "import"])
 def test_what_takes_long_waits_for_its_own_kind_alone(tmp_path: Path, lane: Kind) -> None:
     """All threads of a kind are taken: an export is written, documents and imports come in."""
-    with served(tmp_path / "home", ServerOptions(page=None)) as (client, memory):
+    with served(tmp_path / "home", {"page": None}) as (client, memory):
         memory.remember("The door is green.")
         workers = client.app.state.service.workers[lane]  # type: ignore[attr-defined]
         gate = threading.Event()

@@ -18,11 +18,10 @@ from tests.conftest import Clock
 from tests.deep.asking import Script, finds, tell
 from tests.surfaces.rest_desk import served
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.store.db.tables import TABLES
-from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
 

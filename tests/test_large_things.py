@@ -11,13 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Memory, Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.surfaces.cli.app import app
+from anaphora.testing import WordHashingEmbedder, run_cli
 
 IN_CALL = 1 << 14
 CODE = "QX-77183-LOCKER"
@@ -186,13 +183,11 @@ def test_what_a_large_memory_ends_with_is_told_as_surviving(tmp_path: Path) -> N
 @pytest.mark.promise("recall.large_things")
 def test_a_large_text_is_remembered_from_a_pipe(tmp_path: Path) -> None:
     """More than an argument holds: kept at once, and the command says that vectors come later."""
-    home = ["--home", str(tmp_path / "home")]
-    run = CliRunner(env={"ANAPHORA_EMBEDDER": "hashing"})
-    done = run.invoke(app, [*home, "remember", "-"], input=LONG)
+    done = run_cli("remember", "-", home=tmp_path / "home", input=LONG)
     assert done.exit_code == 0, done.output
     assert "vectors" in done.output
-    bad = run.invoke(app, [*home, "remember", "-"], input=b"caf\xe9")
-    assert bad.exit_code != 0
-    assert "byte 4 is not UTF-8" in str(bad.exception)
+    bad = run_cli("remember", "-", home=tmp_path / "home", input=b"caf\xe9")
+    assert bad.exit_code == 2
+    assert "byte 4 is not UTF-8" in bad.stderr
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         assert [one.text for one in memory.list()] == [LONG]

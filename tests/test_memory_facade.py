@@ -15,11 +15,9 @@ import numpy as np
 import pytest
 from tests.conftest import NOW, Clock
 
-from anaphora import Memory
-from anaphora.embed.base import Embedder
+from anaphora import Embedder, Memory, NewMemory, Remembered
 from anaphora.embed.minilm import MiniLM
 from anaphora.errors import EmbeddingError, FilterError, InvalidInput, NotFound
-from anaphora.values.memories import NewMemory, Remembered
 
 OpenMemory = Callable[..., Memory]
 

@@ -16,9 +16,8 @@ from tests.memory_child import Child, flaws, texts_of
 from tests.memory_killing import KINDS, killed, together
 from tests.sqlite_driver import dbapi2
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.errors import DiskFull, ReadOnly
-from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
 

@@ -24,10 +24,9 @@ from tools.models.stories import joined, pools_of, read_corpus, told_twice
 from tools.models.styles import restyle
 from tools.models.teacher import label_line, read_labels
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn
 from anaphora.embed.folder import read_folder
-from anaphora.embed.hashing import WordHashingEmbedder
-from anaphora.values.conversations import NewTurn
+from anaphora.testing import WordHashingEmbedder
 
 STORY: dict[str, Any] = {
     "id": "mill",

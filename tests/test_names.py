@@ -13,10 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 from tests.conftest import Clock
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.values.memories import NewMemory
+from anaphora.testing import server_app
 
 Form = Callable[[str], str]
 
@@ -134,7 +133,7 @@ def test_a_namespace_is_one_in_every_form(
         assert [one.id for one in again.list()] == [kept.id]
     secret = memory.tokens.create("one", namespaces=[first(word)]).secret
     asks = {"Anaphora-Namespace": second(word).encode(), "Authorization": f"Bearer {secret}"}
-    app = create_app(memory, settings=ServerOptions(page=None))
+    app = server_app(memory, page=None)
     with TestClient(app, base_url="http://127.0.0.1:7411") as client:
         told = client.get("/v1/memories", headers=asks)  # type: ignore[arg-type]
     assert [one["id"] for one in told.json()["items"]] == [kept.id]

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from tests.platforms import hide_file_numbers, ignore_case, refuse_open_files
 
-from anaphora import Memory
+from anaphora import ConversationStore, Memory
 from anaphora.errors import InvalidId
 from anaphora.installing import Installation
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.surfaces.setup.program import command_line, program_words
 
 

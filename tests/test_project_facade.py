@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
-from anaphora.embed.base import Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Memory, RecallPackage, Vectors
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.values.projects import RecallPackage
+from anaphora.testing import WordHashingEmbedder
 
 FILES = {
     "README.md": "# Heron\n\nKeeps herons.\n\n## Install\n\nRun `make nest`.\n",

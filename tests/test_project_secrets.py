@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from tests.ingest.project_files import git, write
 
-from anaphora import Memory
+from anaphora import Memory, RecallPackage
 from anaphora.ingest.files.walking import is_secret_file
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.values.projects import RecallPackage
 
 pytestmark = pytest.mark.internal
 

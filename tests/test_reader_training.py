@@ -30,7 +30,6 @@ from tools.reader.scores import (
 from tools.reader.sources import chat_statements
 from tools.reader.statements import cut_statement, judged_story
 
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.reading.inputs import (
     CANDIDATE_PIECES,
     QUESTION_PIECES,
@@ -41,6 +40,7 @@ from anaphora.reading.inputs import (
     padded,
 )
 from anaphora.reading.model import log_odds, probability
+from anaphora.testing import WordHashingEmbedder
 
 
 def _turn(speaker: str, text: str) -> dict[str, str]:

@@ -20,10 +20,9 @@ from typing import Any
 import pytest
 from tests.sqlite_driver import dbapi2
 
-from anaphora import Memory, keys
+from anaphora import Memory, NewMemory, keys
 from anaphora.errors import EncryptionError, InvalidInput, MissingKey, SealChanged, Tampered
 from anaphora.store.records.rows import same_key_of
-from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
 

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from tests.sqlite_driver import dbapi2
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn
 from anaphora.errors import Tampered
 from anaphora.index.turns.ledger import row_checks
 from anaphora.index.turns.table import Turns, turn_rows
 from anaphora.store.crypto.index import CLEAR_INDEX
-from anaphora.values.conversations import NewTurn
 
 pytestmark = pytest.mark.internal
 

@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from anaphora.installing import install_command
-
 PRELUDE = """
 import json, sys
 from pathlib import Path
@@ -161,7 +159,8 @@ print(json.dumps({"said": said, "heavy": heavy}))
 def test_without_httpx(tmp_path: Path) -> None:
     """A client of a server names the extra that it needs, and loads nothing that it does not."""
     found = run("httpx", WITHOUT_HTTPX, tmp_path)
-    assert found == {
-        "said": f"httpx is not installed (extra client); run: {install_command('client')}",
-        "heavy": [],
-    }
+    assert found["heavy"] == []
+    said, _, command = found["said"].partition("; run: ")
+    assert said == "httpx is not installed (extra client)"
+    assert " install " in command
+    assert "[client]" in command

@@ -185,27 +185,29 @@ def _default(field: dataclasses.Field[Any]) -> str:
 def python() -> str:
     """The public API of the package."""
     import anaphora
-    from anaphora import keys, ops, render_recall
+    from anaphora import keys, render_recall, testing
     from anaphora.api import aio, memory
     from anaphora.api.deep import DeepQuestions
     from anaphora.api.memories import LastingMemories
     from anaphora.api.projects import ProjectMemories
     from anaphora.client.memory import RemoteMemory
     from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN
-    from anaphora.deep.models import scripted
     from anaphora.embed import base
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.sync import manager
-    from anaphora.values import conversations as turns
-    from anaphora.values import deep, memories, models, projects
+    from anaphora.values import models
 
+    public_values = [
+        name
+        for name in anaphora.__all__
+        if getattr(getattr(anaphora, name), "__module__", "").startswith("anaphora.values.")
+    ]
     exported = ", ".join(f"`{name}`" for name in anaphora.__all__)
     head = f"""# Python
 
-`import anaphora` gives {exported}. Other names say in their heading which module they are in;
-values are in `anaphora.values`.
+`import anaphora` gives {exported}. Other names say in their heading which module they are in.
 Errors: [errors.md](errors.md). Environment variables: [configuration.md](configuration.md).
 Filters: [../filters.md](../filters.md).
 
@@ -255,20 +257,22 @@ Filters: [../filters.md](../filters.md).
                 if inspect.isfunction(getattr(keys, name))
             ),
             "## Models and embedders\n\nProtocols for what a program brings itself.\n\n"
-            f"### ModelRole (anaphora.values.models)\n\n{doc_of(models.ModelRole)}\n\n"
+            f"### ModelRole\n\n{doc_of(models.ModelRole)}\n\n"
             f"{methods(models.ModelRole, '####')}\n"
             f"{values(models, ('Message', 'Reply'))}\n"
-            "### ScriptedModel (anaphora.deep.models.scripted)\n\n"
-            f"{doc_of(scripted.ScriptedModel)}\n\n"
-            f"### Embedder (anaphora.embed.base)\n\n{doc_of(base.Embedder)}\n\n"
+            f"### Embedder\n\n{doc_of(base.Embedder)}\n\n"
             f"{methods(base.Embedder, '####')}",
-            "## Values\n\nFrozen. They come back from the methods above.\n\n"
+            f"## Tests of your own: anaphora.testing\n\n{doc_of(testing)}\n\n"
             + "\n".join(
-                (
-                    *(values(group, group.__all__) for group in (turns, memories, projects, deep)),
-                    values(ops, ("Backup", "Exported")),
-                )
-            ),
+                method(name, getattr(testing, name))
+                for name in testing.__all__
+                if inspect.isfunction(getattr(testing, name))
+            )
+            + f"\n### Clock\n\n{doc_of(testing.Clock)}\n\n{methods(testing.Clock, '####')}\n"
+            f"### ScriptedModel\n\n{doc_of(testing.ScriptedModel)}\n\n"
+            f"### WordHashingEmbedder\n\n{doc_of(testing.WordHashingEmbedder)}\n",
+            "## Values\n\nFrozen. They come back from the methods above.\n\n"
+            + values(anaphora, [*public_values, "Backup", "Exported"]),
         )
     )
 

@@ -17,38 +17,195 @@ if TYPE_CHECKING:
     from anaphora.api.rendering import render_recall
     from anaphora.client.memory import RemoteMemory
     from anaphora.core.limits import Cancellation
+    from anaphora.core.progress import Progress
     from anaphora.core.recalled import strip_recalled
+    from anaphora.embed.base import Embedder, Vector, Vectors
+    from anaphora.ops import Backup, Exported
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
-    from anaphora.values.memories import NewMemory
+    from anaphora.store.tokens import NewToken, Token
+    from anaphora.values.actions import Action
+    from anaphora.values.audit import (
+        AuditEntry,
+        AuditFault,
+        AuditProblem,
+        AuditReport,
+        AuditStatus,
+    )
+    from anaphora.values.conversations import (
+        Check,
+        Degraded,
+        Excerpt,
+        Health,
+        ImportedConversation,
+        ImportedTurn,
+        ImportProblem,
+        ImportReport,
+        NewTurn,
+        Recall,
+        RecallMode,
+        RelatedTurn,
+        Source,
+        Stats,
+        Thread,
+        ThreadProblem,
+        ThreadSummary,
+        Turn,
+        TurnHit,
+        TurnRole,
+    )
+    from anaphora.values.deep import (
+        Budget,
+        CostSnapshot,
+        DeepAnswer,
+        DeepSource,
+        DeepStep,
+        DreamReport,
+        Extracted,
+        Gap,
+        GapStatus,
+        Link,
+        Scope,
+        SubCall,
+        TokenCount,
+        TraceSummary,
+    )
+    from anaphora.values.documents import AddedDocument, Document, DocumentFormat, DocumentSection
+    from anaphora.values.memories import (
+        Action,
+        Contradiction,
+        CoreBlock,
+        CoreEntry,
+        CoreKind,
+        Forgotten,
+        MemoryHit,
+        MemoryRecord,
+        MemoryType,
+        NewMemory,
+        Page,
+        Reindexed,
+        RelatedMemory,
+        Remembered,
+        SurvivingSource,
+        Verdict,
+    )
+    from anaphora.values.mirror import MirrorConflict, MirrorProblem, MirrorReport, MirrorStatus
+    from anaphora.values.models import Message, ModelRole, Reply
+    from anaphora.values.namespaces import DeletedNamespace, NamespaceAccess
+    from anaphora.values.projects import (
+        ContextMemory,
+        DiaryEntry,
+        EntityType,
+        Focus,
+        GraphEvidence,
+        HistoryEvidence,
+        IndexReport,
+        Intent,
+        MapLink,
+        MapNode,
+        NoteKind,
+        Observation,
+        Predicate,
+        Project,
+        ProjectMap,
+        Quality,
+        RecallPackage,
+        RelationStatus,
+        Skipped,
+        SourceRole,
+        Target,
+        WarmUp,
+    )
+    from anaphora.values.search import SearchHit, SearchKind
+    from anaphora.values.sessions import SessionPlace, ToolCall, ToolCallHit
+    from anaphora.values.sync import (
+        SyncConflict,
+        SyncDevice,
+        SyncEntry,
+        SyncItem,
+        SyncReport,
+        SyncRollback,
+        SyncSide,
+        SyncStatus,
+        SyncVerification,
+    )
 
 __all__ = [
-    "AsyncMemory",
-    "Cancellation",
-    "ConversationStore",
-    "Memory",
-    "NewMemory",
-    "RemoteMemory",
-    "__version__",
-    "conversations_dir",
-    "render_recall",
-    "strip_recalled",
-]
+    "Action", "AddedDocument", "AsyncMemory", "AuditEntry", "AuditFault",
+    "AuditProblem", "AuditReport", "AuditStatus", "Backup", "Budget", "Cancellation", "Check",
+    "ContextMemory", "Contradiction", "ConversationStore", "CoreBlock", "CoreEntry", "CoreKind",
+    "CostSnapshot", "DeepAnswer", "DeepSource", "DeepStep", "Degraded", "DeletedNamespace",
+    "DiaryEntry", "Document", "DocumentFormat", "DocumentSection", "DreamReport", "Embedder",
+    "EntityType", "Excerpt", "Exported", "Extracted", "Focus", "Forgotten", "Gap", "GapStatus",
+    "GraphEvidence", "Health", "HistoryEvidence", "ImportProblem", "ImportReport",
+    "ImportedConversation", "ImportedTurn", "IndexReport", "Intent", "Link", "MapLink", "MapNode",
+    "Memory", "MemoryHit", "MemoryRecord", "MemoryType", "Message", "MirrorConflict",
+    "MirrorProblem", "MirrorReport", "MirrorStatus", "ModelRole", "NamespaceAccess", "NewMemory",
+    "NewToken", "NewTurn", "NoteKind", "Observation", "Page", "Predicate", "Progress", "Project",
+    "ProjectMap", "Quality", "Recall", "RecallMode", "RecallPackage", "Reindexed",
+    "RelatedMemory", "RelatedTurn", "RelationStatus", "Remembered", "RemoteMemory", "Reply",
+    "Scope", "SearchHit", "SearchKind", "SessionPlace", "Skipped", "Source", "SourceRole",
+    "Stats", "SubCall", "SurvivingSource", "SyncConflict", "SyncDevice", "SyncEntry", "SyncItem",
+    "SyncReport", "SyncRollback", "SyncSide", "SyncStatus", "SyncVerification", "Target",
+    "Thread", "ThreadProblem", "ThreadSummary", "Token", "TokenCount", "ToolCall", "ToolCallHit",
+    "TraceSummary", "Turn", "TurnHit", "TurnRole", "Vector", "Vectors", "Verdict", "WarmUp",
+    "__version__", "conversations_dir", "render_recall", "strip_recalled",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 
 # What not every user needs is imported when it is first asked for: importing the package is part
 # of the time to an agent's first answer.
-_LAZY = {
-    "Memory": "anaphora.api.memory",
-    "AsyncMemory": "anaphora.api.aio",
-    "RemoteMemory": "anaphora.client.memory",
-    "Cancellation": "anaphora.core.limits",
-    "NewMemory": "anaphora.values.memories",
-    "ConversationStore": "anaphora.store.threads.file_store",
-    "conversations_dir": "anaphora.store.threads.file_store",
-    "render_recall": "anaphora.api.rendering",
-    "strip_recalled": "anaphora.core.recalled",
-}
+_MODULES = {
+    "anaphora.values.actions": ("Action",),
+    "anaphora.values.audit": (
+        "AuditEntry", "AuditFault", "AuditProblem", "AuditReport", "AuditStatus",
+    ),
+    "anaphora.values.conversations": (
+        "Check", "Degraded", "Excerpt", "Health", "ImportProblem", "ImportReport",
+        "ImportedConversation", "ImportedTurn", "NewTurn", "Recall", "RecallMode", "RelatedTurn",
+        "Source", "Stats", "Thread", "ThreadProblem", "ThreadSummary", "Turn", "TurnHit",
+        "TurnRole",
+    ),
+    "anaphora.values.deep": (
+        "Budget", "CostSnapshot", "DeepAnswer", "DeepSource", "DeepStep", "DreamReport",
+        "Extracted", "Gap", "GapStatus", "Link", "Scope", "SubCall", "TokenCount", "TraceSummary",
+    ),
+    "anaphora.values.documents": (
+        "AddedDocument", "Document", "DocumentFormat", "DocumentSection",
+    ),
+    "anaphora.values.memories": (
+        "Action", "Contradiction", "CoreBlock", "CoreEntry", "CoreKind", "Forgotten", "MemoryHit",
+        "MemoryRecord", "MemoryType", "NewMemory", "Page", "Reindexed", "RelatedMemory",
+        "Remembered", "SurvivingSource", "Verdict",
+    ),
+    "anaphora.values.mirror": ("MirrorConflict", "MirrorProblem", "MirrorReport", "MirrorStatus"),
+    "anaphora.values.namespaces": ("DeletedNamespace", "NamespaceAccess"),
+    "anaphora.values.projects": (
+        "ContextMemory", "DiaryEntry", "EntityType", "Focus", "GraphEvidence", "HistoryEvidence",
+        "IndexReport", "Intent", "MapLink", "MapNode", "NoteKind", "Observation", "Predicate",
+        "Project", "ProjectMap", "Quality", "RecallPackage", "RelationStatus", "Skipped",
+        "SourceRole", "Target", "WarmUp",
+    ),
+    "anaphora.values.search": ("SearchHit", "SearchKind"),
+    "anaphora.values.sessions": ("SessionPlace", "ToolCall", "ToolCallHit"),
+    "anaphora.values.sync": (
+        "SyncConflict", "SyncDevice", "SyncEntry", "SyncItem", "SyncReport", "SyncRollback",
+        "SyncSide", "SyncStatus", "SyncVerification",
+    ),
+    "anaphora.embed.base": ("Embedder", "Vector", "Vectors"),
+    "anaphora.values.models": ("Message", "ModelRole", "Reply"),
+    "anaphora.core.progress": ("Progress",),
+    "anaphora.ops": ("Backup", "Exported"),
+    "anaphora.store.tokens": ("NewToken", "Token"),
+    "anaphora.api.memory": ("Memory",),
+    "anaphora.api.aio": ("AsyncMemory",),
+    "anaphora.client.memory": ("RemoteMemory",),
+    "anaphora.core.limits": ("Cancellation",),
+    "anaphora.store.threads.file_store": ("ConversationStore", "conversations_dir"),
+    "anaphora.api.rendering": ("render_recall",),
+    "anaphora.core.recalled": ("strip_recalled",),
+}  # fmt: skip
+_LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,6 @@ import pytest
 from tests.adapters.frameworks import FRAMEWORKS, Framework
 from tools.adapters import TEST_TOOLS, pinned
 
-from anaphora.installing import install_command
-
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ROOT / "src" / "anaphora" / "adapters"
 # These need no framework, or are tested with all others.
@@ -77,10 +75,10 @@ def test_without_its_framework_an_adapter_says_what_brings_it() -> None:
         if extra is not None:
             assert extra[1] in project["optional-dependencies"]
         else:
-            assert (
-                said
-                == f"{one.package} is not installed; run: {install_command(packages=[one.package])}"
-            )
+            head, _, command = said.partition("; run: ")
+            assert head == f"{one.package} is not installed"
+            assert " install " in command
+            assert command.split()[-1].strip("\"'") == one.package
 
 
 @pytest.mark.promise("adapters.pinned")

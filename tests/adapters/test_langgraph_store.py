@@ -25,8 +25,8 @@ from langgraph.store.memory import InMemoryStore
 
 from anaphora import Memory
 from anaphora.adapters.langgraph import CATEGORY, AnaphoraStore
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import FilterError, InvalidInput
+from anaphora.testing import WordHashingEmbedder
 
 EMBEDDER = WordHashingEmbedder()
 

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.adapters.memory_files import CATEGORY, SECTION_CATEGORY, MemoryFiles
 from anaphora.errors import CommandRefused, Conflict, InvalidInput
-from anaphora.values.memories import NewMemory
 
 
 @pytest.fixture

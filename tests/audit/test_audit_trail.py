@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.as_json import as_json
 from tests.commands import run_command
 from tests.conftest import Clock
 from tests.mcp_client import call, connected
@@ -19,7 +20,6 @@ from tests.surfaces.rest_desk import in_namespace, served
 
 from anaphora import Memory, keys
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.surfaces.wire import plain
 
 CHILD = """
 import sys
@@ -275,14 +275,14 @@ def test_it_holds_on_a_server_and_in_a_restored_and_encrypted_home(
         memory.audit.on()
         deeds(memory)
         tip = memory.audit.status().tip
-        expected = plain(memory.audit.show(limit=1_000))
+        expected = as_json(memory.audit.show(limit=1_000))
         memory.backup(tmp_path / "all.backup")
     Memory.restore(tmp_path / "all.backup", tmp_path / "restored")
     keys.encrypt(tmp_path / "restored", kept="file")
     raw = b"".join(one.read_bytes() for one in (tmp_path / "restored").glob("anaphora.db*"))
     assert b"switched_on" not in raw
     with opened(tmp_path / "restored", clock=clock) as memory:
-        assert plain(memory.audit.show(limit=1_000))[-len(expected) :] == expected
+        assert as_json(memory.audit.show(limit=1_000))[-len(expected) :] == expected
         memory.remember("It goes on.")
         assert memory.audit.verify(tip).problem is None
     keys.decrypt(tmp_path / "restored")
@@ -308,9 +308,9 @@ def test_over_http_it_is_read_by_those_who_may(tmp_path: Path) -> None:
             ("recalled", "http", "ops"), ("remembered", "http", "app"),
         ]  # fmt: skip
         assert found[1]["ids"] == [made.json()["id"]]
-        assert client.get("/v1/audit/status", headers=ops).json() == plain(memory.audit.status())
+        assert client.get("/v1/audit/status", headers=ops).json() == as_json(memory.audit.status())
         report = client.get("/v1/audit/verify", headers=ops).json()
-        assert report == plain(memory.audit.verify())
+        assert report == as_json(memory.audit.verify())
         assert client.get("/v1/audit/verify?tip=x", headers=ops).status_code == 422
 
 

@@ -20,8 +20,8 @@ from bench.projects import (
 )
 
 from anaphora import Memory
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import InvalidInput, UnknownFormat
+from anaphora.testing import WordHashingEmbedder
 
 FILES = {
     "src/shop/basket.py": "class Basket:\n    def add_item(self, item):\n        return item\n",

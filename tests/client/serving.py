@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 
 from anaphora import Memory
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 __all__ = ["listening", "served"]
 
@@ -34,10 +34,10 @@ def listening(app: Any) -> Iterator[str]:
 
 @contextmanager
 def served(
-    home: Path, options: ServerOptions | None = None, **given: Any
+    home: Path, options: Mapping[str, Any] | None = None, **given: Any
 ) -> Iterator[tuple[str, Memory]]:
     """The address of a server over the memory at `home`, and that memory."""
     with Memory.open(home, embedder="hashing", **given) as memory:
-        app = create_app(memory, settings=options or ServerOptions(page=None))
+        app = server_app(memory, **({"page": None} if options is None else options))
         with listening(app) as url:
             yield url, memory

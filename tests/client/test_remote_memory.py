@@ -13,18 +13,15 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.as_json import as_json
 from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
 
-from anaphora import AsyncMemory, Memory, NewMemory, RemoteMemory, errors
+from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemory, errors
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
 from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
-from anaphora.surfaces.rest import ServerOptions
 from anaphora.surfaces.rest.problems import problem_of
-from anaphora.surfaces.wire import plain
-from anaphora.values.conversations import NewTurn
-from anaphora.values.deep import Budget
 
 pytestmark = pytest.mark.enable_socket
 
@@ -199,7 +196,7 @@ def comparable(value: Any, names: dict[str, str]) -> Any:
 def test_the_same_story_over_a_server(tmp_path: Path, project: Path) -> None:
     """A week of calls gives the same values from a server as from a memory opened here."""
     clock = Clock()
-    options = ServerOptions(page=None, projects=(project,))
+    options = {"page": None, "projects": (project,)}
     with Memory.open(tmp_path / "here", embedder="hashing", clock=clock) as memory:
         here = [(name, value) for name, value in story(memory, project, tmp_path / "a")]
     with (
@@ -210,7 +207,7 @@ def test_the_same_story_over_a_server(tmp_path: Path, project: Path) -> None:
     ids: tuple[dict[str, str], dict[str, str]] = {}, {}
     for (name, one), (_, other) in zip(here, there, strict=True):
         assert type(one) is type(other), name
-        assert comparable(plain(other), ids[1]) == comparable(plain(one), ids[0]), name
+        assert comparable(as_json(other), ids[1]) == comparable(as_json(one), ids[0]), name
     assert dict(there)["recall"][0].id == dict(there)["remember_many"][0][1].id
 
 
@@ -233,7 +230,7 @@ def test_values_are_the_same_to_the_type(tmp_path: Path) -> None:
             memory.recall("kestrels", explain=True),
         )
         assert type(one.hits[0]) is type(other.hits[0])
-        assert plain(one) == plain(other)
+        assert as_json(one) == as_json(other)
         assert one[0].created_at == other[0].created_at
         turns = remote.recall_conversation("chat", "which port?")
         assert turns[0].ts == memory.recall_conversation("chat", "which port?")[0].ts
@@ -495,7 +492,7 @@ def test_json_of_another_form_is_told(said: Any) -> None:
 @pytest.mark.promise("client.facade")
 def test_a_token_opens_its_namespaces(tmp_path: Path) -> None:
     """A wrong token, another namespace and a change without the right are `AccessDenied`."""
-    with served(tmp_path / "home", ServerOptions(page=None, require_token=True)) as (url, memory):
+    with served(tmp_path / "home", {"page": None, "require_token": True}) as (url, memory):
         reads = memory.tokens.create("r", namespaces=["work"], read_only=True).secret
         with RemoteMemory.connect(url, token=reads, namespace="work") as remote:
             assert remote.list().items == ()

@@ -13,7 +13,7 @@ from tests.client.serving import served
 
 from anaphora import Memory
 from anaphora.client.routes import ROUTES
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 SOURCES = Path(__file__).parent / "typescript"
 # Brought by tools/bring_tools.sh, of the versions that are pinned beside the program.
@@ -47,9 +47,9 @@ def test_a_generated_client_makes_a_round_trip(tmp_path: Path) -> None:
     for name in ("package.json", "tsconfig.json", "round_trip.ts"):
         shutil.copy(SOURCES / name, tmp_path)
     (tmp_path / "node_modules").symlink_to(packages)
-    options = ServerOptions(page=None, require_token=True)
+    options = {"page": None, "require_token": True}
     with served(tmp_path / "home", options) as (url, memory):
-        document = create_app(memory, settings=options).openapi()
+        document = server_app(memory, **options).openapi()
         (tmp_path / "openapi.json").write_text(json.dumps(document))
         run(
             tmp_path,
@@ -81,7 +81,7 @@ def test_a_generated_client_makes_a_round_trip(tmp_path: Path) -> None:
 def test_the_document_says_what_a_generator_needs(tmp_path: Path) -> None:
     """Names are the facade's and unique, problems told apart by type, values have all fields."""
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
-        document = create_app(memory, settings=ServerOptions(page=None)).openapi()
+        document = server_app(memory, page=None).openapi()
     operations = {
         f"{method.upper()} {path}": operation
         for path, item in document["paths"].items()

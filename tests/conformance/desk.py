@@ -15,10 +15,9 @@ from typing import Any
 
 from tests.commands import run_command
 
-from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
+from anaphora import Memory, Message
 from anaphora.embed.minilm import MiniLM
-from anaphora.values.models import Message
+from anaphora.testing import ScriptedModel
 
 __all__ = ["PREFERRED", "Desk", "Shared", "long_thread", "preferring"]
 
@@ -140,9 +139,9 @@ class Desk:
         """A client of the HTTP server over this home, in process."""
         from starlette.testclient import TestClient
 
-        from anaphora.surfaces.rest import ServerOptions, create_app
+        from anaphora.testing import server_app
 
-        app = create_app(self.memory(), settings=ServerOptions(page=None, **options))
+        app = server_app(self.memory(), page=None, **options)
         return self._open.enter_context(TestClient(app, base_url=BASE))
 
     def json(self, *words: str) -> Any:

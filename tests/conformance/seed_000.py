@@ -10,9 +10,8 @@ import numpy as np
 from tests.conformance.desk import Desk, long_thread
 from tests.conformance.table import Seed, refusal
 
-from anaphora import ConversationStore, Memory, render_recall
+from anaphora import ConversationStore, Memory, RecallMode, render_recall
 from anaphora.errors import AnaphoraError
-from anaphora.values.conversations import RecallMode
 
 SEED = Seed("000", "conversational recall lane")
 row = SEED.row

@@ -16,12 +16,10 @@ from tests.conformance.desk import PREFERRED, Desk, preferring
 from tests.conformance.table import ROOT, Seed, refusal, refusals
 from tests.docs.reference_pages import reference_page
 
-from anaphora import Memory, RemoteMemory
+from anaphora import Memory, MemoryHit, RecallMode, RemoteMemory
 from anaphora.core.config import EXACT_CAP, load_settings
 from anaphora.errors import AnaphoraError, InvalidInput, NotOffered
 from anaphora.index.memories.vectors import STEP
-from anaphora.values.conversations import RecallMode
-from anaphora.values.memories import MemoryHit
 
 SEED = Seed("003", "recall of lasting memories")
 row = SEED.row

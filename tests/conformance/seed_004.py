@@ -7,10 +7,8 @@ from typing import Any
 from tests.conformance.desk import Desk
 from tests.conformance.table import Seed
 
-from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.values.conversations import NewTurn
-from anaphora.values.deep import DeepAnswer
+from anaphora import DeepAnswer, Memory, NewTurn
+from anaphora.testing import ScriptedModel
 
 SEED = Seed("004", "deep recall")
 row = SEED.row

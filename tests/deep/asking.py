@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.values.models import Message
+from anaphora import Memory, Message
+from anaphora.testing import ScriptedModel
 
 TEA = "What does Ada drink in total?"
 PAIRS = [

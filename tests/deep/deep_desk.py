@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anaphora import Memory
+from anaphora import Budget, Memory, ModelRole, Scope
 from anaphora.deep.evidence.scope import NamespaceEvidence
 from anaphora.deep.loop import DeepLoop, LoopResult, OnStep
-from anaphora.deep.models.scripted import Scripted, ScriptedModel
+from anaphora.deep.models.scripted import Scripted
 from anaphora.deep.sandbox.base import Engine
 from anaphora.deep.sandbox.monty import MontyEngine
 from anaphora.features.deep.services import DeepServices
-from anaphora.values.deep import Budget, Scope
-from anaphora.values.models import ModelRole
+from anaphora.testing import ScriptedModel
 
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:
@@ -59,4 +58,4 @@ def loop_over(
 
 
 def _model(given: Sequence[Scripted] | ModelRole) -> ModelRole:
-    return ScriptedModel(given) if isinstance(given, list | tuple) else given  # type: ignore[return-value]
+    return ScriptedModel(given) if isinstance(given, list | tuple) else given

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submits, tell
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn
 from anaphora.deep.persisted.answers import MOST_ANSWERS, QuestionScope, answer_key
 from anaphora.deep.persisted.gaps import question_key
-from anaphora.values.conversations import NewTurn
 
 pytestmark = pytest.mark.internal
 

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora import Memory
+from anaphora import Budget, Memory, Message, Reply
 from anaphora.deep.budget import Meter, OverBudget
 from anaphora.deep.models.base import prompt_tokens
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.errors import InvalidInput
-from anaphora.values.deep import BUDGET_LIMITS, Budget
-from anaphora.values.models import Message, Reply
+from anaphora.testing import ScriptedModel
+from anaphora.values.deep import BUDGET_LIMITS
 
 from .deep_desk import loop_over
 from .scripts import Timer, block

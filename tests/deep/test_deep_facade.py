@@ -11,11 +11,10 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
-from anaphora import Memory
+from anaphora import Budget, DeepAnswer, DeepStep, Memory
 from anaphora.deep.persisted.answers import MOST_TRACES
 from anaphora.errors import NotFound
 from anaphora.features.deep.tables import TABLES
-from anaphora.values.deep import Budget, DeepAnswer, DeepStep
 
 pytestmark = pytest.mark.internal
 

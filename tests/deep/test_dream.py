@@ -8,10 +8,7 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, finds, opening, submits, tell
 
-from anaphora import Memory
-from anaphora.values.conversations import NewTurn
-from anaphora.values.deep import Budget
-from anaphora.values.memories import NewMemory
+from anaphora import Budget, Memory, NewMemory, NewTurn
 
 pytestmark = pytest.mark.internal
 

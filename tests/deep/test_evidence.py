@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora import Memory
+from anaphora import DeepSource, Memory, NewTurn
 from anaphora.core.analyser import query_terms
 from anaphora.deep.evidence.questions import first_hits, seed_queries
 from anaphora.deep.evidence.scope import ScopedEvidence, parse_moment
 from anaphora.deep.evidence.sources import merge_sources, turn_id
-from anaphora.values.conversations import NewTurn
-from anaphora.values.deep import DeepSource
 
 from .conftest import ASKED
 from .deep_desk import evidence_of

@@ -12,12 +12,10 @@ import pytest
 from tests.deep.asking import TEA, submits, tell
 from tests.deep.openai_server import Answer, OpenAIServer
 from tests.mcp_client import call, connected, refusal
-from typer.testing import CliRunner
 
-from anaphora import Memory
+from anaphora import Budget, Memory
 from anaphora.errors import InvalidInput
-from anaphora.surfaces.cli.app import app
-from anaphora.values.deep import Budget
+from anaphora.testing import run_cli
 
 pytestmark = pytest.mark.enable_socket
 
@@ -55,7 +53,7 @@ def limit_of(answer: Mapping[str, Any]) -> str:
 
 def by_command(home: Path, settings: Mapping[str, str], *words: str) -> str:
     asked = ["--home", str(home), "deep", TEA, "--scope", "all_sessions", "--json", *words]
-    done = CliRunner().invoke(app, asked, env=dict(settings))
+    done = run_cli(*asked, env=dict(settings))
     assert done.exit_code == 0, done.output
     return limit_of(json.loads(done.stdout))
 

@@ -12,17 +12,14 @@ from mcp_types import CallToolResult
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, opening, tell
 from tests.mcp_client import connected, text_of
-from typer.testing import CliRunner
 
-from anaphora import Memory
+from anaphora import Budget, DeepAnswer, Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.deep.models.scripted import Scripted, ScriptedModel
+from anaphora.deep.models.scripted import Scripted
 from anaphora.errors import ModelError, ModelTimeout
-from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.cli.output import EXIT_PARTLY
 from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
 from anaphora.surfaces.mcp_server.render import deep_text
-from anaphora.values.deep import Budget, DeepAnswer
+from anaphora.testing import ScriptedModel, run_cli
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer, block
@@ -217,8 +214,8 @@ def home(tmp_path: Path) -> Path:
 def test_on_the_command_line_why_comes_first(home: Path, as_json: bool) -> None:
     """The first line says why, the evidence follows, and the exit code is not 0."""
     words = ["--home", str(home), "deep", TEA, *(["--json"] if as_json else [])]
-    done = CliRunner().invoke(app, words, env=NOWHERE)
-    assert done.exit_code == EXIT_PARTLY, done.output
+    done = run_cli(*words, env=NOWHERE)
+    assert done.exit_code == 5, done.output
     if as_json:
         found = json.loads(done.stdout)
         assert found["note"].startswith("the model openai:default@")
@@ -256,8 +253,6 @@ def test_over_mcp_why_comes_first(home: Path) -> None:
 @pytest.mark.promise("deep.no_model")
 def test_without_a_model_why_comes_first_too(home: Path) -> None:
     """Nothing has failed: the exit code is 0, and the first line says what to set."""
-    done = CliRunner().invoke(
-        app, ["--home", str(home), "deep", TEA], env={"ANAPHORA_EMBEDDER": "hashing"}
-    )
+    done = run_cli("deep", TEA, home=home, env={"ANAPHORA_EMBEDDER": "hashing"})
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("no model is configured: this is the best evidence")

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from anaphora import Message
 from anaphora.core.config import Settings, load_settings
 from anaphora.deep.models.remote import ModelAddress, RemoteModel, open_models
 from anaphora.errors import ModelError, ModelTimeout, NoModel
-from anaphora.values.models import Message
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer

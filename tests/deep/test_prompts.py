@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora import Memory
+from anaphora import DeepSource, DeepStep, Memory, SubCall, Turn
 from anaphora.deep import prompts
 from anaphora.deep.dreaming.extract import fact_prompt, rewording_prompt
 from anaphora.deep.evidence.scope import ScopeSession
-from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.values.conversations import Turn
-from anaphora.values.deep import DeepSource, DeepStep, SubCall
+from anaphora.testing import ScriptedModel
 
 from .conftest import ASKED
 from .deep_desk import loop_over
@@ -37,9 +35,9 @@ def test_the_examples_run(ferrywell: Memory) -> None:
 @pytest.mark.promise("deep.loop")
 def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     """The prompt names every host function, and says what the sandbox lacks."""
+    from anaphora import Budget
     from anaphora.deep.budget import Meter
     from anaphora.deep.host import Host, SubCalls
-    from anaphora.values.deep import Budget
 
     from .deep_desk import evidence_of
 

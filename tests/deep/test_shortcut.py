@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.deep.asking import Script, opening, submits
+from tests.tokens import token_cost
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn
 from anaphora.deep.evidence.questions import (
     asks_about_the_whole,
     fold_for_erasure,
@@ -19,7 +20,6 @@ from anaphora.deep.evidence.questions import (
     says_nothing,
 )
 from anaphora.deep.recall import BUDGET, NEEDED, SURE
-from anaphora.rank.budget import token_cost
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     TURN_WEIGHTS,
@@ -28,7 +28,6 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.values.conversations import NewTurn
 
 pytestmark = pytest.mark.internal
 

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
+from anaphora import Budget, Memory
 from anaphora.core.config import EXECUTION_SECONDS
 from anaphora.deep.loop import LoopResult
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.values.deep import Budget
 
 from .deep_desk import evidence_of, loop_over
 

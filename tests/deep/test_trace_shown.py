@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
+from anaphora import CostSnapshot, DeepStep, SubCall
 from anaphora.surfaces.cli.deep import show_step
-from anaphora.values.deep import CostSnapshot, DeepStep, SubCall
 
 
 def shown(step: DeepStep) -> str:

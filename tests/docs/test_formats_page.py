@@ -15,10 +15,9 @@ import pytest
 from tests.document_files import docx, pdf
 from tests.ingest import memory_sources
 
-from anaphora import Memory
+from anaphora import ImportProblem, ImportReport, Memory
 from anaphora.ingest.importers import FORMATS, detect
 from anaphora.values import documents
-from anaphora.values.conversations import ImportProblem, ImportReport
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "import-formats.md"

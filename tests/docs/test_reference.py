@@ -20,7 +20,7 @@ from anaphora.core import config, resident
 from anaphora.core.incidents import TRACEBACK
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.mcp_server.tools import TOOLS
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 
 @pytest.mark.promise("docs.reference")
@@ -80,7 +80,7 @@ def test_every_command_route_and_tool_is_described(tmp_path: Path) -> None:
     assert len(commands) > 30
     assert [name for name in commands if f"anaphora {name}" not in cli] == []
     with Memory.open(tmp_path, warm=False, embedder="hashing") as memory:
-        paths = create_app(memory, settings=ServerOptions(page=None)).openapi()["paths"]
+        paths = server_app(memory, page=None).openapi()["paths"]
     routes = {f"## {verb.upper()} {path}\n" for path, item in paths.items() for verb in item}
     assert len(routes) > 30
     assert {route for route in routes if route not in reference_page("rest.md")} == set()

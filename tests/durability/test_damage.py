@@ -12,8 +12,8 @@ from tests.durability.work import make_world, memory_of
 from tests.memory_child import flaws
 from tests.sqlite_driver import wal
 
+from anaphora import NewMemory
 from anaphora.errors import AnaphoraError, CorruptThread, StoreError
-from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
 

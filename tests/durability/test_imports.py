@@ -7,7 +7,7 @@ from tests.durability.campaign import Campaign
 from tests.durability.faults import Fault
 from tests.durability.work import memory_of
 
-from anaphora.values.conversations import ImportedConversation, ImportedTurn
+from anaphora import ImportedConversation, ImportedTurn
 
 pytestmark = pytest.mark.internal
 

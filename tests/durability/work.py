@@ -22,11 +22,9 @@ from typing import Any
 from tests.durability.faults import MARK, Unsupported, listen
 from tests.memory_child import flaws
 
-from anaphora import Memory, keys, ops
+from anaphora import ImportedConversation, ImportedTurn, Memory, NewMemory, keys, ops
 from anaphora.errors import AnaphoraError, StoreError
 from anaphora.features.projects.services import ProjectServices
-from anaphora.values.conversations import ImportedConversation, ImportedTurn
-from anaphora.values.memories import NewMemory
 
 __all__ = ["IGNORE", "WORKS", "Work", "look", "make_world", "memory_of", "other_folders"]
 

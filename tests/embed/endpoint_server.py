@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from anaphora.embed.base import Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Vectors
+from anaphora.testing import WordHashingEmbedder
 
 MODEL = "tiny-embed"
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import CacheEvent, EmbedderService, spec_for
 from anaphora.errors import InvalidInput
+from anaphora.testing import WordHashingEmbedder
 
 QUERIES = st.lists(
     st.sampled_from(["one", "two", "three", "four", "five", "One", " two", "three!"]), max_size=40

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors, mean_vector
+from anaphora import Memory, Vector, Vectors
+from anaphora.embed.base import mean_vector
 from anaphora.embed.calibration import (
     MINILM,
     UNCHANGED,
@@ -20,9 +20,9 @@ from anaphora.embed.calibration import (
     measure_calibration,
     measure_mean_cosines,
 )
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.service import EmbedderService, spec_for
+from anaphora.testing import WordHashingEmbedder
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 

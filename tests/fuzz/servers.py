@@ -22,7 +22,7 @@ from urllib.parse import unquote_to_bytes
 from tests.mcp_client import SCRIPT
 
 from anaphora import Memory
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 from .rooms import OWN, Room, as_json, dice, read_all
 
@@ -118,13 +118,13 @@ def request_bytes(line: str, body: object) -> bytes:
 @contextmanager
 def rest(folder: Path, shared: Path | None) -> Iterator[Room]:
     """Requests as text: a line, headers, an empty line, the body, which comes in pieces."""
-    options = ServerOptions(page=None, body_limit=200_000, import_limit=400_000)
+    options = {"page": None, "body_limit": 200_000, "import_limit": 400_000}
     with Memory.open(folder / "home", embedder="hashing") as memory:
         memory.conversations.append("c", "user", "a heron came by")
         kept = memory.remember("The heron is grey.", tags=("bird",), category="birds").id
         # By such a token no folder of this machine is indexed, whatever is made up as one.
         secret = memory.tokens.create("all", namespaces=("*",)).secret
-        app = create_app(memory, settings=options)
+        app = server_app(memory, **options)
         corpus = tuple(
             request_bytes(line.replace("MEMORY", kept), body) for line, body in _REQUESTS
         )

@@ -23,12 +23,12 @@ from tests.document_files import docx, mail, pdf
 from tests.hostile import write_transcripts
 from tests.ingest.memory_sources import BUILT
 
+from anaphora import ImportProblem
 from anaphora.errors import InvalidInput, UnreadableDocument
 from anaphora.ingest.documents.base import DocumentLimits
 from anaphora.ingest.documents.working import read_and_cut
 from anaphora.ingest.importers import detect, file_imports
 from anaphora.ingest.importers.base import FAILED
-from anaphora.values.conversations import ImportProblem
 
 from .mutating import Mutator
 from .rooms import OWN, Room, dice, expect

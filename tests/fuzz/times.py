@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 import mcp_types as types
 from typer.testing import CliRunner
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn, Recall, TurnHit
 from anaphora.core.caller import CallOrigin
 from anaphora.deep.evidence.scope import parse_moment
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
@@ -33,8 +33,7 @@ from anaphora.surfaces.cli.app import app as cli_app
 from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import TOOLS
-from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.values.conversations import NewTurn, Recall, TurnHit
+from anaphora.testing import server_app
 
 from .mutating import Mutator
 from .questions import moment_text, question
@@ -163,9 +162,7 @@ def _opened(stack: ExitStack, home: Path, turns: Sequence[Any]) -> _Place:
     secret = memory.tokens.create("all", namespaces=("*",)).secret
     session = ServerSession(lambda: memory, clock=clock)
     tools = ToolServer(session, tuple(TOOLS), started=None, roots=False)
-    return _Place(
-        home, memory, clock, tools, create_app(memory, settings=ServerOptions(page=None)), secret
-    )
+    return _Place(home, memory, clock, tools, server_app(memory, page=None), secret)
 
 
 class _Asker:

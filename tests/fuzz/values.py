@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from anaphora import Memory
+from anaphora import Memory, MemoryRecord
 from anaphora.core.arguments import EARLIEST, LATEST
 from anaphora.deep.sandbox.base import HostRefusal, SandboxLimits
 from anaphora.deep.sandbox.crossing import HostCalls, Oversized, copy_plain
@@ -32,7 +32,6 @@ from anaphora.store.line_fields import time_in
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.threads.gojson import canonical_time, nanoseconds, read_time, utc_text
 from anaphora.store.threads.ids import check_id, file_name, id_of, needs_content
-from anaphora.values.memories import MemoryRecord
 
 from .rooms import Room, as_json, dice, expect
 

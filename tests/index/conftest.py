@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora import ConversationStore
 from anaphora.core.analyser import query_terms
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
-from anaphora.store.threads.file_store import ConversationStore
+from anaphora.testing import WordHashingEmbedder
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from anaphora.embed.base import Embedder
+from anaphora import Embedder, IndexReport, MemoryRecord
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.index.sections.index import SectionIndex
 from anaphora.ingest.notes import NoteLinker
@@ -23,8 +23,6 @@ from anaphora.store.projects.source import SectionSource
 from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
-from anaphora.values.memories import MemoryRecord
-from anaphora.values.projects import IndexReport
 
 
 @dataclass

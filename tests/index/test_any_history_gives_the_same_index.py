@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from anaphora import NewTurn
 from anaphora.index.turns.index import TurnIndex
-from anaphora.values.conversations import NewTurn
 
 from .conftest import NO_ANN, Bench, assert_same, facts
 

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import NewTurn, Vector, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.recall.conversation import ConversationRecall
-from anaphora.values.conversations import NewTurn
+from anaphora.testing import WordHashingEmbedder
 
 from .conftest import Bench, Ticking, facts
 

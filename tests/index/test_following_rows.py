@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import NewTurn
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore, StoredThread
-from anaphora.values.conversations import NewTurn
+from anaphora.testing import WordHashingEmbedder
 
 from .conftest import Ticking
 from .test_any_history_gives_the_same_index import Histories, texts, threads

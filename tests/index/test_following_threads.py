@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anaphora.embed.base import Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import NewTurn, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import Closed, EmbeddingError
 from anaphora.index.turns.index import INLINE_BACKLOG, TurnIndex
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
-from anaphora.values.conversations import NewTurn
+from anaphora.testing import WordHashingEmbedder
 
 from .conftest import EXACT_AND_BULK, Bench, facts
 

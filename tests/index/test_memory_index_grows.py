@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.memory_home import MemoryHome, memory_home
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.index import maintenance
 from anaphora.index.memories import index as memories
 from anaphora.index.memories.index import MemoryIndex
@@ -26,7 +26,6 @@ from anaphora.index.memories.words import memory_segments
 from anaphora.index.words.manifest import SegmentFolder
 from anaphora.index.words.parts import PartSizes
 from anaphora.index.words.segment import SegmentPart
-from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.sqlite_driver import dbapi2
 
+from anaphora import NewTurn
 from anaphora.index.turns.ledger import TurnIndexFile
-from anaphora.values.conversations import NewTurn
 
 from .conftest import Bench, facts
 

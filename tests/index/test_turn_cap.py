@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import NewTurn
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns import vectors as turn_bulk
 from anaphora.index.turns.index import TurnIndex
@@ -25,7 +25,7 @@ from anaphora.index.vectors.ann import AnnMeta, AnnStore, Batch, available
 from anaphora.index.vectors.matrix import from_float16
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.index import SealedIndex
-from anaphora.values.conversations import NewTurn
+from anaphora.testing import WordHashingEmbedder
 
 from .conftest import Bench, Eager, facts
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from tests.exported import exported
 
-from anaphora import Memory
-from anaphora.values.conversations import ImportedConversation, ImportReport
+from anaphora import ImportedConversation, ImportReport, Memory
 
 from .memory_desk import Desk
 

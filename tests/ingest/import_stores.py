@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from anaphora import ImportReport, Source
 from anaphora.ingest.conversations import ConversationImport
 from anaphora.ingest.imported_memories import ImportedMemoryWriter
 from anaphora.ingest.importing import import_files
 from anaphora.store.records.store import Records
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.values.conversations import ImportReport, Source
 
 _NUMBERS = itertools.count()
 

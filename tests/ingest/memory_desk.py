@@ -9,8 +9,7 @@ from typing import Any
 
 from tests.exported import exported
 
-from anaphora import Memory
-from anaphora.values.memories import MemoryRecord, NewMemory, Remembered
+from anaphora import Memory, MemoryRecord, NewMemory, Remembered
 
 
 @dataclass

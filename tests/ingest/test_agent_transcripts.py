@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.ingest.imported import read
 
+from anaphora import ImportedConversation, ImportedTurn
 from anaphora.store.hashing import digest
-from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 from .conftest import Home
 

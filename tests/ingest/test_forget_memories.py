@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.sqlite_driver import wal
 
+from anaphora import NewMemory, SurvivingSource
 from anaphora.errors import FilterError, InvalidInput, NotFound
 from anaphora.store.db.engine import Database, open_database
-from anaphora.values.memories import NewMemory, SurvivingSource
 
 from .truth_desk import Desk
 

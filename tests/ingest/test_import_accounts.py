@@ -16,10 +16,9 @@ from tests.ingest.imported import read
 from tests.ingest.memory_sources import MEM0_HISTORY, database
 from tests.ingest.mixed_folder import write_mixed
 
-from anaphora import Memory
+from anaphora import ImportedConversation, ImportProblem, ImportReport, Memory
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.importers.base import FAILED
-from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport
 from anaphora.values.imports import ImportedMemory
 
 CHAT = '{"role": "user", "text": "Where is the hose?"}\n'

@@ -15,11 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.ingest.imported import read
 
-from anaphora import Memory
+from anaphora import ImportedConversation, ImportProblem, Memory
 from anaphora.errors import DamagedBackup, StoreError, UnknownFormat
 from anaphora.ingest.bounds import Bounds
 from anaphora.ops.backup.archive import MANIFEST, opened
-from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 pytestmark = pytest.mark.internal
 

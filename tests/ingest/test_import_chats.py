@@ -14,9 +14,9 @@ from tests.ingest.conftest import Home
 from tests.ingest.imported import read
 from tests.ingest.memory_sources import vscode_state
 
+from anaphora import ImportedConversation, ImportProblem
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.importers import detect
-from anaphora.values.conversations import ImportedConversation, ImportProblem
 from anaphora.values.imports import ImportedElse
 
 CHATS = "workbench.panel.aichat.view.aichat.chatdata"

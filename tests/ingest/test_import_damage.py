@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.ingest.imported import read
 
+from anaphora import ImportedConversation, ImportProblem
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.ingest.importers.base import FAILED
-from anaphora.values.conversations import ImportedConversation, ImportProblem
 from anaphora.values.imports import ImportedElse
 
 CONVERSATION_FORMATS = ("chatgpt", "claude_ai", "claude_code", "codex", "sharegpt", "neo", "jsonl")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.ingest.imported import read
 
+from anaphora import ImportedConversation, ImportProblem
 from anaphora.ingest.importers import FORMATS, detect
-from anaphora.values.conversations import ImportedConversation, ImportProblem
 
 
 def conversations(path: Path) -> list[ImportedConversation]:

@@ -18,12 +18,10 @@ from tests.ingest import memory_sources as made
 from tests.ingest.imported import read
 from tests.sync.devices import devices, settle
 
-from anaphora import Memory
+from anaphora import ImportedConversation, ImportProblem, Memory, MemoryRecord, NewMemory
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.importers import detect
-from anaphora.values.conversations import ImportedConversation, ImportProblem
 from anaphora.values.imports import ImportedMemory
-from anaphora.values.memories import MemoryRecord, NewMemory
 
 FIXTURES = made.FIXTURES
 SOURCES = {

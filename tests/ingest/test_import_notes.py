@@ -13,12 +13,10 @@ import pytest
 from tests.ingest.imported import read
 from tests.ingest.memory_sources import FIXTURES
 
-from anaphora import Memory
+from anaphora import ImportProblem, Memory, NewMemory
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.importers import detect
-from anaphora.values.conversations import ImportProblem
 from anaphora.values.imports import ImportedElse, ImportedMemory
-from anaphora.values.memories import NewMemory
 
 LOG = "harbour/Projects/Log of the quay.md"
 

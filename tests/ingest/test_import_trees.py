@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.values.conversations import ImportedConversation, ImportedTurn
+from anaphora import ImportedConversation, ImportedTurn
 
 from .conftest import Home
 

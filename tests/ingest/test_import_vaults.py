@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 from tests.ingest.imported import read
 
-from anaphora import Memory
-from anaphora.values.conversations import ImportReport
+from anaphora import ImportReport, Memory, NewMemory
 from anaphora.values.imports import ImportedMemory
-from anaphora.values.memories import NewMemory
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
-from anaphora.embed.base import Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Memory, Vectors
+from anaphora.testing import WordHashingEmbedder
 
 TURNS = 200
 WAIT = 30.0

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from anaphora import ImportedConversation, ImportedTurn
 from anaphora.errors import InvalidInput, StoreError, UnknownFormat
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 from .conftest import Home
 

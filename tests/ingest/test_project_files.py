@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from anaphora import Skipped, SourceRole
 from anaphora.ingest.files.reading import read
 from anaphora.ingest.files.walking import FileText, FoundFile, walk
 from anaphora.ingest.sections.roles import language_of, role_of
-from anaphora.values.files import Skipped, SourceRole
 
 
 def make(root: Path, files: Mapping[str, str | bytes]) -> Path:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from anaphora import NewMemory
 from anaphora.ingest.notes import mentioned
 from anaphora.ingest.sections import ImportedModule, parse
 from anaphora.ingest.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.store.db.engine import Database
 from anaphora.store.projects.graph_rows import alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of
-from anaphora.values.memories import NewMemory
 
 from .project_desk import ProjectDesk
 from .project_files import FILES, git, write

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.errors import InvalidInput
-from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 

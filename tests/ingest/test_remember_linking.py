@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from anaphora.embed.base import Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import NewMemory, Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
 from anaphora.store.db.engine import Database, open_database
-from anaphora.values.memories import NewMemory
+from anaphora.testing import WordHashingEmbedder
 
 from ..rank.sameness_pairs import ONE_FACT, TWO_FACTS  # noqa: TID252 - the same pairs decide here
 from .truth_desk import Desk, drop_vectors

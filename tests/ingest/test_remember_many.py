@@ -13,8 +13,7 @@ import pytest
 from tests.exported import exported
 from tests.sqlite_driver import dbapi2
 
-from anaphora import Memory
-from anaphora.values.memories import NewMemory
+from anaphora import Memory, NewMemory
 
 from .memory_desk import Desk
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora import Memory
+from anaphora import Memory, NewMemory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.values.memories import NewMemory
 
 from .memory_desk import Desk
 

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.exported import exported
 
-from anaphora import Memory
-from anaphora.values.memories import MemoryRecord, NewMemory
+from anaphora import Memory, MemoryRecord, NewMemory
 
 from .memory_desk import Desk
 

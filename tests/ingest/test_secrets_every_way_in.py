@@ -13,8 +13,7 @@ import pytest
 from tests.deep.asking import Script
 from tests.surfaces.rest_desk import served
 
-from anaphora import Memory
-from anaphora.values.memories import NewMemory
+from anaphora import Memory, NewMemory
 
 # Made up, in the forms of ten kinds; written in two pieces so that no scanner takes them for real.
 SECRETS = (

@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 from tests.ingest.imported import read
 
-from anaphora import Memory
+from anaphora import ImportedConversation, Memory, SearchKind, SessionPlace
 from anaphora.core.repositories import branch_of, remote_name, repository_of
 from anaphora.ingest.importers.tools import described_target, outcome_of
-from anaphora.values.conversations import ImportedConversation
-from anaphora.values.search import SearchKind
-from anaphora.values.sessions import SessionPlace
 
 CALLS: tuple[SearchKind, ...] = ("tool_call",)
 

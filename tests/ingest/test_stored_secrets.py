@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from anaphora import Memory
-from anaphora.surfaces.cli.app import app
-from anaphora.values.memories import NewMemory
+from anaphora import Memory, NewMemory
+from anaphora.testing import run_cli
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 MARK = "[redacted:github-token]"
@@ -75,9 +73,9 @@ def test_doctor_counts_them_and_the_command_takes_them_out(home: Path) -> None:
         assert check.detail.startswith("4 memories and notes seem to hold a secret")
         assert check.detail.endswith("anaphora redact-memories")
         assert SECRET not in check.detail
-    looked = CliRunner().invoke(app, ["--home", str(home), "redact-memories", "--dry-run"])
+    looked = run_cli("redact-memories", "--dry-run", home=home)
     assert "4 memories would be redacted" in looked.output
-    done = CliRunner().invoke(app, ["--home", str(home), "redact-memories", "--yes", "--json"])
+    done = run_cli("redact-memories", "--yes", "--json", home=home)
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.output)["redacted"]) == 4
     assert holding(home) == []

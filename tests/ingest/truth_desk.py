@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anaphora.embed.base import Embedder, Vectors
+from anaphora import Embedder, MemoryRecord, NewMemory, Remembered, SurvivingSource, Vectors
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
 from anaphora.ingest.linking import Near
 from anaphora.ingest.memories import MemoryEraser, MemoryWriter
@@ -18,7 +18,6 @@ from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.values.memories import MemoryRecord, NewMemory, Remembered, SurvivingSource
 
 
 def drop_vectors(vectors: RecordVectors, embedder: str) -> int:

@@ -18,11 +18,10 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput, MirrorError
-from anaphora.surfaces.cli.app import app
+from anaphora.testing import run_cli
 
 HOUR = 3600.0
 
@@ -351,7 +350,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(tmp_path)
 
     def run(*words: str) -> str:
-        done = CliRunner().invoke(app, ["--home", str(tmp_path / "home"), *words])
+        done = run_cli(*words, home=tmp_path / "home")
         assert done.exit_code == 0, done.output
         return done.output
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from tests.exported import exported
 
-from anaphora import Memory
-from anaphora.values.conversations import NewTurn
+from anaphora import Memory, NewTurn
 
 OpenHome = Callable[..., Memory]
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
-from anaphora.values.conversations import Check
+from anaphora import Check, Memory
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -12,8 +12,7 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import Script
 
-from anaphora import Memory
-from anaphora.values.conversations import Check
+from anaphora import Check, Memory
 
 from .lanes_desk import live, opened, project_at, said
 

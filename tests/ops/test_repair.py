@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
-from anaphora.embed.base import Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Check, Memory, Thread, Vectors
 from anaphora.errors import EmbeddingError
 from anaphora.store.threads.gojson import decode, encode
-from anaphora.values.conversations import Check, Thread
+from anaphora.testing import WordHashingEmbedder
 
 from .conftest import OpenHome, memories, threads
 

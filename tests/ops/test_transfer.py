@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora import ops
+from anaphora import MemoryRecord, NewMemory, NewTurn, ops
 from anaphora.container.home import Container
 from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, StoreError, UnknownFormat
@@ -26,8 +26,6 @@ from anaphora.store.records.rows import RecordLink
 from anaphora.store.records.rules import draft_memory, put_all
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.sidecar import TurnNote
-from anaphora.values.conversations import NewTurn
-from anaphora.values.memories import MemoryRecord, NewMemory
 
 pytestmark = pytest.mark.internal
 

@@ -12,9 +12,8 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, submits, tell
 
-from anaphora import Memory
+from anaphora import Memory, Observation
 from anaphora.features.projects.services import ProjectServices
-from anaphora.values.projects import Observation
 
 from .lanes_desk import NUTS, live, opened, project_at, said
 
@@ -156,7 +155,7 @@ def test_a_question_of_forgotten_words_stays_away(
     memory: Memory, script: Script, clock: Clock, tmp_path: Path, how: str
 ) -> None:
     """A gap that went with the conversation it was asked in, or its turn, does not come back."""
-    from anaphora.values.conversations import NewTurn
+    from anaphora import NewTurn
 
     tell(memory)
     question = NewTurn("user", NUTS, source="chat", source_key="c", message_key="1")

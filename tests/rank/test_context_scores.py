@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anaphora import Intent, SourceRole
 from anaphora.rank.context.scores import (
     SIGNALS,
     FieldScores,
@@ -24,8 +25,6 @@ from anaphora.rank.context.scores import (
     rank_targets,
 )
 from anaphora.rank.context.table import DOCUMENT_KINDS, ROLES, SectionTable, file_table
-from anaphora.values.files import SourceRole
-from anaphora.values.projects import Intent
 
 DAY = 86_400.0
 NOW = 1_000 * DAY

@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 from tests.reading.tiny_reader import make_reader
-from typer.testing import CliRunner
 
-from anaphora import Memory
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Memory, Recall
 from anaphora.errors import InvalidInput
 from anaphora.rank.reading import WEIGHTS
 from anaphora.rank.replacement import StatementPair, judge_pairs
@@ -24,8 +22,8 @@ from anaphora.reading.model import Lane, LogOdds, Reader
 from anaphora.reading.service import BUNDLED, ReaderService
 from anaphora.recall import reading as recall_reading
 from anaphora.recall.reading import pair_judge
-from anaphora.surfaces.cli.app import app
-from anaphora.values.conversations import READ_MOST, Recall
+from anaphora.testing import WordHashingEmbedder, run_cli
+from anaphora.values.conversations import READ_MOST
 
 START = datetime(2024, 3, 4, 8, tzinfo=UTC)
 QUESTION = "Which animal lives beside the harbour crane?"
@@ -240,11 +238,11 @@ def test_the_command_line_shows_it_with_why(open_with: Open, tiny: Path, tmp_pat
     asked = ["--home", str(tmp_path / "home"), "memory", "recall", QUESTION]
     # A process of one question may be done before its reader is there: here one is loaded already.
     for _ in range(100):
-        found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+        found = json.loads(run_cli(*asked, "--json").stdout)
         if not found["degraded"]:
             break
     assert found["hits"][0]["answers"] is not None
-    shown = CliRunner().invoke(app, [*asked, "--why"]).stdout
+    shown = run_cli(*asked, "--why").stdout
     assert "reader" in shown
     assert "answers the question (" in shown
 

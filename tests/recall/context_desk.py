@@ -8,9 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from anaphora import Memory
-from anaphora.embed.base import Embedder
-from anaphora.values.projects import IndexReport, RecallPackage, WarmUp
+from anaphora import Embedder, IndexReport, Memory, RecallPackage, WarmUp
 
 
 class ContextDesk:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from tests.tokens import token_cost
 
 from anaphora import Memory
 from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, StoreError
-from anaphora.rank.budget import token_cost
-from anaphora.surfaces.cli.app import app
+from anaphora.testing import run_cli
 
 LONG = "The heron plan. " + " ".join(f"Step {n}: look at nest {n}." for n in range(600))
 
@@ -57,7 +56,7 @@ def test_arguments_win_over_variables_and_those_over_the_home(
         "chat",
         "--json",
     ]
-    told = CliRunner().invoke(app, command, env={"ANAPHORA_EMBEDDER": "hashing"})
+    told = run_cli(*command, env={"ANAPHORA_EMBEDDER": "hashing"})
     assert len(json.loads(told.stdout)["hits"]) == 2, told.output
 
 

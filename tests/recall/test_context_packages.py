@@ -8,24 +8,23 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tokens import LEAST_BUDGET, token_cost
 
-from anaphora.errors import InvalidInput
-from anaphora.rank.budget import token_cost
-from anaphora.recall.context.excerpts import Excerpts
-from anaphora.recall.context.package import (
-    HEADER,
-    assemble,
-    render_package,
-)
-from anaphora.values.conversations import Degraded
-from anaphora.values.projects import (
-    LEAST_BUDGET,
+from anaphora import (
     ContextMemory,
+    Degraded,
     Focus,
     GraphEvidence,
     HistoryEvidence,
     RecallPackage,
     Target,
+)
+from anaphora.errors import InvalidInput
+from anaphora.recall.context.excerpts import Excerpts
+from anaphora.recall.context.package import (
+    HEADER,
+    assemble,
+    render_package,
 )
 
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))

@@ -12,13 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
+from tests.tokens import LEAST_BUDGET, token_cost
 
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import RecallPackage, Vector, Vectors
 from anaphora.errors import EmbeddingError, NotFound
-from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import render_package
-from anaphora.values.projects import LEAST_BUDGET, RecallPackage
+from anaphora.testing import WordHashingEmbedder
 
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""

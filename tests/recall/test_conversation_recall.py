@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tokens import token_cost
 
-from anaphora import Memory, render_recall
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Memory, RelatedTurn, TurnHit, Vector, Vectors, render_recall
 from anaphora.errors import EmbeddingError, InvalidInput
-from anaphora.rank.budget import token_cost
-from anaphora.values.conversations import RelatedTurn, TurnHit
+from anaphora.testing import WordHashingEmbedder
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -9,16 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.as_json import as_json
 from tests.conftest import Clock
 from tests.sync.devices import devices, settle
+from tests.tokens import LEAST_BUDGET, token_cost
 
 from anaphora import Memory, keys
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.rank.budget import token_cost
 from anaphora.recall.context.core_block import render_core
 from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.surfaces.wire import plain
-from anaphora.values.projects import LEAST_BUDGET
 
 RULE = "Never push to main without a review."
 WISH = "The user prefers short answers."
@@ -212,7 +211,7 @@ def test_pins_go_where_their_memories_go(tmp_path: Path, clock: Clock, postgresq
         memory.pin(tea)
         memory.pin(style, 1)
         memory.unpin(rule)
-        expected = plain(memory.core_block())
+        expected = as_json(memory.core_block())
         memory.export(tmp_path / "all.jsonl")
         memory.backup(tmp_path / "all.backup")
         other = memory.scoped("work")
@@ -228,7 +227,7 @@ def test_pins_go_where_their_memories_go(tmp_path: Path, clock: Clock, postgresq
     ):  # fmt: skip
         imported.import_(tmp_path / "all.jsonl")
         for memory in (imported, restored):
-            assert plain(memory.core_block()) == expected
+            assert as_json(memory.core_block()) == expected
             assert memory.unpin(style) == style
             assert memory.pin(tea, 1) == tea
             assert texts(memory) == ["Mara drinks tea at four."]

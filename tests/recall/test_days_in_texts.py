@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from anaphora import Memory
-from anaphora.values import NewTurn, Recall
+from anaphora import Memory, NewTurn, Recall
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.surfaces.rest_desk import served
 
-from anaphora import Memory
-from anaphora.values.conversations import RecallMode
-from anaphora.values.memories import NewMemory
+from anaphora import Memory, NewMemory, RecallMode
 
 FAR = "zebra migration in Kenya"
 WORDS = ("tea", "coffee", "rust", "vienna", "walnut", "zebra", "Kenya", "roof")

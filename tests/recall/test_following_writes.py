@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
-from anaphora.values.memories import NewMemory
+from anaphora import Memory, NewMemory
 
 TEXTS = (
     "Ada lives in Vienna.",

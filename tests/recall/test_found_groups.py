@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 import pytest
 from tests.conftest import Clock
 
-from anaphora import Memory
-from anaphora.values import MemoryHit, NewTurn, TurnHit
+from anaphora import Memory, MemoryHit, NewTurn, TurnHit
 
 pytestmark = pytest.mark.promise("recall.current")
 

@@ -16,7 +16,7 @@ from tests.mcp_client import connected
 from tests.surfaces.rest_desk import BASE
 
 from anaphora import Memory
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 GERMAN = (
     "Die Miete geht immer am Dritten vom Konto ab.",
@@ -196,7 +196,7 @@ def test_a_hook_takes_the_notice_from_nobody(tmp_path: Path) -> None:
 def test_another_machine_is_told_no_paths(tmp_path: Path) -> None:
     """A caller over HTTP gets the command in `notices`, once, and no path of the server."""
     with Memory.open(tmp_path / "home") as memory:
-        app = create_app(memory, settings=ServerOptions(page=None))
+        app = server_app(memory, page=None)
         with TestClient(app, base_url=BASE) as client:
             kept = [client.post("/v1/memories", json={"text": text}).json() for text in GERMAN]
             asked = client.post("/v1/recall", json={"query": LANGUAGES["German"][1]}).json()

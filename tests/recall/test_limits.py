@@ -13,12 +13,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from anaphora import AsyncMemory, Cancellation, Memory
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import AsyncMemory, Cancellation, Memory, NewTurn, Vector, Vectors
 from anaphora.errors import Cancelled, InvalidInput
-from anaphora.surfaces.rest import ServerOptions, create_app
-from anaphora.values.conversations import NewTurn
+from anaphora.testing import WordHashingEmbedder, server_app
 
 LONG_WAIT = 60
 ASKED = "where does the heron nest?"
@@ -196,7 +193,7 @@ def test_tasks_that_are_cancelled_free_their_threads(tmp_path: Path, embedder: S
 @pytest.mark.promise("recall.timeout")
 def test_a_server_takes_the_time_limit(memory: Memory, embedder: Stuck) -> None:
     """Each recall over HTTP, too; the answer says what the limit cost."""
-    server = create_app(memory, settings=ServerOptions(page=None))
+    server = server_app(memory, page=None)
     with TestClient(server, base_url="http://127.0.0.1:7411") as client:
         embedder.free.clear()
         for path, body in (

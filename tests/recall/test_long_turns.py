@@ -14,13 +14,11 @@ from hypothesis import strategies as some
 from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, text_of
 from tests.surfaces.rest_desk import served
-from typer.testing import CliRunner
 
-from anaphora import Memory, render_recall
+from anaphora import Memory, TurnHit, render_recall
 from anaphora.rank.budget import LONG, token_cost
 from anaphora.recall.snippets import passage, snippet
-from anaphora.surfaces.cli.app import app
-from anaphora.values.conversations import TurnHit
+from anaphora.testing import run_cli
 
 WORDS = (
     *("tram", "bread", "salt", "garden", "harbour", "invoice", "ladder"),
@@ -196,9 +194,9 @@ def test_every_surface_says_which_part_it_shows(tmp_path: Path) -> None:
         "ANAPHORA_HOME": str(home),
     }
     words = ["conversation", "recall", asked]
-    shown = CliRunner().invoke(app, words, env=environment)
+    shown = run_cli(*words, env=environment)
     assert said in " ".join(shown.output.split())
-    told = json.loads(CliRunner().invoke(app, [*words, "--json"], env=environment).stdout)
+    told = json.loads(run_cli(*words, "--json", env=environment).stdout)
     assert told["hits"][0]["excerpt"] == place
 
 

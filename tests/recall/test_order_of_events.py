@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora import Memory
-from anaphora.values import NewTurn
-from anaphora.values.conversations import TurnHit
+from anaphora import Memory, NewTurn, TurnHit
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 

@@ -16,12 +16,10 @@ from tests.deep.asking import Script
 from tests.mcp_client import SCRIPT, call, connected
 from tests.surfaces.rest_desk import served
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors
-from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora import Degraded, Memory, Vector, Vectors
 from anaphora.errors import InvalidInput
 from anaphora.recall.query import MOST_BYTES, truncated_question, truncated_questions
-from anaphora.values.conversations import Degraded
+from anaphora.testing import WordHashingEmbedder
 
 LONG = 300_000
 PASTED = "the harbour master wrote on 3 May 2023 that cranes are oiled. " * 5_000

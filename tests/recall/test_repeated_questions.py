@@ -15,8 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora import Memory
-from anaphora.values.memories import NewMemory, Verdict
+from anaphora import Memory, NewMemory, Verdict
 
 OUTSIDE = """
 import sqlite3, sys

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora import Memory
+from anaphora import Memory, NewTurn
 from anaphora.recall.identifiers import identifiers_of
-from anaphora.values.conversations import NewTurn
 
 PASSPORT = "The passport number of Mara is X1234567."
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from tests.commands import run_command
 
-from anaphora import Memory
-from anaphora.values.conversations import NewTurn
-from anaphora.values.search import DEFAULT_KINDS, SearchKind
+from anaphora import Memory, NewTurn, SearchKind
 
 OTHERS = (
     "The coffee machine on the second floor was descaled.",
@@ -54,7 +52,7 @@ def check_first(memory: Memory, question: str, text: str, kind: SearchKind) -> N
     """
     assert memory.ready(60)
     german = question.startswith(("Wann", "Wo"))
-    hit = memory.search(question, kinds=[kind] if german else DEFAULT_KINDS)[0]
+    hit = (memory.search(question, kinds=[kind]) if german else memory.search(question))[0]
     assert (hit.text.strip(), hit.kind) == (text, kind)
     assert hit.factors["title"] > 0
     for foreign in FOREIGN:

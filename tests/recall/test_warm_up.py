@@ -11,12 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
+from tests.tokens import LEAST_BUDGET, token_cost
 
 from anaphora.errors import NotFound
-from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import HEADER
 from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.values.projects import LEAST_BUDGET
 
 FILES = {
     "README.md": "# Shop\n\n[![build](x)](y)\n\nA small web shop. It sells tea.\n\n## More\n\nNo\n",

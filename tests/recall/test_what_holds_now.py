@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Clock
 
-from anaphora import Memory, render_recall
+from anaphora import Memory, NewTurn, render_recall
 from anaphora.errors import InvalidInput
-from anaphora.rank.silence import TURN_FLOOR
-from anaphora.values import NewTurn
 
 DAY = timedelta(days=1)
 START = datetime(2026, 2, 2, 9, 0, tzinfo=UTC)
@@ -253,7 +251,7 @@ def test_what_nobody_spoke_of_gets_silence_and_the_nearest_on_request(memory: Me
             assert not found.hits, question
             assert found.nearest
             assert found.confidence is not None
-            assert found.confidence < TURN_FLOOR
+            assert found.confidence < 0.2
             assert ask(question, min_confidence=0).hits == found.nearest
 
 

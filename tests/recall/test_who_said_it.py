@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from tests.commands import run_command
 
-from anaphora import Memory
-from anaphora.values.search import SearchHit
+from anaphora import Memory, SearchHit
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 OTHERS = (

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from tests.exported import exported
 
-from anaphora import ConversationStore, Memory
+from anaphora import ConversationStore, ImportedConversation, ImportedTurn, Memory, NewTurn
 from anaphora.errors import CorruptThread
-from anaphora.values.conversations import ImportedConversation, ImportedTurn, NewTurn
 
 SECRETS = ("heron", "Persephone", "chat-of-ada", "message-of-ada", "ada-and-bob", "nobody's file")
 

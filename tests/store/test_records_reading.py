@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ingest.truth_desk import drop_vectors
 
+from anaphora import MemoryRecord, NewMemory
 from anaphora.store.db.engine import Database
 from anaphora.store.filters import parse
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import ENDLESS, Records, short_line
 from anaphora.store.records.vectors import RecordVectors, VectorRow
-from anaphora.values.memories import MemoryRecord, NewMemory
 
 pytestmark = pytest.mark.internal
 

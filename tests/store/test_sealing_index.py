@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from tests.sqlite_driver import dbapi2
 
+from anaphora import ConversationStore
 from anaphora.core.analyser import query_terms
-from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.home.conversion import rotate_keys
 from anaphora.store.home.opening import open_home
 from anaphora.store.home.sealing import Home, Sealing
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.sidecar import Sidecar
+from anaphora.testing import WordHashingEmbedder
 
 pytestmark = pytest.mark.internal
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.ingest.truth_desk import drop_vectors
 
+from anaphora import NewMemory
 from anaphora.errors import MissingKey, Tampered
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import CLEAR, SealedRows, Sealer
@@ -22,7 +23,6 @@ from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.store import Records
 from anaphora.store.records.vectors import RecordVectors, VectorRow
-from anaphora.values.memories import NewMemory
 
 pytestmark = pytest.mark.internal
 

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anaphora import ConversationStore, NewTurn
 from anaphora.errors import CorruptThread, Tampered, WrongKey
 from anaphora.store.crypto.cipher import Keys
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.forms import SealedThreads, ThreadForm
 from anaphora.store.threads.gojson import decode
-from anaphora.values.conversations import NewTurn
 
 pytestmark = pytest.mark.internal
 

@@ -13,13 +13,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from anaphora import ConversationStore, NewTurn
 from anaphora.errors import StoreError
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values.conversations import NewTurn
 
 OpenTruth = Callable[[], Database]
 ids = st.sampled_from(["a", "b", "Ünï cödé"])

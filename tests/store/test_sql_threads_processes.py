@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.ingest.import_stores import import_into
 
+from anaphora import ImportedConversation, ImportedTurn
 from anaphora.store.db.engine import Database
 from anaphora.store.threads.sidecar import Sidecar
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values.conversations import ImportedConversation, ImportedTurn
 
 pytestmark = pytest.mark.internal
 

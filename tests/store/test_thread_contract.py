@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from anaphora import ConversationStore, NewTurn
 from anaphora.errors import InvalidId, InvalidTurn
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.conversations import Conversations
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import decode
 from anaphora.store.threads.sidecar import Sidecar, TurnNote
 from anaphora.store.threads.sql_store import SqlConversationStore
-from anaphora.values.conversations import NewTurn
 
 Clock = Callable[[], datetime]
 KINDS = ("files", "sqlite", "postgresql")

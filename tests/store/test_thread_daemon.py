@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from tests.store.daemon_child import append as append_as_daemon
 
+from anaphora import ConversationStore
 from anaphora.errors import InvalidId
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.ids import unfit_for_windows
 from anaphora.store.threads.written import WrittenCopy
 

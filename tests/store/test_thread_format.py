@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anaphora.store.threads.file_store import ConversationStore
+from anaphora import ConversationStore, Thread, Turn
 from anaphora.store.threads.gojson import (
     NotAThread,
     canonical_time,
@@ -22,7 +22,6 @@ from anaphora.store.threads.gojson import (
     read_time,
     utc_text,
 )
-from anaphora.values.conversations import Thread, Turn
 
 T1 = "2026-03-01T09:55:37.5Z"
 TEXTS = st.text(st.characters(exclude_categories=()))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from anaphora import ConversationStore
 from anaphora.errors import InvalidId
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.ids import (
     check_id,
     escaped_name,

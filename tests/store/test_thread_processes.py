@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.store.threads.file_store import ConversationStore
+from anaphora import ConversationStore
 from anaphora.store.threads.files import ThreadFolder, ThreadLocks
 from anaphora.store.threads.gojson import ThreadDocument, parse
 

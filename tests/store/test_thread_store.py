@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from anaphora import ConversationStore, NewTurn, conversations_dir
 from anaphora.errors import StoreError
 from anaphora.store.db.engine import open_database
-from anaphora.store.threads.file_store import ConversationStore, conversations_dir
 from anaphora.store.threads.gojson import decode, encode
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.values.conversations import NewTurn
 
 Clock = Callable[[], datetime]
 

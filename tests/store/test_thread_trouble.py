@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from anaphora import ConversationStore
 from anaphora.errors import CorruptThread, DiskFull, ReadOnly, StoreError
-from anaphora.store.threads.file_store import ConversationStore
 from anaphora.store.threads.gojson import NotAThread, decode
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX permissions and limits")

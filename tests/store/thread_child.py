@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from anaphora.store.threads.file_store import ConversationStore
+from anaphora import ConversationStore
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from anaphora import Memory
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 
 def _browser() -> Path | None:
@@ -70,9 +70,9 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def serving(memory: Memory, options: ServerOptions | None = None) -> Iterator[str]:
+def serving(memory: Memory, options: Mapping[str, Any] | None = None) -> Iterator[str]:
     """The URL of a server over `memory`, in a thread."""
-    app = create_app(memory, settings=options or ServerOptions())
+    app = server_app(memory, **(options or {}))
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", access_log=False)
     server = uvicorn.Server(config)
     socket = config.bind_socket()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,19 @@ from starlette.testclient import TestClient
 
 from anaphora import Memory
 from anaphora.store.db.engine import open_database
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 BASE = "http://127.0.0.1:7411"
 
 
 @contextmanager
 def served(
-    home: Path, options: ServerOptions | None = None, **given: Any
+    home: Path, options: Mapping[str, Any] | None = None, **given: Any
 ) -> Iterator[tuple[TestClient, Memory]]:
     """A client of an application over the memory at `home`."""
     opened = Memory.open(home, embedder="hashing", **given)
     with opened as memory:
-        app = create_app(memory, settings=options or ServerOptions(page=None))
+        app = server_app(memory, **({"page": None} if options is None else options))
         with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
             yield client, memory
 

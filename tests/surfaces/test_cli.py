@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 from tests.commands import is_one_mistake, run_command
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
@@ -29,6 +28,7 @@ from anaphora.surfaces.cli.offers import choose_offers, find_backups, find_offer
 from anaphora.surfaces.cli.program import program
 from anaphora.surfaces.cli.progress import long_work
 from anaphora.surfaces.rest.processes import free_port
+from anaphora.testing import run_cli
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
 SMALL = [
@@ -237,15 +237,14 @@ def test_an_interrupted_import_says_what_is_kept(
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
     monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.long_work", pressing)
-    words = ["--home", str(home), "conversation", "import", str(chat)]
-    done = CliRunner().invoke(app, words)
+    done = run_cli("conversation", "import", chat, home=home)
     assert done.exit_code == 130
     assert said in done.output.replace("\n", " ")
     assert "`anaphora reindex` computes" in done.output.replace("\n", " ")
     monkeypatch.undo()
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
-    assert CliRunner().invoke(app, ["--home", str(home), "reindex"]).exit_code == 0
-    stats = json.loads(CliRunner().invoke(app, ["--home", str(home), "stats", "--json"]).output)
+    assert run_cli("reindex", home=home).exit_code == 0
+    stats = json.loads(run_cli("stats", "--json", home=home).output)
     assert (stats["turns"], stats["vectors"], stats["pending"]) == (len(SMALL), len(SMALL), 0)
 
 
@@ -295,7 +294,7 @@ def test_nothing_needs_a_path_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InvalidInput, match="from 1 to 2"):
         choose_offers(offers)
     for word in ("remember tea", "backup", "backup"):
-        assert CliRunner().invoke(app, word.split()).exit_code == 0
+        assert run_cli(*word.split()).exit_code == 0
     backups = sorted(tmp_path.glob("anaphora-*.backup"))
     assert len(backups) == 2
     monkeypatch.setenv("ANAPHORA_HOME", str(tmp_path / "fresh"))
@@ -303,8 +302,8 @@ def test_nothing_needs_a_path_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         backups, key=lambda path: path.stat().st_mtime, reverse=True
     )
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "1")
-    assert CliRunner().invoke(app, ["restore"]).exit_code == 0
-    assert "tea" in CliRunner().invoke(app, ["list"]).output
+    assert run_cli("restore").exit_code == 0
+    assert "tea" in run_cli("list").output
 
 
 @pytest.mark.enable_socket
@@ -318,7 +317,7 @@ def test_the_page_is_started_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with start._single_instance(tmp_path / "home") as state:
         assert state is not None
         state.write_text("7412")
-        done = CliRunner().invoke(app, words)
+        done = run_cli(*words)
         assert done.exit_code == 0
         assert "runs already, in another window, at http://127.0.0.1:7412" in done.output
     with (

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from tests.deep.asking import Script, finds, submits, tell
-from typer.testing import CliRunner, Result
 
 from anaphora import Memory
 from anaphora.errors import ModelError
 from anaphora.surfaces.cli import output
-from anaphora.surfaces.cli.app import app
+from anaphora.testing import CliResult, run_cli
 
-Run = Callable[..., Result]
+Run = Callable[..., CliResult]
 TEA = "What does Ada drink in total?"
 
 
@@ -37,13 +36,13 @@ def run(tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> Run:
     with opened(None) as memory:
         tell(memory)
 
-    def anaphora(*words: str) -> Result:
-        return CliRunner().invoke(app, words)
+    def anaphora(*words: str) -> CliResult:
+        return run_cli(*words)
 
     return anaphora
 
 
-def data(done: Result) -> Any:
+def data(done: CliResult) -> Any:
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
@@ -150,4 +149,4 @@ def test_a_model_that_fails_has_a_code(run: Run, script: Script, tmp_path: Path)
 def test_what_cannot_be_done_has_a_code(run: Run, words: tuple[str, ...], code: int) -> None:
     """Errors are typed: the program turns them into exit codes that scripts can use."""
     done = run(*words)
-    assert output.exit_code(done.exception) == code  # type: ignore[arg-type]
+    assert done.exit_code == code, done.output

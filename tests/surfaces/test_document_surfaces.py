@@ -13,13 +13,10 @@ from tests.client.serving import served as listening_to
 from tests.document_files import docx, pdf
 from tests.mcp_client import call, connected
 from tests.surfaces.rest_desk import served
-from typer.testing import CliRunner, Result
 
 from anaphora import Memory, RemoteMemory
 from anaphora.errors import NotFound, UnreadableDocument
-from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.cli.output import EXIT_PARTLY
-from anaphora.surfaces.rest import ServerOptions
+from anaphora.testing import CliResult, run_cli
 
 LEASE = pdf(
     [["The monthly rent is 1200 euros."], ["Three months of notice end the lease."]],
@@ -28,16 +25,16 @@ LEASE = pdf(
 )
 HANDBOOK = docx([("Holidays", 1), ("Thirty days off each year.", 0)], title="Handbook")
 
-Run = Callable[..., Result]
+Run = Callable[..., CliResult]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     environment = {"ANAPHORA_EMBEDDER": "hashing", "COLUMNS": "200"}
 
-    def anaphora(*words: str | Path) -> Result:
+    def anaphora(*words: str | Path) -> CliResult:
         given = ["--home", str(tmp_path / "home"), *map(str, words)]
-        return CliRunner().invoke(app, given, env=environment)
+        return run_cli(*given, env=environment)
 
     return anaphora
 
@@ -51,7 +48,7 @@ def test_on_the_command_line(run: Run, tmp_path: Path) -> None:
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(LEASE[:300])
     done = run("document", "add", lease, broken, handbook, "--tag", "home")
-    assert done.exit_code == EXIT_PARTLY, done.output
+    assert done.exit_code == 5, done.output
     assert "added Lease of Harbour Street 4" in done.stdout
     assert "added Handbook" in done.stdout
     assert "broken.pdf" in done.stderr
@@ -88,7 +85,7 @@ def test_on_the_command_line(run: Run, tmp_path: Path) -> None:
 @pytest.mark.promise("documents.surfaces")
 def test_over_http(tmp_path: Path) -> None:
     """A broken file is 422 by name, one above the limit 413, and neither is kept."""
-    options = ServerOptions(page=None, document_limit=1_000)
+    options = {"page": None, "document_limit": 1_000}
     with served(tmp_path / "home", options) as (client, memory):
         broken = client.post("/v1/documents", params={"name": "b.pdf"}, content=LEASE[:300])
         assert broken.status_code == 422

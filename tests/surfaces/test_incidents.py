@@ -40,7 +40,7 @@ from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.stdio import StdioServer
 from anaphora.surfaces.mcp_server.tools import TOOLS
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 SOME_ID = re.compile(r"incident ([0-9a-f]{6})")
 # They ask the memory nothing: they answer from what the server knows.
@@ -100,7 +100,7 @@ def operations(client: TestClient) -> Iterator[tuple[str, str, dict[str, Any]]]:
 def test_every_route_answers_in_words(memory: Memory, fault: str) -> None:
     """Whatever a memory raises or returns, the answer is a problem with an id, and nothing else."""
     broken: Any = BrokenMemory(memory, FAULTS.get(fault))
-    app = create_app(broken, settings=ServerOptions(page=None))
+    app = server_app(broken, page=None)
     reached = 0
     with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
         for method, path, given in list(operations(client)):
@@ -127,7 +127,7 @@ def test_every_route_answers_in_words(memory: Memory, fault: str) -> None:
 def test_a_stream_ends_in_words(memory: Memory, fault: str) -> None:
     """A deep question whose answer is streamed ends in the event `problem`, with the id."""
     broken: Any = BrokenMemory(memory, FAULTS[fault])
-    app = create_app(broken, settings=ServerOptions(page=None))
+    app = server_app(broken, page=None)
     with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
         accept = {"Accept": "text/event-stream"}
         answer = client.post("/v1/deep", json={"question": "why?"}, headers=accept)
@@ -358,7 +358,7 @@ def test_a_server_logs_its_start_and_failed_requests_by_id(tmp_path: Path) -> No
 def test_the_doctor_has_a_line(memory: Memory) -> None:
     """Count, id, surface, operation, type and place of the newest; well again without one."""
     assert {one.name: one.ok for one in memory.doctor()}["incidents"]
-    app = create_app(BrokenMemory(memory, FAULTS["key"]), settings=ServerOptions(page=None))  # type: ignore[arg-type]
+    app = server_app(BrokenMemory(memory, FAULTS["key"]), page=None)  # type: ignore[arg-type]
     with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
         for _ in range(2):
             said = client.get("/v1/gaps").json()["incident"]
@@ -399,7 +399,7 @@ def test_the_log_is_bounded_private_and_holds_the_newest(state_folder: Path) -> 
 def test_without_a_log_the_answer_says_what_it_knows(memory: Memory, state_folder: Path) -> None:
     """Where the log cannot be written the answer has the type and the place, and no word of it."""
     state_folder.write_text("a file where the folder should be")
-    app = create_app(BrokenMemory(memory, FAULTS["key"]), settings=ServerOptions(page=None))  # type: ignore[arg-type]
+    app = server_app(BrokenMemory(memory, FAULTS["key"]), page=None)  # type: ignore[arg-type]
     with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
         detail = client.get("/v1/gaps").json()["detail"]
     assert "The log could not be written: KeyError" in detail
@@ -430,8 +430,8 @@ def test_every_route_says_503_while_the_database_is_away(
         memory.remember("The heron is grey.")
         secret = memory.tokens.create("all", namespaces=("*",)).secret
         headers = {"Authorization": f"Bearer {secret}"}
-        options = ServerOptions(page=None, require_token=True)
-        app = create_app(memory, settings=options)
+        options = {"page": None, "require_token": True}
+        app = server_app(memory, **options)
         with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
             client.headers.update(headers)
             routes = list(operations(client))

@@ -13,13 +13,11 @@ from tests.client.serving import served as serving
 from tests.deep.asking import Script
 from tests.hooks.hook_desk import Agent, environment, write_transcript
 from tests.surfaces.rest_desk import served
-from typer.testing import CliRunner
 
 from anaphora import Memory, RemoteMemory, render_recall
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.surfaces.access import own_secret
-from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.rest import ServerOptions
+from anaphora.testing import run_cli
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 MARK = "[redacted:github-token]"
@@ -48,7 +46,7 @@ def test_a_program_of_ones_own_reads_what_was_said(home: Path) -> None:
         assert hits[0].text == SAID
         assert SECRET not in render_recall(hits)
         assert MARK in render_recall(hits)
-    shown = CliRunner().invoke(app, ["--home", str(home), "conversation", "show", "chat"])
+    shown = run_cli("conversation", "show", "chat", home=home)
     assert SECRET in shown.output.replace("\n", "")
 
 
@@ -84,7 +82,7 @@ def test_hooks_put_the_mark_into_a_prompt(root: Path) -> None:
 def test_over_http_only_a_program_of_ones_own_may_ask_for_the_words(home: Path) -> None:
     """The page and other tokens read the mark; the own token asks for the words in a header."""
     own = own_secret(home)
-    with served(home, ServerOptions(page=None, own=own, require_token=True)) as (client, memory):
+    with served(home, {"page": None, "own": own, "require_token": True}) as (client, memory):
         other = memory.tokens.create("agent", namespaces=("*",)).secret
         for token, wanted, whole in (
             (own, "", False),
@@ -114,7 +112,7 @@ def test_over_http_only_a_program_of_ones_own_may_ask_for_the_words(home: Path) 
 def test_a_remote_memory_reads_as_its_token_may(home: Path) -> None:
     """With the own token the facade over a server is the facade; another token reads the mark."""
     own = own_secret(home)
-    with serving(home, ServerOptions(page=None, own=own, require_token=True)) as (url, memory):
+    with serving(home, {"page": None, "own": own, "require_token": True}) as (url, memory):
         other = memory.tokens.create("agent", namespaces=("default",)).secret
         for token, text in ((own, SAID), (other, SAID.replace(SECRET, MARK))):
             with RemoteMemory.connect(url, token=token) as remote:
@@ -161,7 +159,7 @@ def test_doctor_counts_turns_that_hold_a_secret(home: Path) -> None:
         assert check.detail.startswith("1 turn seems to hold a secret")
         assert "anaphora conversation redact chat 0" in check.detail
         assert SECRET not in check.detail
-    done = CliRunner().invoke(app, ["--home", str(home), "conversation", "redact", "chat", "0"])
+    done = run_cli("conversation", "redact", "chat", "0", home=home)
     assert done.exit_code == 0, done.output
     with Memory.open(home, embedder="hashing") as memory:
         (check,) = [one for one in memory.doctor() if one.name == "secrets"]

@@ -10,13 +10,11 @@ import pytest
 from tests.deep.asking import Script
 from tests.mcp_client import connected
 from tests.surfaces.rest_desk import served
-from typer.testing import CliRunner
 
 from anaphora import Memory, render_recall
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.access import own_secret
-from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.rest import ServerOptions
+from anaphora.testing import run_cli
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 MARK = "[redacted:github-token]"
@@ -89,7 +87,7 @@ def test_no_mcp_answer_tells_it(home: Path) -> None:
 def test_no_answer_over_http_tells_it(home: Path) -> None:
     """Of no route, unless the words are asked for; the id that is told opens the thread."""
     own = own_secret(home)
-    with served(home, ServerOptions(page=None, own=own, require_token=True)) as (client, _):
+    with served(home, {"page": None, "own": own, "require_token": True}) as (client, _):
         headers = {"Authorization": f"Bearer {own}"}
         listed = client.get("/v1/conversations", params={"limit": 1}, headers=headers)
         (thread,) = listed.json()["items"]
@@ -139,7 +137,7 @@ def test_no_block_export_or_prompt_tells_it(home: Path, tmp_path: Path) -> None:
         (check,) = [one for one in memory.doctor() if one.name == "secrets"]
     assert not told(texts), told(texts)[0][:600]
     name = check.detail.partition("conversation redact ")[2].split()[0]
-    done = CliRunner().invoke(app, ["--home", str(home), "conversation", "redact", name, "0"])
+    done = run_cli("conversation", "redact", name, "0", home=home)
     assert done.exit_code == 0, done.output
     with Memory.open(home, embedder="hashing") as memory:
         thread = memory.conversations.get(CONVERSATION)

@@ -19,7 +19,6 @@ from tests.mcp_client import call, connected, refusal, server, text_of
 from tests.processes import children
 
 from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.surfaces import mcp_server
 from anaphora.surfaces.cli import serve_mcp_at_once
@@ -27,6 +26,7 @@ from anaphora.surfaces.mcp_server import session as sessions
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
+from anaphora.testing import ScriptedModel
 
 CHILD = Path(__file__).resolve().parents[1] / "mcp_client_child.py"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

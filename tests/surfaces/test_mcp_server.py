@@ -15,9 +15,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, refusal, text_of
+from tests.tokens import token_cost
 
 from anaphora import Memory
-from anaphora.rank.budget import token_cost
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, INSTRUCTIONS, TOOLS
 
 DEFAULT = {

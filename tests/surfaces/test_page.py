@@ -17,11 +17,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.surfaces.page_desk import SETTLED, Watched, chromium, serving, watched
 
-from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
-from anaphora.surfaces.rest import ServerOptions
-from anaphora.values.conversations import READ_AWAITED
-from anaphora.values.models import Message
+from anaphora import Memory, Message
+from anaphora.testing import ScriptedModel
 
 pytestmark = pytest.mark.enable_socket
 
@@ -228,11 +225,11 @@ def test_each_hit_shows_its_factors_as_bars(still: Still) -> None:
     """Folded behind "Why": names and values are those that recall gives, lengths go by value."""
     memory = still.memory
     # The page's question is read by the same reader, once it is loaded.
-    memory.search(QUERY, kinds=("turn",), read=READ_AWAITED)
+    memory.search(QUERY, kinds=("turn",), read=32)
     assert memory.ready(60)
     with still.seen() as seen:
         page = seen.go(VIEWS["search"] + "&kind=turn")
-        hit = memory.search(QUERY, kinds=("turn",), read=READ_AWAITED)[0]
+        hit = memory.search(QUERY, kinds=("turn",), read=32)[0]
         bars = page.locator(".hit").first.locator(".bars tr")
         expect(bars.first).to_be_hidden()
         page.locator(".hit summary", has_text="Why").first.click()
@@ -750,7 +747,7 @@ def test_the_link_of_the_server_opens_the_page(browser: Browser, memory: Memory)
     """The token in the link is used, kept in this tab, and gone from the address at once."""
     own = "anaphora_" + "5" * 64
     with (
-        serving(memory, ServerOptions(require_token=True, own=own)) as url,
+        serving(memory, {"require_token": True, "own": own}) as url,
         watched(browser, url) as seen,
     ):
         page = seen.page
@@ -770,7 +767,7 @@ def test_the_page_asks_for_a_token_where_one_is_needed(browser: Browser, memory:
     """Without a token the page says so; with one it works, and keeps it in this tab alone."""
     made = memory.tokens.create("page", namespaces=["default"])
     with (
-        serving(memory, ServerOptions(require_token=True)) as url,
+        serving(memory, {"require_token": True}) as url,
         watched(browser, url) as seen,
     ):
         page = seen.go("memories", wait="dialog input")

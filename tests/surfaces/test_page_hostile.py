@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 from tests.surfaces.page_desk import Watched, chromium, serving, watched
 
-from anaphora import Memory
-from anaphora.values.memories import NewMemory
+from anaphora import Memory, NewMemory
 
 pytestmark = pytest.mark.enable_socket
 

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,9 +23,8 @@ import uvicorn
 from tests.conftest import Clock
 
 from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import ScriptedModel, server_app
 
 pytestmark = pytest.mark.enable_socket
 ANAPHORA = Path(sys.executable).parent / "anaphora"
@@ -37,11 +36,14 @@ ASK = WHOLE + b'Content-Length: 14\r\n\r\n{"query": "x"}'
 
 @contextmanager
 def listening(
-    home: Path, limits: ConnectionLimits = USUAL, options: ServerOptions | None = None, **given: Any
+    home: Path,
+    limits: ConnectionLimits = USUAL,
+    options: Mapping[str, Any] | None = None,
+    **given: Any,
 ) -> Iterator[tuple[int, Memory]]:
     """The port of a server in a thread, as `serve` runs it, and its memory."""
     with Memory.open(home, embedder="hashing", **given) as memory:
-        app = create_app(memory, settings=options or ServerOptions(page=None))
+        app = server_app(memory, **({"page": None} if options is None else options))
         server = uvicorn.Server(
             uvicorn.Config(
                 app, port=0, log_level="critical", access_log=False, **uvicorn_settings(limits)
@@ -189,7 +191,7 @@ def test_deep_questions_hold_up_no_short_one(tmp_path: Path) -> None:
             assert go_on.wait(PATIENT)
             return super().ask(*given, **named)
 
-    options = ServerOptions(page=None, threads=2)
+    options = {"page": None, "threads": 2}
     model = Slow(["```python\nsubmit('x')\n```"] * 100)
     with (
         listening(tmp_path / "home", options=options, model=model) as (port, memory),
@@ -218,7 +220,7 @@ def test_questions_of_many_words_hold_up_no_short_one(tmp_path: Path) -> None:
             assert go_on.wait(PATIENT)
 
     with (
-        listening(tmp_path / "home", options=ServerOptions(page=None, threads=2)) as (port, memory),
+        listening(tmp_path / "home", options={"page": None, "threads": 2}) as (port, memory),
         ThreadPoolExecutor(9) as callers,
     ):
         memory.remember("A heron is grey.")
@@ -268,7 +270,7 @@ def blocked(home: Path) -> Iterator[tuple[int, Memory, Callable[[], None]]]:
         assert go_on.wait(PATIENT)
 
     with (
-        listening(home, options=ServerOptions(page=None, threads=1)) as (port, memory),
+        listening(home, options={"page": None, "threads": 1}) as (port, memory),
         ThreadPoolExecutor(1) as callers,
     ):
         memory.on("remember", wait)
@@ -296,7 +298,7 @@ def _until(port: int, calls: int) -> None:
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_body_that_is_too_large_hears_why(tmp_path: Path, chunked: bool) -> None:
     """Who sends all of a large body before reading finds the refusal, not a broken connection."""
-    options = ServerOptions(page=None, body_limit=1_000)
+    options = {"page": None, "body_limit": 1_000}
     with listening(tmp_path / "home", options=options) as (port, _):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENT)
         body = b"x" * 8_000_000
@@ -348,7 +350,7 @@ def test_a_query_string_of_other_bytes_is_refused(
         "server": ("127.0.0.1", 7411),
     }
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
-        asyncio.run(create_app(memory, settings=ServerOptions(page=None))(scope, receive, send))
+        asyncio.run(server_app(memory, page=None)(scope, receive, send))
     assert sent[0]["status"] == status
     named = b"byte 10 of the query string is not UTF-8" in sent[1]["body"]
     assert named == (status == 400)

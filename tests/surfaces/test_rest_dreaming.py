@@ -8,8 +8,6 @@ import pytest
 from starlette.testclient import TestClient
 from tests.surfaces.rest_desk import served
 
-from anaphora.surfaces.rest import ServerOptions
-
 pytestmark = pytest.mark.enable_socket
 
 
@@ -22,7 +20,7 @@ def dreams(client: TestClient) -> float:
 @pytest.mark.promise("rest.dreams")
 def test_what_a_session_has_left_is_done_in_the_background(tmp_path: Path) -> None:
     """With an interval the jobs of an ended session are run without anybody asking."""
-    options = ServerOptions(page=None, dream_every=0.01)
+    options = {"page": None, "dream_every": 0.01}
     with served(tmp_path / "home", options) as (client, memory):
         memory.conversations.append_user("c", "a heron came by")
         memory.end_session("c")

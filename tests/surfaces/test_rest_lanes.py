@@ -14,20 +14,19 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+from tests.as_json import as_json
 from tests.ingest.memory_sources import mem0_history
 from tests.surfaces.rest_desk import in_namespace, served, version
 
 from anaphora import Memory
 from anaphora.store.db.engine import open_database
-from anaphora.surfaces.rest import ServerOptions
-from anaphora.surfaces.wire import plain
 
 Pair = tuple[TestClient, Memory]
 
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    with served(tmp_path / "home", ServerOptions(page=None, projects=(Path("/"),))) as both:
+    with served(tmp_path / "home", {"page": None, "projects": (Path("/"),)}) as both:
         yield both
 
 
@@ -71,7 +70,7 @@ def test_the_routes_of_the_seed(pair: Pair) -> None:
     client, memory = pair
     memory.conversations.append("conv_1", "user", "a <b> & \u2028 c", intent_id="i1")
     listed = ok(client.get("/conversations"))
-    assert listed == {"items": plain(memory.conversations.list())}
+    assert listed == {"items": as_json(memory.conversations.list())}
     record = client.get("/conversations/conv_1")
     assert record.content == memory.conversations.path("conv_1").read_bytes()
     assert record.json()["turns"][0]["intent_id"] == "i1"
@@ -85,7 +84,7 @@ def test_the_routes_of_the_seed(pair: Pair) -> None:
 def test_deep_recall_with_its_steps(tmp_path: Path) -> None:
     """A stream tells each step as it ends, and then the answer that a plain request gets."""
     pytest.importorskip("pydantic_monty")
-    from anaphora.deep.models.scripted import ScriptedModel
+    from anaphora.testing import ScriptedModel
 
     code = "```python\nfound = search('heron')\nsubmit('grey', [found[0]['id']])\n```"
     home = tmp_path / "home"
@@ -117,7 +116,7 @@ def test_a_question_without_a_model_leaves_a_gap(pair: Pair) -> None:
     memory.conversations.append("c", "user", "the heron was grey")
     answer = ok(client.post("/v1/deep", json={"question": "How many storks came in all?"}))
     assert not answer["complete"]
-    assert ok(client.get("/v1/gaps")) == plain(memory.gaps())
+    assert ok(client.get("/v1/gaps")) == as_json(memory.gaps())
     assert len(ok(client.get("/v1/gaps", params={"status": "all"}))) == 1
     assert len(ok(client.post("/v1/dream", json={"model": False}))["explored"]) == 1
     assert ok(client.post("/v1/extract", json={"conversation_id": "c"}))["skipped"] == "no_model"
@@ -242,7 +241,7 @@ def test_a_method_is_told_from_a_path_beside_the_page(tmp_path: Path) -> None:
         ("DELETE", "/v1/nothing"): None,
         ("GET", "/nothing.js"): None,
     }
-    with served(tmp_path, ServerOptions()) as (client, _):
+    with served(tmp_path, {}) as (client, _):
         for (method, path), methods in allowed.items():
             response = client.request(method, path)
             told = (response.status_code, response.headers.get("allow"))
@@ -281,7 +280,7 @@ def test_what_nobody_foresaw_is_a_problem_too(pair: Pair, monkeypatch: Any) -> N
 @pytest.mark.promise("rest.limits")
 def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
     """By its declared length, and as it comes when none was declared."""
-    options = ServerOptions(page=None, body_limit=1_000, import_limit=2_000)
+    options = {"page": None, "body_limit": 1_000, "import_limit": 2_000}
     with served(tmp_path / "home", options) as (client, memory):
         long = json.dumps({"text": "x" * 2_000}).encode()
         kind = {"Content-Type": "application/json"}
@@ -300,7 +299,7 @@ def test_too_many_requests_are_told_when_to_come_again(tmp_path: Path) -> None:
     """A burst is let in, the next one is refused, and after the time told one is let in again."""
     now = itertools.count()
     moment = [0.0]
-    options = ServerOptions(page=None, rate=0.5, burst=3, clock=lambda: moment[0])
+    options = {"page": None, "rate": 0.5, "burst": 3, "clock": lambda: moment[0]}
     with served(tmp_path / "home", options) as (client, _):
         statuses = [client.get("/health/live").status_code for _ in range(4)]
         assert statuses == [200, 200, 200, 429]
@@ -317,7 +316,7 @@ def test_a_call_that_takes_too_long_is_answered_and_finished(tmp_path: Path) -> 
     """After its time the caller gets 504; what was begun is there all the same."""
     import threading
 
-    options = ServerOptions(page=None, seconds=0.05)
+    options = {"page": None, "seconds": 0.05}
     held, done = threading.Event(), threading.Event()
     with served(tmp_path / "home", options) as (client, memory):
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from anaphora import Memory
-from anaphora.surfaces.rest import ServerOptions, create_app
+from anaphora.testing import server_app
 
 with warnings.catch_warnings():
     # What it imports in turn warns of its own age.
@@ -21,7 +21,7 @@ with warnings.catch_warnings():
     from schemathesis.engine import events, from_schema
 
 # The name by which its client calls an application in process.
-OPTIONS = ServerOptions(page=None, hosts=("testserver",))
+OPTIONS = {"page": None, "hosts": ("testserver",)}
 CONFIG = {
     "seed": 7,
     "generation": {"max-examples": 3},
@@ -61,7 +61,7 @@ def test_the_document_is_what_the_server_does(memory: Memory, lane: str) -> None
     bearer = f"Bearer {memory.tokens.create('all', namespaces=('*',)).secret}"
     schema = schemathesis.openapi.from_asgi(
         "/openapi.json",
-        create_app(memory, settings=OPTIONS),
+        server_app(memory, **OPTIONS),
         # With a token no folder of this machine is indexed, whatever is made up as one.
         config=schemathesis.Config.from_dict(CONFIG | {"headers": {"Authorization": bearer}}),
     ).include(path_regex=f"^{lane}")
@@ -83,7 +83,7 @@ def test_the_document_is_what_the_server_does(memory: Memory, lane: str) -> None
 @pytest.mark.promise("rest.openapi")
 def test_every_parameter_and_field_of_a_request_says_what_it_means(memory: Memory) -> None:
     """A newcomer finds a sentence beside each thing that a request can hold."""
-    document = create_app(memory, settings=OPTIONS).openapi()
+    document = server_app(memory, **OPTIONS).openapi()
     schemas = document["components"]["schemas"]
     lacking, seen = [], set()
     for path, item in document["paths"].items():
@@ -111,7 +111,7 @@ def _told(recorder: Any, case_id: str, check: Any) -> str:
 @pytest.mark.promise("rest.openapi")
 def test_every_route_is_documented(memory: Memory) -> None:
     """The document has every route, and every refusal as a problem document."""
-    app = create_app(memory, settings=OPTIONS)
+    app = server_app(memory, **OPTIONS)
     document = app.openapi()
     hidden = {"/openapi.json", "/v1/memories/recall"}
     known = {getattr(route, "path", "") for route in app.routes} - hidden

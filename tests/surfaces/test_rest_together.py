@@ -7,7 +7,7 @@ import http.client
 import json
 import threading
 import weakref
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,14 +17,12 @@ import pytest
 import uvicorn
 from tests.conftest import Clock
 
-from anaphora import Memory
-from anaphora.embed.base import Vector, Vectors
+from anaphora import Memory, NewMemory, Vector, Vectors
 from anaphora.embed.minilm import MiniLM
 from anaphora.errors import EmbeddingError
 from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
-from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.rest.collecting import EVERY, short_collections
-from anaphora.values.memories import NewMemory
+from anaphora.testing import server_app
 
 pytestmark = pytest.mark.enable_socket
 PATIENT = 60
@@ -92,9 +90,9 @@ class Gathering:
 
 
 @contextmanager
-def listening(memory: Memory, options: ServerOptions | None = None) -> Iterator[int]:
+def listening(memory: Memory, options: Mapping[str, Any] | None = None) -> Iterator[int]:
     """The port of a server over a memory, as `serve` runs it."""
-    app = create_app(memory, settings=options or ServerOptions(page=None))
+    app = server_app(memory, **({"page": None} if options is None else options))
     config = uvicorn.Config(
         app, port=0, log_level="critical", access_log=False, **uvicorn_settings(ConnectionLimits())
     )
@@ -195,7 +193,7 @@ def test_a_question_that_is_stuck_holds_up_no_other(home: Path) -> None:
             stuck.set()
             assert leave.wait(PATIENT)
 
-    options = ServerOptions(page=None, computing=1)
+    options = {"page": None, "computing": 1}
     with Memory.open(home) as memory, listening(memory, options) as port:
         memory.on("recall", stay)
         with ThreadPoolExecutor(1) as caller:

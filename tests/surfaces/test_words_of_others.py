@@ -25,25 +25,25 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, text_of
 
-from anaphora import Memory
+from anaphora import (
+    ContextMemory,
+    Degraded,
+    Focus,
+    GraphEvidence,
+    HistoryEvidence,
+    Memory,
+    NewMemory,
+    RecallPackage,
+    Target,
+    WarmUp,
+)
 from anaphora.core.display import visible
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.recall.context.package import render_package
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.surfaces.cli import main
 from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.surfaces.mcp_server.tools import TOOLS
-from anaphora.values.conversations import Degraded
-from anaphora.values.memories import NewMemory
-from anaphora.values.projects import (
-    ContextMemory,
-    Focus,
-    GraphEvidence,
-    HistoryEvidence,
-    RecallPackage,
-    Target,
-    WarmUp,
-)
+from anaphora.testing import ScriptedModel
 
 WORD: Final = "PLANTED"
 SEPARATORS: Final = (

@@ -10,9 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from anaphora import Memory
+from anaphora import Memory, SyncReport
 from anaphora.errors import RemoteError
-from anaphora.values.sync import SyncReport
 
 SHARED = ("I like tea", "The build is green", "Use tabs")
 """What is said on any device, again and again."""

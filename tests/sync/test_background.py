@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from tests.sync.devices import devices
 
-from anaphora import Memory
+from anaphora import Memory, SyncReport
 from anaphora.errors import InvalidInput
-from anaphora.values.sync import SyncReport
 
 PATIENCE = 30.0
 

@@ -19,7 +19,6 @@ from anaphora.errors import (
     PairingFailed,
     RemoteTampered,
 )
-from anaphora.surfaces.rest import ServerOptions
 
 pytestmark = pytest.mark.enable_socket
 
@@ -38,7 +37,7 @@ def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         return
     with (
         Memory.open(tmp_path / "server", embedder="hashing", warm=False) as memory,
-        serving(memory, ServerOptions(page=None, rate=10_000, burst=10_000)) as url,
+        serving(memory, {"page": None, "rate": 10_000, "burst": 10_000}) as url,
     ):
         yield url
 

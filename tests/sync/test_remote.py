@@ -164,9 +164,7 @@ def test_a_copy_goes_on_as_a_device_of_its_own(pair: Pair, tmp_path: Path) -> No
     one.backup(tmp_path / "backup.zip")
     one.remember("The spoon is old")
     one.sync.now()
-    from anaphora.ops import restore
-
-    restore(tmp_path / "backup.zip", tmp_path / "again")
+    Memory.restore(tmp_path / "backup.zip", tmp_path / "again")
     with Memory.open(tmp_path / "again", embedder="hashing") as again:
         again.remember("The knife is sharp")
         with pytest.raises(Diverged, match="sync fork"):

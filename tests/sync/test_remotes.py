@@ -21,7 +21,6 @@ from tests.sync.devices import History, devices, settle, state_of, words_of
 
 from anaphora import Memory
 from anaphora.errors import Diverged, InvalidInput, RemoteError
-from anaphora.surfaces.rest import ServerOptions
 from anaphora.sync.remotes.opening import open_remote
 
 pytestmark = pytest.mark.enable_socket
@@ -111,7 +110,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     elif request.param == "server":
         with (
             Memory.open(tmp_path / "server", embedder="hashing", warm=False) as memory,
-            serving(memory, ServerOptions(page=None, rate=10_000, burst=10_000)) as url,
+            serving(memory, {"page": None, "rate": 10_000, "burst": 10_000}) as url,
         ):
             yield Place(url)
     else:
@@ -181,7 +180,7 @@ def test_devices_agree_whatever_database_they_have(
         Memory.open(
             tmp_path / "server", database=new_database(), embedder="hashing", warm=False
         ) as memory,
-        serving(memory, ServerOptions(page=None, rate=10_000, burst=10_000)) as url,
+        serving(memory, {"page": None, "rate": 10_000, "burst": 10_000}) as url,
     ):
         databases = [None, new_database(), new_database()]
         with devices(tmp_path, 3, lambda n: 7.0 * n, url, databases=databases) as made:

@@ -16,7 +16,6 @@ from tests.sync.devices import History, devices, settle, state_of, words_of
 
 from anaphora import Memory
 from anaphora.errors import Diverged, RemoteError, RemoteTampered
-from anaphora.surfaces.rest import ServerOptions
 
 pytestmark = pytest.mark.enable_socket
 
@@ -35,7 +34,7 @@ def hosting(tmp_path: Path) -> Iterator[Hosting]:
     """A server with a home of its own, that lets in who has a token."""
     with Memory.open(tmp_path / "server", embedder="hashing", warm=False) as memory:
         token = memory.tokens.create("devices", namespaces=["default"]).secret
-        options = ServerOptions(require_token=True, page=None, rate=10_000, burst=10_000)
+        options = {"require_token": True, "page": None, "rate": 10_000, "burst": 10_000}
         with serving(memory, options) as url:
             yield Hosting(memory, url.rstrip("/"), token)
 
@@ -154,7 +153,7 @@ def test_a_server_that_is_away_or_refuses(tmp_path: Path, hosting: Hosting) -> N
         assert one.sync.status().waiting == 1
     with Memory.open(tmp_path / "other", embedder="hashing", warm=False) as memory:
         memory.remember("The cup is green")
-        with serving(hosting.memory, ServerOptions(page=None)) as url:
+        with serving(hosting.memory, {"page": None}) as url:
             memory.sync.init(url)
         with pytest.raises(RemoteError) as away:
             memory.sync.now()
@@ -169,9 +168,7 @@ def test_two_copies_of_a_device_at_once(tmp_path: Path, hosting: Hosting) -> Non
         one.remember("The kettle is blue")
         one.sync.now()
         one.backup(tmp_path / "backup.zip")
-        from anaphora.ops import restore
-
-        restore(tmp_path / "backup.zip", tmp_path / "copy")
+        Memory.restore(tmp_path / "backup.zip", tmp_path / "copy")
         with Memory.open(tmp_path / "copy", embedder="hashing", warm=False) as copy:
             copy.remember("The cup is green")
             copy.sync.now()

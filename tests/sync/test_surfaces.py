@@ -9,19 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from anaphora.errors import AnaphoraError
-from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.cli.output import exit_code
+from anaphora.testing import run_cli
 
 
 def run(home: Path, *words: str, given: str | None = None, code: int = 0) -> str:
     """What `anaphora` prints: to standard output, or where it fails to standard error."""
-    done = CliRunner().invoke(app, ["--home", str(home), *words], input=given)
-    if isinstance(done.exception, AnaphoraError):
-        assert exit_code(done.exception) == code, done.output
-        return str(done.exception)
+    done = run_cli(*words, home=home, input=given)
     assert done.exit_code == code, done.output
     return done.stdout if code == 0 else done.stderr
 

@@ -22,9 +22,8 @@ from bench.homes import load_reader
 from tools.laws.evidence import Evidence, matched, matched_cues, without_names
 from tools.laws.homes import NOW, Lane, Statement
 
-from anaphora import Memory, NewMemory
+from anaphora import Memory, MemoryHit, NewMemory, NewTurn, RecallMode, TurnHit
 from anaphora.embed.minilm import MiniLM
-from anaphora.values import MemoryHit, NewTurn, RecallMode, TurnHit
 
 ALL: Final = 400
 """More hits than any home has statements."""

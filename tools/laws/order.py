@@ -10,7 +10,7 @@ from tools.laws.evidence import Evidence, dominates, reports_a_question
 from tools.laws.homes import Question, Statement
 from tools.laws.trial import Trial, law, order_of, swaps
 
-from anaphora.values import RecallMode
+from anaphora import RecallMode
 
 SWAPPED: Final = 0.02
 """How near scores must lie that unrelated statements may swap."""

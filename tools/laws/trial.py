@@ -13,7 +13,7 @@ from typing import Final
 from tools.laws.asking import ALL, Asker, Hits, Told, show_hits
 from tools.laws.homes import Home, Kind, Lane, Question, Statement
 
-from anaphora.values import RecallMode
+from anaphora import RecallMode
 
 SAME_SCORE: Final = 1e-3
 """Scores nearer than this may come in any order."""

@@ -233,7 +233,8 @@ class Feature:
     - `events` are those that `Memory.on` accepts.
     - `journal` notes what each write does to records; `latest_seen` tells the time of the last
       change on other devices; `forget_tokens` is called for tokens that are gone.
-    - Deleting a namespace holds `locks` (`hold_namespace`), and removes `files` of the home's folder.
+    - Deleting a namespace holds `locks` (`hold_namespace`) and removes `files` in the home's
+      folder.
     """
 
     name: str

@@ -11,10 +11,10 @@ from agent_framework import Agent, AgentSession, Message
 from examples.agent_framework_memory import StandIn
 from tests.adapters.blocks import BEGIN, END, quotes_recalled
 from tests.adapters.pages import run_page
+from tests.tokens import token_cost
 
 from anaphora import AsyncMemory
 from anaphora.adapters.agent_framework import AnaphoraContextProvider
-from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket
 

@@ -13,10 +13,10 @@ from agno.agent import Agent
 from examples.agno_memory import StandIn
 from tests.adapters.blocks import BEGIN, END, quotes_recalled
 from tests.adapters.pages import run_page
+from tests.tokens import token_cost
 
 from anaphora import Memory
 from anaphora.adapters.agno import AnaphoraTools, akeep_run, keep_run, namespace_of_user
-from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket
 

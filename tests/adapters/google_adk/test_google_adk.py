@@ -15,10 +15,10 @@ from google.adk.sessions import Session
 from google.genai import types
 from tests.adapters.blocks import BEGIN, END
 from tests.adapters.pages import run_page
+from tests.tokens import token_cost
 
 from anaphora import AsyncMemory
 from anaphora.adapters.google_adk import AnaphoraMemoryService, namespace_of_user
-from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket
 

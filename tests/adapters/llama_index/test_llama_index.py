@@ -13,10 +13,10 @@ from llama_index.core.llms.mock import MockLLM
 from llama_index.core.memory import BaseMemoryBlock, InsertMethod, Memory
 from tests.adapters.blocks import BEGIN, END, quotes_recalled
 from tests.adapters.pages import run_page
+from tests.tokens import token_cost
 
 from anaphora import AsyncMemory
 from anaphora.adapters.llama_index import AnaphoraMemoryBlock
-from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket
 

@@ -23,10 +23,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from tests.adapters.blocks import BEGIN, END
 from tests.adapters.pages import run_page
+from tests.tokens import token_cost
 
 from anaphora import AsyncMemory
 from anaphora.adapters.pydantic_ai import keep_run, memory_toolset, recall_history
-from anaphora.rank.budget import token_cost
 
 pytestmark = pytest.mark.enable_socket
 

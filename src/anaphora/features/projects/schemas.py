@@ -55,7 +55,7 @@ class NewObservation(Body):
     text: Text
     kind: NoteKind = "note"
     importance: Annotated[int, Field(ge=1, le=5)] = 3
-    tags: Tags = []
+    tags: Tags = Field(default_factory=list)
     source: Name | None = None
     supersedes: Name | None = None
     project: Name | None = None
@@ -66,7 +66,7 @@ class NewDiaryEntry(Body):
 
     summary: Text
     subject: Name | None = None
-    tags: Tags = []
+    tags: Tags = Field(default_factory=list)
     project: Name | None = None
 
 

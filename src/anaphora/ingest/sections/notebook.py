@@ -1,7 +1,7 @@
 """Notebooks by heading and symbol: prose under its heading, functions and types of code cells.
 
-They are read as MyST Markdown (`ingest.files.notebooks`): code cells lie between fences that name their
-language.
+They are read as MyST Markdown (`ingest.files.notebooks`): code cells lie between fences that name
+their language.
 """
 
 from __future__ import annotations

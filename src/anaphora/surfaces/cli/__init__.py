@@ -21,9 +21,9 @@ _OBJECTS: Final = 50_000
 question that takes half a second would trigger it 180 times over every loaded module."""
 
 
-def main() -> None:
-    """Entry point of the `anaphora` command."""
-    words = sys.argv[1:]
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of the `anaphora` command; `arguments` are those of the process by default."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         for stream in (sys.stdout, sys.stderr):
             # Windows' default encoding for pipes and files lacks most letters. A test or an
@@ -40,7 +40,8 @@ def main() -> None:
                     if not serve_mcp_at_once(words) and not recall_at_once(words):
                         from anaphora.surfaces.cli.program import program
 
-                        program(next(iter(command_words(words)), None))(prog_name="anaphora")
+                        command = program(next(iter(command_words(words)), None))
+                        command(words, prog_name="anaphora")
             except AnaphoraError as error:
                 from anaphora.surfaces.cli.output import exit_code, show_error
 
