@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anaphora.ops import Backup, Exported
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.store.tokens import NewToken, Token
-    from anaphora.values.actions import Action
+    from anaphora.values.actions import AuditAction
     from anaphora.values.audit import (
         AuditEntry,
         AuditFault,
@@ -130,7 +130,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Action", "AddedDocument", "AsyncMemory", "AuditEntry", "AuditFault",
+    "Action", "AddedDocument", "AsyncMemory", "AuditAction", "AuditEntry", "AuditFault",
     "AuditProblem", "AuditReport", "AuditStatus", "Backup", "Budget", "Cancellation", "Check",
     "ContextMemory", "Contradiction", "ConversationStore", "CoreBlock", "CoreEntry", "CoreKind",
     "CostSnapshot", "DeepAnswer", "DeepSource", "DeepStep", "Degraded", "DeletedNamespace",
@@ -156,7 +156,7 @@ __version__ = "0.1.0"
 # What not every user needs is imported when it is first asked for: importing the package is part
 # of the time to an agent's first answer.
 _MODULES = {
-    "anaphora.values.actions": ("Action",),
+    "anaphora.values.actions": ("AuditAction",),
     "anaphora.values.audit": (
         "AuditEntry", "AuditFault", "AuditProblem", "AuditReport", "AuditStatus",
     ),

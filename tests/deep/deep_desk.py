@@ -58,4 +58,4 @@ def loop_over(
 
 
 def _model(given: Sequence[Scripted] | ModelRole) -> ModelRole:
-    return ScriptedModel(given) if isinstance(given, list | tuple) else given
+    return ScriptedModel(given) if isinstance(given, list | tuple) else given  # type: ignore[return-value]

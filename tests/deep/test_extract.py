@@ -139,7 +139,7 @@ def test_the_budget_is_kept(tmp_path: Path, clock: Clock) -> None:
 def test_a_model_that_fails_raises_and_is_asked_again(tmp_path: Path, clock: Clock) -> None:
     """Nothing is noted as read; a queued job waits for the next time, three times in all."""
     script = Script()
-    script.said = ModelError("scripted", "refused")
+    script.said = ModelError("scripted", "refused")  # type: ignore[assignment]
     with opening(tmp_path, clock)(script) as memory:
         tell(memory)
         with pytest.raises(ModelError):
@@ -221,12 +221,12 @@ def test_a_reply_that_is_no_list_is_not_the_last_word(
 def test_a_reply_that_was_cut_says_so(tmp_path: Path, clock: Clock) -> None:
     """What its limit of tokens has cut is asked for again; a list that is whole counts."""
     script = Script()
-    script.said = Reply(CUT, 10, 10, 0.0, cut=True)
+    script.said = Reply(CUT, 10, 10, 0.0, cut=True)  # type: ignore[assignment]
     with opening(tmp_path, clock)(script) as memory:
         tell(memory)
         assert memory.extract("tea").skipped == "cut"
         whole = Reply(GOOD + " And also", 10, 10, 0.0, cut=True)
-        script.said = whole
+        script.said = whole  # type: ignore[assignment]
         done = memory.extract("tea")
         assert (len(done.added), done.skipped) == (1, None)
 

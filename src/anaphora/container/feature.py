@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
-    from anaphora.values.actions import Action
+    from anaphora.values.actions import AuditAction
     from anaphora.values.conversations import Check, ImportReport, Source
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
@@ -164,10 +164,10 @@ class FeatureServices:
         """Whether the feature records calls: `after_call` is called only then."""
         return False
 
-    def after_call(self, action: Action, lane: str, ids: Sequence[str], question: str) -> None:
+    def after_call(self, action: AuditAction, lane: str, ids: Sequence[str], question: str) -> None:
         """A call has read or changed something; called before the caller has the answer."""
 
-    def after_turns(self, action: Action, conversation_id: str, count: int) -> None:
+    def after_turns(self, action: AuditAction, conversation_id: str, count: int) -> None:
         """So many turns of a conversation were changed; always called."""
 
     # Maintenance.

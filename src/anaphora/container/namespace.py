@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from anaphora.store.threads.file_store import ConversationStore
     from anaphora.store.threads.sidecar import Sidecar
     from anaphora.store.threads.sql_store import SqlConversationStore
-    from anaphora.values.actions import Action
+    from anaphora.values.actions import AuditAction
     from anaphora.values.memories import MemoryRecord
 
 FeatureT = TypeVar("FeatureT", bound=FeatureServices)
@@ -322,7 +322,7 @@ class NamespaceServices:
         for feature in self.features:
             feature.forget_derived(work, gone, soft)
 
-    def after_turns(self, action: Action, conversation_id: str, count: int) -> None:
+    def after_turns(self, action: AuditAction, conversation_id: str, count: int) -> None:
         """Tell features that turns of a conversation were changed."""
         for feature in self.features:
             feature.after_turns(action, conversation_id, count)

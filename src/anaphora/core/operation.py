@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from anaphora.core.arguments import ArgumentChecks, checked
 from anaphora.core.limits import limited
 from anaphora.core.zones import times_shown_in
-from anaphora.values.actions import DIGESTED, Action
+from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -47,7 +47,7 @@ class AuditRule:
     Without `ids`, the call itself is recorded, before it begins.
     """
 
-    action: Action
+    action: AuditAction
     lane: str
     ids: Callable[[Any], Iterable[str]] | None = None
 

@@ -11,7 +11,7 @@ from anaphora.core.arguments import checked
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.features.audit.services import AuditServices
 from anaphora.store.audit import AuditTrail, digest_of
-from anaphora.values.actions import Action
+from anaphora.values.actions import AuditAction
 from anaphora.values.audit import AuditEntry, AuditReport, AuditStatus
 from anaphora.values.conversations import Check
 
@@ -45,7 +45,7 @@ class Audit:
         *,
         limit: int = SHOWN,
         before: int | None = None,
-        action: Action | None = None,
+        action: AuditAction | None = None,
         about: str | None = None,
         question: str | None = None,
     ) -> tuple[AuditEntry, ...]:

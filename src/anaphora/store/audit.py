@@ -25,7 +25,7 @@ from anaphora.features.audit.tables import AUDIT_ENTRY, AUDIT_STATE
 from anaphora.store.codecs import moment, to_micros
 from anaphora.store.db.tables import HEAD
 from anaphora.store.namespace import NO_LIMIT, STEP, NamespaceReader, NamespaceTransaction
-from anaphora.values.actions import DIGESTED, Action
+from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.audit import AuditEntry, AuditProblem, AuditReport, AuditStatus
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ KEY_BYTES: Final = 32
 DIGEST_CHARACTERS: Final = 32
 """Of the digest of a conversation or a question: 128 bits."""
 
-_DEEDS: Final[tuple[Action, ...]] = (
+_DEEDS: Final[tuple[AuditAction, ...]] = (
     "remembered", "changed", "hidden", "restored", "forgotten",
 )  # fmt: skip
 """What one write may do to records, in the order in which its entries come."""
@@ -172,13 +172,13 @@ class AuditTrail(NamespaceReader):
                 head = work.add(head, key, _content(at, "recovered", "audit", [], 0, ""))
             if head.on != on or not sound:
                 head = TrailHead(on, head.number, head.link)
-                action: Action = "switched_on" if on else "switched_off"
+                action: AuditAction = "switched_on" if on else "switched_off"
                 head = work.add(head, key, _content(at, action, "audit", [], 0, ""))
                 work.put_head(head)
             return AuditStatus(head.on, head.number, head.tip)
 
     def add(
-        self, action: Action, lane: str, ids: Sequence[str], *, count: int, question: str
+        self, action: AuditAction, lane: str, ids: Sequence[str], *, count: int, question: str
     ) -> None:
         """Add one entry, in a transaction of its own, if the trail is kept.
 
@@ -197,7 +197,7 @@ class AuditTrail(NamespaceReader):
             content = _content(write.now(), action, lane, entry_ids, count, question_digest)
             work.put_head(work.add(TrailHead.read(write.audit), key, content))
 
-    def add_turns(self, action: Action, conversation_id: str, count: int) -> None:
+    def add_turns(self, action: AuditAction, conversation_id: str, count: int) -> None:
         """Add a change of so many turns of a conversation, if the trail is kept."""
         if self.is_on():
             self.add(action, _TURN, [DIGESTED + conversation_id], count=count, question="")

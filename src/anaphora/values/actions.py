@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-Action = Literal[
+AuditAction = Literal[
     "switched_on",
     "switched_off",
     "recovered",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from anaphora.values.actions import Action
+from anaphora.values.actions import AuditAction
 
 AuditFault = Literal["changed", "missing", "truncated", "other_tip"]
 
@@ -26,7 +26,7 @@ class AuditEntry:
 
     number: int
     at: datetime
-    action: Action
+    action: AuditAction
     lane: str
     ids: tuple[str, ...] = ()
     count: int = 0

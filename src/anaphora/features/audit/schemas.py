@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from anaphora.surfaces.rest.schemas import Name, Parameters, Query
-from anaphora.values.actions import Action
+from anaphora.values.actions import AuditAction
 
 
 class AuditQuery(Parameters):
@@ -15,7 +15,7 @@ class AuditQuery(Parameters):
 
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50
     before: Annotated[int, Field(ge=1)] | None = None
-    action: Action | None = None
+    action: AuditAction | None = None
     about: Name | None = None
     question: Query | None = None
 

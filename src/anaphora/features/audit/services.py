@@ -10,7 +10,7 @@ from anaphora.container.services import service
 
 if TYPE_CHECKING:
     from anaphora.store.audit import AuditTrail
-    from anaphora.values.actions import Action
+    from anaphora.values.actions import AuditAction
     from anaphora.values.conversations import Check
 
 
@@ -31,11 +31,11 @@ class AuditServices(FeatureServices):
         """As in `FeatureServices`."""
         return self.trail.is_on()
 
-    def after_call(self, action: Action, lane: str, ids: Sequence[str], question: str) -> None:
+    def after_call(self, action: AuditAction, lane: str, ids: Sequence[str], question: str) -> None:
         """As in `FeatureServices`."""
         self.trail.add(action, lane, ids, count=len(ids), question=question)
 
-    def after_turns(self, action: Action, conversation_id: str, count: int) -> None:
+    def after_turns(self, action: AuditAction, conversation_id: str, count: int) -> None:
         """As in `FeatureServices`."""
         self.trail.add_turns(action, conversation_id, count)
 

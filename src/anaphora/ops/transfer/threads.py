@@ -39,7 +39,7 @@ from anaphora.values.conversations import ImportProblem, Thread, Turn
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
-    from anaphora.values.actions import Action
+    from anaphora.values.actions import AuditAction
 
 _TURN_NOTE: Final = LineFields(
     TurnNote,
@@ -211,7 +211,7 @@ class ThreadReader(LineReader):
 
 
 def _write_file(
-    after_turns: Callable[[Action, str, int], object],
+    after_turns: Callable[[AuditAction, str, int], object],
     folder: ThreadFolder,
     conversation_id: str,
     thread: Thread,

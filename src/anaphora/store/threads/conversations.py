@@ -24,7 +24,7 @@ from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
 from anaphora.store.threads.gojson import ThreadDocument, format_time, read_time
 from anaphora.store.threads.ids import SUFFIX, check_id
-from anaphora.values.actions import Action
+from anaphora.values.actions import AuditAction
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class WriteHooks:
     """
 
     under_way: Callable[[], AbstractContextManager[object]] = nullcontext
-    on_change: Callable[[Action, str, int], object] = lambda *_: None
+    on_change: Callable[[AuditAction, str, int], object] = lambda *_: None
 
 
 class Conversations(ABC):
@@ -290,7 +290,7 @@ class Conversations(ABC):
 
     def _change(
         self,
-        action: Action,
+        action: AuditAction,
         operation: str,
         conversation_id: str,
         change: Callable[[str], bool],

@@ -14,7 +14,7 @@ from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
-from anaphora.values.actions import Action
+from anaphora.values.actions import AuditAction
 from anaphora.values.audit import AuditEntry, AuditReport, AuditStatus
 
 app = typer.Typer(no_args_is_help=True, help="An audit trail: what was done, by whom and when.")
@@ -65,7 +65,7 @@ def show(
         events = memory.audit.show(
             limit=limit,
             before=before,
-            action=cast(Action | None, action),
+            action=cast(AuditAction | None, action),
             about=about,
             question=question,
         )
