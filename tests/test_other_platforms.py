@@ -17,7 +17,7 @@ from tests.platforms import hide_file_numbers, ignore_case, refuse_open_files
 from anaphora import ConversationStore, Memory
 from anaphora.errors import InvalidId
 from anaphora.installing import Installation
-from anaphora.surfaces.setup.program import command_line, program_words
+from anaphora.surfaces.cli.words import command_line, program_words
 
 
 def until(seen: Callable[[], bool]) -> None:

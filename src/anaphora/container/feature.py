@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from anaphora.embed.kinds import KINDS, EmbedderKind
 from anaphora.store.db.tables import add_tables, remove_tables
 from anaphora.store.extensions import CLOCKS, DROPPED_TOKENS, JOURNALS
 
@@ -205,6 +206,22 @@ class Commands:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What commands of the kernel take from a feature, each a "module:function" or "".
+
+    `offers(folders)` finds files that can be imported, `checks(program)` gives findings of `doctor`
+    about this machine, `remedies` maps names of checks to functions that say what mends them, and
+    `show(memory, id, part, as_json=...)` shows a record and says whether it was one of the
+    feature's.
+    """
+
+    offers: str = ""
+    checks: str = ""
+    remedies: str = ""
+    show: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LineKind:
     """A kind of lines in an export: how they are written, and read back.
 
@@ -229,7 +246,8 @@ class Feature:
     - `services` makes its `FeatureServices` in a namespace, `open` is called with each home.
     - `tables` are those of the database, `line_kinds` the lines in an export.
     - `commands`, `routes` ("module:router") and `tools` ("module:TOOLS") are what surfaces offer;
-      they are loaded when a surface starts. `values` is the module of its public values.
+      they are loaded when a surface starts; `cli` is what commands of the kernel take from it.
+      `values` is the module of its public values, `embedders` the embedders it adds.
     - `events` are those that `Memory.on` accepts.
     - `journal` notes what each write does to records; `latest_seen` tells the time of the last
       change on other devices; `forget_tokens` is called for tokens that are gone.
@@ -243,6 +261,8 @@ class Feature:
     commands: tuple[Commands, ...] = ()
     routes: tuple[str, ...] = ()
     values: str = ""
+    cli: CommandLine = CommandLine()
+    embedders: tuple[EmbedderKind, ...] = ()
     tools: str = ""
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()
@@ -269,6 +289,7 @@ def register(*features: Feature) -> None:
         if feature.name in _registered:
             raise ValueError(f"a feature {feature.name!r} is registered already")
         add_tables(feature.tables)
+        KINDS.extend(feature.embedders)
         if feature.journal is not None:
             JOURNALS.append(feature.journal)
         if feature.latest_seen is not None:
@@ -291,7 +312,7 @@ def only(*features: Feature) -> Iterator[None]:
     def replace_by(chosen: Iterable[Feature]) -> None:
         for feature in registered():
             remove_tables(feature.tables)
-        for extensions in (_registered, JOURNALS, CLOCKS, DROPPED_TOKENS):
+        for extensions in (_registered, KINDS, JOURNALS, CLOCKS, DROPPED_TOKENS):
             extensions.clear()
         register(*chosen)
 

@@ -104,14 +104,12 @@ class Endpoint:
         return f"{self.api}:{_RECIPE}:{self.model}:{digest}"
 
 
-def parse_endpoint(setting: str) -> Endpoint | None:
+def parse_endpoint(setting: str) -> Endpoint:
     """`openai:MODEL`, `openai:URL#MODEL` or the same with `ollama`, and `?name=value&…` after it.
 
-    None for a setting of another kind. Raises InvalidInput for an unusable one.
+    Raises InvalidInput for an unusable one.
     """
-    api, colon, address = setting.partition(":")
-    if not colon or api not in _URLS:
-        return None
+    api, _, address = setting.partition(":")
     url, mark, model = address.rpartition("#")
     model, _, query = model.partition("?")
     if not mark and "://" in model:

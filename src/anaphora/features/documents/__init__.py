@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Commands, Feature, LineKind
+from anaphora.container.feature import CommandLine, Commands, Feature, LineKind
 from anaphora.features.documents.tables import TABLES
 
 if TYPE_CHECKING:
@@ -31,5 +31,6 @@ FEATURE = Feature(
     tables=TABLES,
     commands=(Commands("anaphora.surfaces.cli.documents:register", ("document",), 30),),
     routes=("anaphora.surfaces.rest.documents:router",),
+    cli=CommandLine(show="anaphora.surfaces.cli.documents:show_by_id"),
     line_kinds=_list_line_kinds,
 )

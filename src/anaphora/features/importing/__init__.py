@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Feature
+from anaphora.container.feature import CommandLine, Feature
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
@@ -17,4 +17,8 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
     return ImportingServices(services)
 
 
-FEATURE = Feature("importing", _make_services)
+FEATURE = Feature(
+    "importing",
+    _make_services,
+    cli=CommandLine(offers="anaphora.features.importing.offers:find_offers"),
+)

@@ -10,15 +10,13 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from anaphora.core.config import client_folders
+from anaphora.container.feature import load, registered
 from anaphora.core.display import one_line
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, styled
 from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import Where, open_memory
-from anaphora.surfaces.setup.program import command_line, program_words
-from anaphora.surfaces.setup.trying import try_client
-from anaphora.surfaces.setup.written import clients_set_up
+from anaphora.surfaces.cli.words import command_line, program_words
 from anaphora.values.conversations import Check
 
 
@@ -48,20 +46,12 @@ def doctor(
             checks = memory.doctor(repair=repair, progress=progress)
         command = _Command(context.obj, home, repaired=repair)
         findings = [command.finding(check) for check in checks]
-        folders = client_folders()
-        for client in clients_set_up(folders):
-            trials = try_client(client, folders, command.program)
-            failed_trial = next((trial for trial in trials if trial.problem), None)
-            if failed_trial is None:
-                detail = "; ".join(
-                    f"the {trial.what} answered in {trial.seconds:.1f} s and recalled a test "
-                    "sentence"
-                    for trial in trials
-                )
-                findings.append(Finding(client, True, detail))
-            else:
-                detail = f"{failed_trial.what}, {failed_trial.step}: {failed_trial.problem}"
-                findings.append(Finding(client, False, detail, failed_trial.remedy))
+        findings += [
+            Finding(*finding)
+            for feature in registered()
+            if feature.cli.checks
+            for finding in load(feature.cli.checks)(command.program)
+        ]
     first_problem = next((finding for finding in findings if not finding.ok), None)
     if as_json:
         emit({"ok": first_problem is None, "checks": findings, "first": first_problem})
@@ -98,7 +88,9 @@ class _Command:
         """The check, with the command that repairs it if it failed."""
         if check.ok:
             return Finding(check.name, True, check.detail)
-        remedy = _REMEDIES.get(check.name.partition(".")[0], _repair)
+        name = check.name.partition(".")[0]
+        remedies = (load(f.cli.remedies) for f in registered() if f.cli.remedies)
+        remedy = next((r[name] for r in (_REMEDIES, *remedies) if name in r), _repair)
         return Finding(check.name, False, check.detail, remedy(self, check.detail))
 
     def of_home(self, *words: str, home: Path | None = None) -> str:
@@ -143,12 +135,6 @@ def _unseal(command: _Command, detail: str) -> str:
     return command.of_home("key", "import", "YOUR.key")
 
 
-def _set_up_again(command: _Command, detail: str) -> str:
-    clients = clients_set_up(client_folders())
-    words = ["setup", clients[0], "--yes"] if clients else ["setup", "--help"]
-    return command_line([*command.program, *words])
-
-
 _REMEDIES: Final[Mapping[str, Callable[[_Command, str], str]]] = {
     "home": _allow_writing,
     "file system": _move,
@@ -157,6 +143,5 @@ _REMEDIES: Final[Mapping[str, Callable[[_Command, str], str]]] = {
     "embedder": lambda command, _: command.of_home("reindex", "--embedder", "minilm"),
     "models": lambda *_: "unset ANAPHORA_MODEL ANAPHORA_SUB_MODEL",
     "sandbox": lambda *_: "sudo apt-get install bubblewrap",
-    "hooks": _set_up_again,
 }
 """By the name of a check; every other one can be repaired in place, from the stored data."""

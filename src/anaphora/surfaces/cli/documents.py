@@ -248,3 +248,16 @@ def show_document(document: Document, action: str = "") -> None:
     terminal = console()
     terminal.print(head)
     terminal.print(styled("   " + " · ".join(fact for fact in facts if fact), "dim"))
+
+
+def show_by_id(memory: Memory, record_id: str, *, as_json: bool | None) -> bool:
+    """Show a document, or a section of it; False if it is none. `as_json` None: its line alone."""
+    try:
+        document = memory.document(record_id)
+    except NotFound:
+        return False
+    if as_json is None:
+        show_document(document)
+    else:
+        show_whole(memory, document, record_id.partition("#")[2], as_json=as_json)
+    return True

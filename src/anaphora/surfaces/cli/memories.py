@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated, Any, cast
 
 import typer
 from rich.text import Text
 
+from anaphora.api.memory import Memory
+from anaphora.container.feature import load, registered
 from anaphora.core.display import one_line
 from anaphora.core.short_ids import short_id
 from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.surfaces.cli.documents import show_document, show_whole
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
     confirmed,
@@ -233,8 +233,7 @@ def get(
     """Show a memory in full, a turn in context, or a document."""
     with open_memory(context) as memory:
         full_id = memory.resolve_id(id_)
-        with suppress(NotFound):
-            show_whole(memory, memory.document(full_id), full_id.partition("#")[2], as_json=as_json)
+        if _show_of_feature(memory, full_id, as_json=as_json):
             return
         conversation_id, mark, number = full_id.rpartition("#")
         if not mark:
@@ -256,6 +255,12 @@ def get(
         head.append(one_line(neighbour.speaker or neighbour.role), "bold")
         terminal.print(head.append(f"  {shown_minute(neighbour.ts)}", style="dim"))
         show_text(terminal, neighbour.text)
+
+
+def _show_of_feature(memory: Memory, record_id: str, *, as_json: bool | None = None) -> bool:
+    """Show a record of a feature; False if it is none. `as_json` None: a line of it alone."""
+    shows = (load(feature.cli.show) for feature in registered() if feature.cli.show)
+    return any(show(memory, record_id, as_json=as_json) for show in shows)
 
 
 def _show_record(record: MemoryRecord) -> None:
@@ -437,7 +442,7 @@ def forget(
                 try:
                     _show_record(memory.get(memory_id))
                 except NotFound:
-                    show_document(memory.document(memory_id))
+                    _show_of_feature(memory, memory_id)
             if len(would.ids) > SHOWN_IDS:
                 console().print(styled(f"… and {len(would.ids) - SHOWN_IDS} more", "dim"))
         if dry_run:

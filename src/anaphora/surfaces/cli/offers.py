@@ -15,33 +15,14 @@ from typing import Final
 
 import typer
 
+from anaphora.container.feature import load, registered
 from anaphora.core.config import ClientFolders, client_folders
 from anaphora.core.display import one_line
 from anaphora.core.shown_times import shown_minute
-from anaphora.errors import AnaphoraError, InvalidInput
+from anaphora.errors import InvalidInput
 from anaphora.surfaces.cli.output import console, styled
 from anaphora.surfaces.cli.progress import READ, long_work
-from anaphora.surfaces.setup.clients import CLIENTS
-from anaphora.surfaces.setup.transcripts import waiting_transcripts
-from anaphora.surfaces.wire import counted
 
-_NAMES: Final = {
-    "chatgpt": "export of ChatGPT",
-    "claude_ai": "export of Claude.ai",
-    "deepseek": "export of DeepSeek",
-    "gemini_takeout": "Google Takeout with Gemini",
-    "telegram": "export of Telegram",
-}
-_ENDINGS: Final = (".zip", ".json", ".af")
-_UNCERTAIN: Final = frozenset(("jsonl", "markdown", "sharegpt", "neo"))
-"""Formats whose detection may be wrong for files of other programs."""
-_MOST_FILES: Final = 200
-"""How many files of the download folder are examined, newest first."""
-_PROGRAMS: Final = (
-    (".mem0/history.db", "memories of mem0"),
-    (".claude-mem/claude-mem.db", "memories of claude-mem"),
-    ("basic-memory", "notes of basic-memory"),
-)
 _NOTHING: Final = {
     "import": "nothing was found in the download folder or the folders of coding agents; run "
     "`anaphora import FILE` with the file's name, or drag it onto the page of `anaphora start`",
@@ -61,39 +42,23 @@ class Offer:
 def find_offers(folders: ClientFolders | None = None) -> list[Offer]:
     """Importable files in this user's usual folders: agents' transcripts first, downloads last."""
     home_folders = client_folders() if folders is None else folders
-    offers: list[Offer] = []
     with long_work("Looking for exports", kept=READ):
-        for client in CLIENTS:
-            waiting = waiting_transcripts(client, home_folders)
-            if waiting is not None:
-                count = counted(waiting.count, "transcript")
-                offers.append(Offer(Path(waiting.folder), f"{count} of {client}"))
-        for relative, kind in _PROGRAMS:
-            path = home_folders.user / relative
-            if path.exists():
-                offers.append(Offer(path, kind))
-        from anaphora.ingest.importers import detect
-
-        downloads: list[Path] = []
-        with suppress(OSError):
-            files = _download_folder(home_folders).iterdir()
-            downloads = [path for path in files if path.suffix.lower() in _ENDINGS]
-        for _, path in _newest_first(downloads)[:_MOST_FILES]:
-            with suppress(AnaphoraError, OSError):
-                form = detect(path)
-                if form not in _UNCERTAIN:
-                    offers.append(Offer(path, _NAMES.get(form, form.replace("_", " "))))
-    return offers
+        return [
+            Offer(path, kind)
+            for feature in registered()
+            if feature.cli.offers
+            for path, kind in load(feature.cli.offers)(home_folders)
+        ]
 
 
 def find_backups(folders: ClientFolders | None = None) -> list[Offer]:
     """The backups in this user's usual folders, newest first."""
     home_folders = client_folders() if folders is None else folders
-    folders_of_user = (home_folders.user, _download_folder(home_folders))
+    folders_of_user = (home_folders.user, download_folder(home_folders))
     paths = (path for folder in folders_of_user for path in folder.glob("*.backup"))
     return [
         Offer(path, f"backup of {shown_minute(datetime.fromtimestamp(time, UTC))}")
-        for time, path in _newest_first(paths)
+        for time, path in newest_first(paths)
     ]
 
 
@@ -125,7 +90,7 @@ def choose_offers(offers: Sequence[Offer], verb: str = "import") -> list[Path]:
     return [offers[number - 1].path for number in dict.fromkeys(numbers)]
 
 
-def _newest_first(paths: Iterable[Path]) -> list[tuple[float, Path]]:
+def newest_first(paths: Iterable[Path]) -> list[tuple[float, Path]]:
     """Files with their modification time; unreadable ones are skipped."""
     dated_paths: list[tuple[float, Path]] = []
     for path in paths:
@@ -135,7 +100,7 @@ def _newest_first(paths: Iterable[Path]) -> list[tuple[float, Path]]:
     return sorted(dated_paths, reverse=True)
 
 
-def _download_folder(at: ClientFolders) -> Path:
+def download_folder(at: ClientFolders) -> Path:
     """The user's download folder, which Linux desktops name in the user's language."""
     with suppress(OSError, UnicodeError):
         for line in (at.user / ".config" / "user-dirs.dirs").read_text("utf-8").splitlines():

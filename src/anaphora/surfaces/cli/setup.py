@@ -13,9 +13,9 @@ from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, confirmed, console, emit, styled
 from anaphora.surfaces.cli.sync import begin_syncing
 from anaphora.surfaces.cli.where import Where
+from anaphora.surfaces.cli.words import command_line, program_words
 from anaphora.surfaces.setup.clients import ABILITIES, CLIENTS, entries
 from anaphora.surfaces.setup.files import FileChange, plan, plan_undo
-from anaphora.surfaces.setup.program import command_line, program_words
 from anaphora.surfaces.setup.transcripts import waiting_transcripts
 from anaphora.surfaces.setup.trying import Trial, refuse_dead_server, try_client
 from anaphora.surfaces.wire import counted

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from anaphora.core.config import ClientFolders
 from anaphora.errors import InvalidInput
+from anaphora.surfaces.cli.words import command_line
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
-from anaphora.surfaces.setup.program import command_line
 
 NAME: Final = "anaphora"
 """The name of the server in every client's configuration."""

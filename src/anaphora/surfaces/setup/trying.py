@@ -29,9 +29,9 @@ from anaphora.core.environment import TRIAL_META, TRIAL_PREFIX, TRIAL_VARIABLE, 
 from anaphora.core.incidents import incidents
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.installing import install_command
+from anaphora.surfaces.cli.words import command_line
 from anaphora.surfaces.hooks.protocols import PROTOCOLS
 from anaphora.surfaces.setup.dialogue import ServerDialogue, TrialFailed
-from anaphora.surfaces.setup.program import command_line
 from anaphora.surfaces.setup.written import WrittenServer, WrittenSetup, written_setup
 
 PATIENCE: Final = 20.0
