@@ -104,12 +104,14 @@ class Endpoint:
         return f"{self.api}:{_RECIPE}:{self.model}:{digest}"
 
 
-def parse_endpoint(setting: str) -> Endpoint:
+def parse_endpoint(setting: str) -> Endpoint | None:
     """`openai:MODEL`, `openai:URL#MODEL` or the same with `ollama`, and `?name=value&…` after it.
 
-    Raises InvalidInput for an unusable one.
+    None for a setting of another kind. Raises InvalidInput for an unusable one.
     """
-    api, _, address = setting.partition(":")
+    api, colon, address = setting.partition(":")
+    if not colon or api not in _URLS:
+        return None
     url, mark, model = address.rpartition("#")
     model, _, query = model.partition("?")
     if not mark and "://" in model:

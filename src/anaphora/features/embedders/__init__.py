@@ -64,6 +64,8 @@ def _find_endpoint(
     from anaphora.embed.service import EmbedderSpec
 
     endpoint = parse_endpoint(setting)
+    if endpoint is None:
+        raise InvalidInput("embedder", setting, "names no endpoint")
     key = None if settings is None else settings.embedder_key
     if key is None and settings is not None and endpoint.url == OPENAI_URL:
         key = settings.openai_key
