@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-import anaphora.features  # noqa: F401 - registers all features
+import anaphora.registry  # noqa: F401 - registers all features
 from anaphora.api.deep import DeepQuestions
 from anaphora.api.documents import KeptDocuments
 from anaphora.api.memories import LastingMemories

@@ -1,9 +1,9 @@
 """The seam for a feature: what one may add, and the features that are registered.
 
-A feature is a folder of `anaphora.features`. Its `FEATURE` says what it adds to the program:
-tables, commands, routes, tools. Its `FeatureServices` says what it has in a namespace, and takes
-part in what the kernel does there: searching, forgetting, checking, exporting. The kernel goes
-through the registered features and knows none by name.
+A feature is a folder of `anaphora.features`. `FEATURE` in its `feature.py` says what it adds to the
+program: tables, commands, routes, tools. Its `FeatureServices` says what it has in a namespace, and
+takes part in what the kernel does there: searching, forgetting, checking, exporting. The kernel
+goes through the registered features and knows none by name; `anaphora.registry` has them all.
 """
 
 from __future__ import annotations

@@ -1,13 +1,1 @@
 """The HTTP server: the REST API, the web page, and tokens for them."""
-
-from __future__ import annotations
-
-from anaphora.container.feature import Commands, Feature
-
-FEATURE = Feature(
-    "server",
-    commands=(
-        Commands("anaphora.surfaces.cli.start:register", ("start",), 10),
-        Commands("anaphora.surfaces.cli.serve:register", ("serve", "token"), 170),
-    ),
-)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-import anaphora.features  # noqa: F401 - registers all features
+import anaphora.registry  # noqa: F401 - registers all features
 from anaphora import __version__
 from anaphora.container.feature import Commands, load, registered
 from anaphora.surfaces.cli.texts import let_texts_begin_with_dashes

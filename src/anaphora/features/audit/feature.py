@@ -1,0 +1,40 @@
+"""The audit trail: actions in a namespace with time and author, without content."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anaphora.container.feature import Commands, Feature
+from anaphora.features.audit.tables import TABLES
+
+if TYPE_CHECKING:
+    from anaphora.container.feature import FeatureServices
+    from anaphora.container.namespace import NamespaceServices
+    from anaphora.store.db.engine import Write
+    from anaphora.store.extensions import Journal
+
+
+def _make_services(services: NamespaceServices) -> FeatureServices:
+    from anaphora.features.audit.services import AuditServices
+
+    return AuditServices(services)
+
+
+def _open_journal(write: Write, kind: str) -> Journal | None:
+    # Most homes keep no trail, and need not load what keeps one.
+    if write.audit is None:
+        return None
+    from anaphora.store.audit import RecordJournal, is_kept
+
+    return RecordJournal(kind) if is_kept(write.audit) else None
+
+
+FEATURE = Feature(
+    "audit",
+    _make_services,
+    values="anaphora.values.audit",
+    tables=TABLES,
+    journal=_open_journal,
+    commands=(Commands("anaphora.surfaces.cli.audit:register", ("audit",), 70),),
+    routes=("anaphora.surfaces.rest.audit:router",),
+)

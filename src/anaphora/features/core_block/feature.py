@@ -1,0 +1,31 @@
+"""The core block: what every session is told, and the pins that put memories into it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anaphora.container.feature import Commands, Feature
+
+if TYPE_CHECKING:
+    from anaphora.container.feature import FeatureServices
+    from anaphora.container.namespace import NamespaceServices
+
+
+def _make_services(services: NamespaceServices) -> FeatureServices:
+    from anaphora.features.core_block.services import CoreBlockServices
+
+    return CoreBlockServices(services)
+
+
+FEATURE = Feature(
+    "core_block",
+    _make_services,
+    routes=("anaphora.features.core_block.routes:router",),
+    commands=(
+        Commands(
+            "anaphora.surfaces.cli.core:register",
+            ("core",),
+            60,
+        ),
+    ),
+)

@@ -1,0 +1,46 @@
+"""Deep recall: questions that a model answers by searching, what it could not find, and dreams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anaphora.container.feature import Commands, Feature, LineKind
+from anaphora.features.deep.tables import TABLES
+
+if TYPE_CHECKING:
+    from anaphora.container.feature import FeatureServices
+    from anaphora.container.home import Container
+    from anaphora.container.namespace import NamespaceServices
+
+
+def _make_services(services: NamespaceServices) -> FeatureServices:
+    from anaphora.features.deep.services import DeepServices
+
+    return DeepServices(services)
+
+
+def _open(container: Container) -> None:
+    # A model that is none is refused when the home is opened, not with the first question.
+    from anaphora.features.deep.services import tools_of
+
+    tools_of(container)
+
+
+def _list_line_kinds() -> tuple[LineKind, ...]:
+    from anaphora.ops.transfer.deep import LINES
+
+    return LINES
+
+
+FEATURE = Feature(
+    "deep",
+    _make_services,
+    values="anaphora.values.deep",
+    tables=TABLES,
+    commands=(
+        Commands("anaphora.surfaces.cli.deep:register", ("deep", "gaps", "dream", "extract"), 80),
+    ),
+    routes=("anaphora.surfaces.rest.deep:router",),
+    line_kinds=_list_line_kinds,
+    open=_open,
+)

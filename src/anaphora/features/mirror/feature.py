@@ -1,0 +1,37 @@
+"""A namespace as a folder of Markdown, read and edited by other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from anaphora.container.feature import Commands, Feature
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from anaphora.container.feature import FeatureServices
+    from anaphora.container.namespace import NamespaceServices
+
+
+def _make_services(services: NamespaceServices) -> FeatureServices:
+    from anaphora.features.mirror.services import MirrorServices
+
+    return MirrorServices(services)
+
+
+def _list_files(root: Path, namespace: str) -> Iterable[Path]:
+    from anaphora.mirror.ledger import ledger_path
+
+    return (ledger_path(root, namespace),)
+
+
+FEATURE = Feature(
+    "mirror",
+    _make_services,
+    values="anaphora.values.mirror",
+    commands=(Commands("anaphora.surfaces.cli.mirror:register", ("mirror",), 120),),
+    events=("mirror", "mirror_stopped"),
+    locks=("mirror",),
+    files=_list_files,
+)

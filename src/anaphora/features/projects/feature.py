@@ -1,0 +1,39 @@
+"""Projects: their files and relations, notes about them, and recall packages for a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anaphora.container.feature import Commands, Feature, LineKind
+from anaphora.features.projects.tables import TABLES
+
+if TYPE_CHECKING:
+    from anaphora.container.feature import FeatureServices
+    from anaphora.container.namespace import NamespaceServices
+
+
+def _make_services(services: NamespaceServices) -> FeatureServices:
+    from anaphora.features.projects.services import ProjectServices
+
+    return ProjectServices(services)
+
+
+def _list_line_kinds() -> tuple[LineKind, ...]:
+    from anaphora.ops.transfer.notes import LINES
+
+    return LINES
+
+
+FEATURE = Feature(
+    "projects",
+    _make_services,
+    values="anaphora.values.projects",
+    tables=TABLES,
+    commands=(
+        Commands(
+            "anaphora.surfaces.cli.project:register", ("project", "observe", "notes", "diary"), 160
+        ),
+    ),
+    routes=("anaphora.surfaces.rest.context:router",),
+    line_kinds=_list_line_kinds,
+)
