@@ -23,7 +23,7 @@ from anaphora import AsyncMemory, Memory
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.rest import ServerOptions, create_app
 from anaphora.surfaces.wire import plain
-from anaphora.values.projects import LEAST_BUDGET
+from anaphora.values.context import LEAST_BUDGET
 
 NOBODY = {"tags": {"contains": "nobody"}}
 MEMORY = "which test framework does the user prefer, vitest or jest?"

@@ -17,16 +17,9 @@ from anaphora.recall.context.package import (
     assemble,
     render_package,
 )
+from anaphora.values.context import LEAST_BUDGET, ContextMemory
 from anaphora.values.conversations import Degraded
-from anaphora.values.projects import (
-    LEAST_BUDGET,
-    ContextMemory,
-    Focus,
-    GraphEvidence,
-    HistoryEvidence,
-    RecallPackage,
-    Target,
-)
+from anaphora.values.projects import Focus, GraphEvidence, HistoryEvidence, RecallPackage, Target
 
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))
 AT = datetime(2026, 4, 1, tzinfo=UTC)

@@ -18,7 +18,8 @@ from anaphora.embed.hashing import WordHashingEmbedder
 from anaphora.errors import EmbeddingError, NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import render_package
-from anaphora.values.projects import LEAST_BUDGET, RecallPackage
+from anaphora.values.context import LEAST_BUDGET
+from anaphora.values.projects import RecallPackage
 
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""

@@ -18,7 +18,7 @@ from anaphora.rank.budget import token_cost
 from anaphora.recall.context.core_block import render_core
 from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.surfaces.wire import plain
-from anaphora.values.projects import LEAST_BUDGET
+from anaphora.values.context import LEAST_BUDGET
 
 RULE = "Never push to main without a review."
 WISH = "The user prefers short answers."

@@ -16,7 +16,7 @@ from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.package import HEADER
 from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.values.projects import LEAST_BUDGET
+from anaphora.values.context import LEAST_BUDGET
 
 FILES = {
     "README.md": "# Shop\n\n[![build](x)](y)\n\nA small web shop. It sells tea.\n\n## More\n\nNo\n",

@@ -33,10 +33,10 @@ from anaphora.recall.context.warm_up import render_warm_up
 from anaphora.surfaces.cli import main
 from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.surfaces.mcp_server.tools import TOOLS
+from anaphora.values.context import ContextMemory
 from anaphora.values.conversations import Degraded
 from anaphora.values.memories import NewMemory
 from anaphora.values.projects import (
-    ContextMemory,
     Focus,
     GraphEvidence,
     HistoryEvidence,

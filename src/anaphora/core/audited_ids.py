@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from anaphora.values.actions import DIGESTED
 
 if TYPE_CHECKING:
+    from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import Recall, TurnHit
     from anaphora.values.deep import DeepAnswer, DeepSource
     from anaphora.values.documents import Document
     from anaphora.values.memories import CoreBlock, MemoryHit, MemoryRecord, Page
-    from anaphora.values.projects import ContextMemory, RecallPackage, WarmUp
+    from anaphora.values.projects import RecallPackage, WarmUp
     from anaphora.values.search import SearchHit
 
 

@@ -18,7 +18,8 @@ from anaphora.recall.context.excerpts import EXCERPT, Excerpts
 from anaphora.recall.context.targets import NamedModule, beginning_of
 from anaphora.store.documents import section_title
 from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
-from anaphora.values.projects import ContextMemory, GraphEvidence, HistoryEvidence, Predicate
+from anaphora.values.context import ContextMemory
+from anaphora.values.projects import GraphEvidence, HistoryEvidence, Predicate
 
 if TYPE_CHECKING:
     from anaphora.index.sections.state import SectionQuery

@@ -20,7 +20,8 @@ from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.recall.context.excerpts import EXCERPT, listed
 from anaphora.store.documents import section_title
 from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
-from anaphora.values.projects import ContextMemory, Target
+from anaphora.values.context import ContextMemory
+from anaphora.values.projects import Target
 
 if TYPE_CHECKING:
     from anaphora.rank.context.names import Folder
