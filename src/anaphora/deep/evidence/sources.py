@@ -27,7 +27,7 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.store.documents import is_section, section_title
+from anaphora.store.records.titles import is_part, part_title
 from anaphora.values.deep import DeepSource, Scope
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ def hit_to_source(hit: TurnHit) -> DeepSource:
 
 def record_to_source(record: MemoryRecord) -> DeepSource:
     """A memory, or a section of a document with its title, as a source."""
-    if not is_section(record):
+    if not is_part(record):
         return DeepSource("memory", MEMORY + record.id, record.text, ts=record.created_at)
-    title = section_title(record)
+    title = part_title(record)
     return DeepSource("document", MEMORY + record.id, record.text, role=title, ts=record.created_at)
 
 
