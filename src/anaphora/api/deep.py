@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from anaphora.api.view import NamespaceView
-from anaphora.core import audited_ids
+from anaphora.core.audited_ids import of_sources
 from anaphora.core.operation import AuditRule, operation, with_stand_in
 from anaphora.core.tracing import span
 from anaphora.features.deep.services import DeepServices
@@ -23,6 +23,10 @@ from anaphora.values.deep import (
 )
 
 
+def _list_ids(answer: DeepAnswer) -> Iterator[str]:
+    return of_sources(answer.sources)
+
+
 class DeepQuestions(NamespaceView):
     """Deep recall, what it could not find, and what it takes out of finished sessions."""
 
@@ -30,9 +34,7 @@ class DeepQuestions(NamespaceView):
     def _deep(self) -> DeepServices:
         return self._services().feature(DeepServices)
 
-    @operation(
-        "read", audit=AuditRule("recalled", "deep", audited_ids.of_deep_answer), question="question"
-    )
+    @operation("read", audit=AuditRule("recalled", "deep", _list_ids), question="question")
     def deep_recall(
         self,
         question: str,

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from anaphora.api.view import NamespaceView
-from anaphora.core import audited_ids
+from anaphora.core.audited_ids import of_context
 from anaphora.core.operation import AuditRule, operation
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.features.projects.services import ProjectServices
+from anaphora.values.actions import DIGESTED
+from anaphora.values.memories import NoteKind
 from anaphora.values.projects import (
     DiaryEntry,
     IndexReport,
-    NoteKind,
     Observation,
     Project,
     ProjectMap,
     RecallPackage,
     WarmUp,
 )
+
+
+def _list_ids_of_package(package: RecallPackage) -> Iterator[str]:
+    return of_context(package.memories)
+
+
+def _list_ids_of_warm_up(warm_up: WarmUp) -> Iterator[str]:
+    context = chain(
+        warm_up.core,
+        warm_up.constraints,
+        warm_up.preferences,
+        warm_up.decisions,
+        warm_up.blockers,
+        warm_up.changed,
+        warm_up.facts,
+        warm_up.diary,
+    )
+    yield from of_context(context)
+    yield from (DIGESTED + session.id for session in warm_up.sessions)
 
 
 class ProjectMemories(NamespaceView):
@@ -140,7 +161,7 @@ class ProjectMemories(NamespaceView):
 
     @operation(
         "read",
-        audit=AuditRule("recalled", "context", audited_ids.of_package),
+        audit=AuditRule("recalled", "context", _list_ids_of_package),
         question="focus",
         falls_back=True,
     )
@@ -170,7 +191,7 @@ class ProjectMemories(NamespaceView):
 
     @operation(
         "read",
-        audit=AuditRule("recalled", "warm_up", audited_ids.of_warm_up),
+        audit=AuditRule("recalled", "warm_up", _list_ids_of_warm_up),
         question="topic",
         falls_back=True,
     )

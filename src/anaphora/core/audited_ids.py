@@ -6,27 +6,40 @@ Those of conversations and files begin with `DIGESTED`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from anaphora.values.actions import DIGESTED
 
 if TYPE_CHECKING:
     from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import Recall, TurnHit
-    from anaphora.values.deep import DeepAnswer, DeepSource
-    from anaphora.values.documents import Document
     from anaphora.values.memories import CoreBlock, MemoryHit, MemoryRecord, Page
-    from anaphora.values.projects import RecallPackage, WarmUp
     from anaphora.values.search import SearchHit
 
 
-def of_record(record: MemoryRecord) -> Iterator[str]:
-    """That of a memory or note."""
+class Identified(Protocol):
+    """A value with an id: a memory, a note, a document."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102 - as in every value
+
+
+class AnswerSource(Identified, Protocol):
+    """What an answer is from; a turn or tool call has a conversation."""
+
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+
+    @property
+    def conversation_id(self) -> str | None: ...  # noqa: D102
+
+
+def of_record(record: Identified) -> Iterator[str]:
+    """That of a memory, note or document."""
     yield record.id
 
 
-def of_records(records: Iterable[MemoryRecord | Document]) -> Iterator[str]:
+def of_records(records: Iterable[Identified]) -> Iterator[str]:
     """Those of memories or documents."""
     return (record.id for record in records)
 
@@ -53,36 +66,11 @@ def of_turns(recall: Recall[TurnHit]) -> Iterator[str]:
 
 def of_search(recall: Recall[SearchHit]) -> Iterator[str]:
     """Those of what a search found; of turns and tool calls that of their conversation."""
-    return _of_sources((*recall.hits, *recall.nearest))
+    return of_sources((*recall.hits, *recall.nearest))
 
 
-def of_deep_answer(answer: DeepAnswer) -> Iterator[str]:
-    """Those of its sources; of turns that of their conversation."""
-    return _of_sources(answer.sources)
-
-
-def of_package(package: RecallPackage) -> Iterator[str]:
-    """Those of the sections and notes in a package."""
-    return _of_context(package.memories)
-
-
-def of_warm_up(warm_up: WarmUp) -> Iterator[str]:
-    """Those of what a new session is told, and of the last sessions."""
-    context = chain(
-        warm_up.core,
-        warm_up.constraints,
-        warm_up.preferences,
-        warm_up.decisions,
-        warm_up.blockers,
-        warm_up.changed,
-        warm_up.facts,
-        warm_up.diary,
-    )
-    yield from _of_context(context)
-    yield from (DIGESTED + session.id for session in warm_up.sessions)
-
-
-def _of_sources(sources: Iterable[SearchHit | DeepSource]) -> Iterator[str]:
+def of_sources(sources: Iterable[AnswerSource]) -> Iterator[str]:
+    """Those of what an answer is from; of turns and tool calls that of their conversation."""
     for source in sources:
         if source.kind in {"turn", "tool_call"}:
             yield DIGESTED + (source.conversation_id or "")
@@ -92,7 +80,8 @@ def _of_sources(sources: Iterable[SearchHit | DeepSource]) -> Iterator[str]:
             yield source.id
 
 
-def _of_context(memories: Iterable[ContextMemory]) -> Iterator[str]:
+def of_context(memories: Iterable[ContextMemory]) -> Iterator[str]:
+    """Those of memories, and of sections of files."""
     for memory in memories:
         if memory.kind == "file":
             yield DIGESTED + memory.id

@@ -1,4 +1,7 @@
-"""Every value that a call takes or gives back, frozen. Its modules are imported when needed."""
+"""The values that calls take and give back, frozen: those of turns and memories by their names.
+
+Its modules are imported when needed.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anaphora.values.conversations import *  # noqa: F403
-    from anaphora.values.deep import *  # noqa: F403
     from anaphora.values.memories import *  # noqa: F403
-    from anaphora.values.projects import *  # noqa: F403
 
-_MODULES = ("conversations", "memories", "projects", "deep")
+_MODULES = ("conversations", "memories")
 
 
 def __getattr__(name: str) -> Any:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Literal
 
 from anaphora.values.context import LEAST_BUDGET, ContextMemory
 from anaphora.values.conversations import Degraded
 from anaphora.values.files import Skipped, SourceRole
+from anaphora.values.memories import NOTE_KINDS, NoteKind
 
 __all__ = [
     "LEAST_BUDGET",
@@ -37,11 +38,6 @@ __all__ = [
     "Target",
     "WarmUp",
 ]
-
-NoteKind = Literal[
-    "blocker", "code_insight", "constraint", "decision", "fact", "note", "preference"
-]
-NOTE_KINDS: Final[tuple[NoteKind, ...]] = get_args(NoteKind)
 
 Intent = Literal["docs", "setup", "implementation", "tests", "decisions", "history"]
 Quality = Literal["strong", "partial", "weak"]

@@ -26,14 +26,8 @@ from anaphora.recall.packing import (
     with_tokens,
 )
 from anaphora.values.context import ContextMemory
-from anaphora.values.projects import (
-    NOTE_KINDS,
-    GraphEvidence,
-    HistoryEvidence,
-    Quality,
-    RecallPackage,
-    Target,
-)
+from anaphora.values.memories import NOTE_KINDS
+from anaphora.values.projects import GraphEvidence, HistoryEvidence, Quality, RecallPackage, Target
 
 if TYPE_CHECKING:
     import numpy as np
