@@ -27,6 +27,7 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
+from anaphora.store.facts import MEMORY
 from anaphora.store.records.titles import is_part, part_title
 from anaphora.values.deep import DeepSource, Scope
 
@@ -44,8 +45,6 @@ def format_time(when: datetime | None) -> str:
     return "no time" if when is None else f"{in_shown_zone(when):%Y-%m-%d %H:%M}"
 
 
-MEMORY: Final = "memory:"
-"""The prefix of the id of a memory in a citation."""
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
 SPEAKER_CHARS: Final = 80
