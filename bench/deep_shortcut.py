@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from anaphora import Memory
 from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.deep.evidence.questions import asks_about_the_whole
-from anaphora.deep.evidence.sources import MEMORY, TURNS, hit_to_source
+from anaphora.deep.evidence.sources import TURNS, hit_to_source
 from anaphora.deep.recall import NEEDED, SURE, best_evidence
 from anaphora.features.deep.services import DeepServices
 from anaphora.rank.confidence import (
@@ -30,6 +30,7 @@ from anaphora.rank.confidence import (
     turn_confidence,
     turn_features,
 )
+from anaphora.store.facts import MEMORY
 from anaphora.values.memories import NewMemory
 from bench.datasets import Haystack, haystacks
 from bench.figures import Figure, keep, run_alone

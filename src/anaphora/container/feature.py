@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import KeptNotes, MemoryRecall
+    from anaphora.recall.session.standing import StandingContext
     from anaphora.store.db.table import Table
     from anaphora.store.extensions import ForgetTokens, LatestSeen, OpenJournal
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.store.records.transaction import RecordTransaction
     from anaphora.values.actions import AuditAction
+    from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import Check, ImportReport, Source
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
@@ -77,6 +79,13 @@ class FeatureServices:
     def evidence(self) -> Mapping[str, MemoryRecall]:
         """Lanes of records that questions beyond `search` read too, by kind."""
         return {}
+
+    def opening(
+        self, standing: StandingContext, memories: Sequence[MemoryRecord]
+    ) -> Iterable[ContextMemory]:
+        """What every session is told first, of these memories that hold now, in order."""
+        del standing, memories
+        return ()
 
     # Writing.
 

@@ -21,9 +21,9 @@ from anaphora.core.arguments import path_of
 from anaphora.core.environment import environment, set_default
 from anaphora.core.zones import environment_zone, named_zone
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
+from anaphora.values.context import LEAST_BUDGET
 from anaphora.values.conversations import RECALL_BUDGET, RECALL_TOP_K
 from anaphora.values.memories import HalfLives
-from anaphora.values.projects import LEAST_BUDGET
 
 CONVERSATIONS_VARIABLES = ("ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR")
 DECAY_VARIABLES = {

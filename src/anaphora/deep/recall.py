@@ -19,7 +19,7 @@ from anaphora.deep.evidence.counting import COUNTED, count_mentions
 from anaphora.deep.evidence.questions import asks_about_the_whole, question_form, says_nothing
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
 from anaphora.deep.evidence.snapshot import TOP, EvidenceSnapshot, take_snapshot
-from anaphora.deep.evidence.sources import MEMORY, quote_ids
+from anaphora.deep.evidence.sources import quote_ids
 from anaphora.deep.persisted.answers import AnswerCache, QuestionScope, Secrets, TraceStore
 from anaphora.deep.persisted.gaps import GapStore
 from anaphora.deep.tools import Models
@@ -28,6 +28,7 @@ from anaphora.ingest.secrets.masking import cut_between_secrets
 from anaphora.rank.budget import fill, token_cost
 from anaphora.rank.confidence import REACH
 from anaphora.recall.snippets import passage
+from anaphora.store.facts import MEMORY
 from anaphora.values.conversations import Excerpt
 from anaphora.values.deep import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 

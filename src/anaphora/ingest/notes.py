@@ -28,15 +28,8 @@ from anaphora.store.projects.notes import (
     observation_of,
     payload_of,
 )
-from anaphora.values.memories import NewMemory
-from anaphora.values.projects import (
-    NOTE_KINDS,
-    DiaryEntry,
-    EntityType,
-    NoteKind,
-    Observation,
-    Predicate,
-)
+from anaphora.values.memories import NOTE_KINDS, NewMemory, NoteKind
+from anaphora.values.projects import DiaryEntry, EntityType, Observation, Predicate
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Vectors

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest, make_answer
 from anaphora.recall.memory_lane import make_record_hit, search_records
-from anaphora.store.documents import section_title
+from anaphora.store.records.titles import part_title
 from anaphora.values.memories import MemoryHit
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _search_documents(
 
     def convert(hit: MemoryHit, score: float) -> LaneHit:
         record = records.get(hit.id)
-        title = "" if record is None else section_title(record)
+        title = "" if record is None else part_title(record)
         return LaneHit(make_record_hit("document", hit, title, request), score)
 
     return make_answer(recall, convert)

@@ -17,8 +17,7 @@ from anaphora.recall.lanes import (
 )
 from anaphora.recall.render import version_lines
 from anaphora.values.conversations import Recall
-from anaphora.values.memories import MemoryHit
-from anaphora.values.projects import NOTE_KINDS
+from anaphora.values.memories import NOTE_KINDS, MemoryHit
 from anaphora.values.search import SearchHit, SearchKind
 
 if TYPE_CHECKING:

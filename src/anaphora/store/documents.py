@@ -24,16 +24,15 @@ from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceReader, NamespaceTransaction
 from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
 from anaphora.store.records.store import Records
+from anaphora.store.records.titles import part_heading
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.values.documents import FORMATS, Document, DocumentSection, place_of
+from anaphora.values.documents import FORMATS, Document, DocumentSection
 from anaphora.values.memories import MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database, Write
     from anaphora.store.records.transaction import RecordTransaction
 
-TYPE: Final = "document"
-"""The type of the records of documents and sections, where memories have theirs."""
 PIECE: Final = 1 << 20
 """Bytes of a file in one row."""
 
@@ -207,7 +206,8 @@ def rows_of(
     record = MemoryRecord(
         id=document.id,
         text=document.title,
-        type=cast("Any", TYPE),
+        # Where memories have a type, documents and their sections have their kind.
+        type=cast("Any", DOCUMENT),
         created_at=document.added_at,
         last_reinforced=document.added_at,
         valid_from=document.added_at,
@@ -303,30 +303,9 @@ def section_of(record: MemoryRecord) -> DocumentSection:
         text=record.text,
         start=start,
         end=start + len(record.text),
-        heading=heading_in(payload),
+        heading=part_heading(payload),
         page=payload.get("page") if isinstance(payload.get("page"), int) else None,
     )
-
-
-def is_section(record: MemoryRecord) -> bool:
-    """Whether a record is a section of a document."""
-    return record.parent is not None and str(record.type) == TYPE
-
-
-def section_title(record: MemoryRecord) -> str:
-    """What a section is called: its document's title, its page, the headings above it."""
-    payload = record.payload or {}
-    page, title, heading = payload.get("page"), str(payload.get("title") or ""), heading_in(payload)
-    # The first heading of a document is often its title.
-    parent_titles = heading[1:] if heading[:1] == (title,) else heading
-    location = place_of(page if isinstance(page, int) else None, parent_titles)
-    return ", ".join(part for part in (title, location) if part)
-
-
-def heading_in(payload: Any) -> tuple[str, ...]:
-    """The headings that a section's payload names."""
-    heading = payload.get("heading")
-    return tuple(map(str, heading)) if isinstance(heading, list) else ()
 
 
 def section_names(record: MemoryRecord) -> str:
@@ -334,7 +313,7 @@ def section_names(record: MemoryRecord) -> str:
     called, its tags."""
     payload = record.payload or {}
     name = PurePosixPath(str(payload.get("name") or ""))
-    names = (str(payload.get("title") or ""), *heading_in(payload)[:-1], name.stem, *record.tags)
+    names = (str(payload.get("title") or ""), *part_heading(payload)[:-1], name.stem, *record.tags)
     return "\n".join(dict.fromkeys(name_part for name_part in names if name_part))
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.persisted.forgetting import OF_MEMORY
+from anaphora.store.facts import MEMORY, OF_MEMORY
 from anaphora.store.hashing import hash_text
 from anaphora.sync.codec import Origin, SharedTurn
 

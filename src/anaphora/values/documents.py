@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 from anaphora.values.conversations import ImportProblem
+from anaphora.values.files import place_of
 
 __all__ = ["FORMATS", "AddedDocument", "Document", "DocumentFormat", "DocumentSection"]
 
@@ -87,10 +88,3 @@ class AddedDocument:
     problems: tuple[ImportProblem, ...] = ()
     redacted: tuple[str, ...] = ()
     pending: int = 0
-
-
-def place_of(page: int | None, heading: tuple[str, ...]) -> str:
-    """Where a section stands, for people."""
-    parts = [f"page {page}"] if page is not None else []
-    parts += [" > ".join(heading)] if heading else []
-    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""The frozen values of files that are read: what was left out and why, and a file's part."""
+"""The frozen values of files that are read: what was left out and why, roles, places."""
 
 from __future__ import annotations
 
@@ -24,3 +24,10 @@ class Skipped:
 
     path: str
     reason: str
+
+
+def place_of(page: int | None, heading: tuple[str, ...]) -> str:
+    """Where a part of a file stands, for people."""
+    parts = [f"page {page}"] if page is not None else []
+    parts += [" > ".join(heading)] if heading else []
+    return ", ".join(parts)

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Generic, Literal, TypeVar
-
-from anaphora.values.projects import NoteKind
+from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
 __all__ = [
     "Contradiction",
@@ -31,6 +29,11 @@ __all__ = [
 ]
 
 MemoryType = Literal["episodic", "semantic", "procedural"]
+NoteKind = Literal[
+    "blocker", "code_insight", "constraint", "decision", "fact", "note", "preference"
+]
+NOTE_KINDS: Final[tuple[NoteKind, ...]] = get_args(NoteKind)
+"""The types of notes, which are beside memories."""
 Verdict = Literal["replaces", "both_hold", "wrong"]
 CoreKind = Literal["constraint", "preference", "decision", "fact"]
 Action = Literal["added", "reinforced", "superseded", "updated"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Literal
 
+from anaphora.values.context import LEAST_BUDGET, ContextMemory
 from anaphora.values.conversations import Degraded
 from anaphora.values.files import Skipped, SourceRole
+from anaphora.values.memories import NOTE_KINDS, NoteKind
 
 __all__ = [
     "LEAST_BUDGET",
@@ -36,13 +38,6 @@ __all__ = [
     "Target",
     "WarmUp",
 ]
-
-NoteKind = Literal[
-    "blocker", "code_insight", "constraint", "decision", "fact", "note", "preference"
-]
-NOTE_KINDS: Final[tuple[NoteKind, ...]] = get_args(NoteKind)
-LEAST_BUDGET: Final = 120
-"""Tokens of a package or a warm-up below which nothing useful can be said, on every surface."""
 
 Intent = Literal["docs", "setup", "implementation", "tests", "decisions", "history"]
 Quality = Literal["strong", "partial", "weak"]
@@ -160,25 +155,6 @@ class Target:
     reason: str = ""
     role: SourceRole = "unknown"
     id: str = ""
-    start_line: int | None = None
-    end_line: int | None = None
-    signals: Mapping[str, float] = field(default_factory=dict)
-    project: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ContextMemory:
-    """A section, module, observation or diary entry of a package: an excerpt of its own words."""
-
-    id: str
-    kind: str
-    title: str
-    text: str
-    score: float
-    path: str | None = None
-    tokens: int = 0
-    importance: int | None = None
-    created_at: datetime | None = None
     start_line: int | None = None
     end_line: int | None = None
     signals: Mapping[str, float] = field(default_factory=dict)

@@ -19,12 +19,12 @@ from anaphora.deep.dreaming.extract import read_rewordings, rewording_prompt
 from anaphora.deep.evidence.questions import asks_about_the_whole, seed_queries
 from anaphora.deep.evidence.scope import ScopedEvidence
 from anaphora.deep.evidence.snapshot import find_news, take_snapshot
-from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.persisted.forgetting import DREAMT, OF_MEMORY, bind
+from anaphora.deep.persisted.forgetting import DREAMT
 from anaphora.deep.persisted.gaps import GapRecord, GapStore
 from anaphora.deep.recall import SURE, DeepRecall
 from anaphora.deep.tools import Models
 from anaphora.errors import InvalidInput, ModelError, NotFound
+from anaphora.store.facts import MEMORY, OF_MEMORY, bind
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import (
     Budget,

@@ -21,10 +21,11 @@ from anaphora.core.display import headed, one_line, quoted
 from anaphora.core.shown_times import in_shown_zone
 from anaphora.deep.budget import Meter, OverBudget
 from anaphora.deep.models.base import start_talk
-from anaphora.deep.persisted.forgetting import EXTRACTED, bind
+from anaphora.deep.persisted.forgetting import EXTRACTED
 from anaphora.errors import NotFound
 from anaphora.rank.budget import token_cost
 from anaphora.store.codecs import to_micros
+from anaphora.store.facts import bind
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Turn
 from anaphora.values.deep import Budget, Extracted

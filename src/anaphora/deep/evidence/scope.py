@@ -22,7 +22,6 @@ from anaphora.core.arguments import has_utc
 from anaphora.deep.evidence.sources import (
     HISTORY_TURN_CHARS,
     MEMORIES,
-    MEMORY,
     MEMORY_SHARE,
     REST,
     TURNS,
@@ -44,6 +43,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
 from anaphora.recall.question import Question
 from anaphora.recall.times.reading import read_times
+from anaphora.store.facts import MEMORY
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import Degraded
 from anaphora.values.deep import DeepSource, Scope

@@ -14,7 +14,7 @@ import numpy as np
 
 from anaphora.deep.evidence.questions import question_form
 from anaphora.deep.evidence.scope import NamespaceEvidence, ScopedEvidence
-from anaphora.deep.evidence.sources import MEMORY
+from anaphora.store.facts import MEMORY
 from anaphora.values.deep import DeepSource
 
 TOP: Final = 20

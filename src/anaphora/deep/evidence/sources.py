@@ -27,7 +27,8 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
-from anaphora.store.documents import is_section, section_title
+from anaphora.store.facts import MEMORY
+from anaphora.store.records.titles import is_part, part_title
 from anaphora.values.deep import DeepSource, Scope
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ def format_time(when: datetime | None) -> str:
     return "no time" if when is None else f"{in_shown_zone(when):%Y-%m-%d %H:%M}"
 
 
-MEMORY: Final = "memory:"
-"""The prefix of the id of a memory in a citation."""
 RECENT_SESSIONS: Final = 10
 HISTORY_TURN_CHARS: Final = 2_000
 SPEAKER_CHARS: Final = 80
@@ -127,9 +126,9 @@ def hit_to_source(hit: TurnHit) -> DeepSource:
 
 def record_to_source(record: MemoryRecord) -> DeepSource:
     """A memory, or a section of a document with its title, as a source."""
-    if not is_section(record):
+    if not is_part(record):
         return DeepSource("memory", MEMORY + record.id, record.text, ts=record.created_at)
-    title = section_title(record)
+    title = part_title(record)
     return DeepSource("document", MEMORY + record.id, record.text, role=title, ts=record.created_at)
 
 

@@ -9,15 +9,15 @@ too, in the same transaction if possible. It never touches a thread.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from anaphora.deep.evidence.questions import fold_for_erasure, question_form
-from anaphora.deep.evidence.sources import MEMORY
 from anaphora.deep.persisted.answers import drop_traces
 from anaphora.store.codecs import DAMAGE, parsed
+from anaphora.store.facts import MEMORY, OF_MEMORY
 from anaphora.store.hashing import hash_text
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.values.memories import SurvivingSource
@@ -36,21 +36,6 @@ EXTRACTED: Final = "extract"
 """The `source` of a memory that was extracted from a conversation."""
 DREAMT: Final = "dream"
 """The `source` of a memory that answers a gap: it is forgotten with any of its sources."""
-
-OF_MEMORY: Final = -1
-"""The position of a source that is a memory, not a turn."""
-
-
-def bind(work: TableTransaction, record_id: str, sources: Iterable[tuple[str, int, str]]) -> None:
-    """Record the sources of a fact: a conversation or memory, the index of a turn, its text."""
-    for source, index, text in sources:
-        row: Row = {
-            "record_id": record_id,
-            "conversation_id": source,
-            "position": index,
-            "turn_hash": hash_text(text),
-        }
-        work.put("fact_turn", [row])
 
 
 def drop_lost_facts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.container.feature import FeatureServices
@@ -10,6 +11,9 @@ from anaphora.container.services import service
 if TYPE_CHECKING:
     from anaphora.ingest.pinning import CoreBlockWriter
     from anaphora.recall.context.core_block import CoreBlockRecall
+    from anaphora.recall.session.standing import StandingContext
+    from anaphora.values.context import ContextMemory
+    from anaphora.values.memories import MemoryRecord
 
 
 class CoreBlockServices(FeatureServices):
@@ -25,6 +29,15 @@ class CoreBlockServices(FeatureServices):
         services = self.services
         tokens = services.container.settings.core_tokens
         return CoreBlockRecall(services.records, services.clock, tokens)
+
+    def opening(
+        self, standing: StandingContext, memories: Sequence[MemoryRecord]
+    ) -> Iterable[ContextMemory]:
+        """As in `FeatureServices`: the core block, without what belongs to other projects."""
+        from anaphora.recall.context.core_block import as_context, core_entries
+
+        is_foreign = standing.project.is_foreign
+        return map(as_context, core_entries(standing.records, memories, standing.now, is_foreign))
 
     @service
     def writing(self) -> CoreBlockWriter:

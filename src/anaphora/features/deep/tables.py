@@ -6,7 +6,6 @@ from typing import Final
 
 from anaphora.store.db.table import (
     Index,
-    Reference,
     Table,
     clear,
     lookup,
@@ -77,23 +76,9 @@ EXTRACTION = namespaced(
     sealed("content_hash", needed=True, digest=True),
 )
 
-# The turns that a fact was taken from: when one of them goes, or is redacted, so does the fact.
-FACT_TURN = namespaced(
-    "fact_turn",
-    ("record_id", "conversation_id", "position"),
-    clear("record_id"),
-    lookup("conversation_id", needed=True),
-    clear("position", "integer"),
-    clear("seq", "big"),
-    sealed("turn_hash", needed=True, digest=True),
-    references=(Reference("fact_turn_of", "record_id", "record", "record_id"),),
-    indexes=(Index("fact_turn_conversation", "conversation_id"),),
-)
-
 TABLES: Final[tuple[Table, ...]] = (
     ANSWER,
     GAP,
     TRACE,
     EXTRACTION,
-    FACT_TURN,
 )

@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from anaphora.ingest.projects.upkeep import ProjectUpkeep
     from anaphora.ingest.stored_secrets import StoredSecrets
     from anaphora.recall.context.lane import ContextRecall
-    from anaphora.recall.context.standing import StandingContext
     from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import KeptNotes
+    from anaphora.recall.session.standing import StandingContext
     from anaphora.store.projects.graph import Graph
     from anaphora.store.projects.notes import Notes
     from anaphora.store.projects.store import Projects
     from anaphora.store.records.store import Records
+    from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import Check
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
@@ -175,9 +176,9 @@ class ProjectServices(FeatureServices):
     @service
     def warm_up(self) -> WarmUpRecall:
         """The context lane at the beginning of a session."""
-        from anaphora.recall.context.belonging import EVERYTHING, project_around
-        from anaphora.recall.context.standing import StandingContext
         from anaphora.recall.context.warm_up import WarmUpRecall
+        from anaphora.recall.session.belonging import EVERYTHING, project_around
+        from anaphora.recall.session.standing import StandingContext
 
         services = self.services
 
@@ -196,7 +197,17 @@ class ProjectServices(FeatureServices):
                 services.recall_calls.of,
             )
 
-        return WarmUpRecall(self.recall_context, standing, services.container.settings.core_tokens)
+        def opening(
+            standing: StandingContext, memories: Sequence[MemoryRecord]
+        ) -> list[ContextMemory]:
+            return [
+                memory
+                for feature in services.features
+                for memory in feature.opening(standing, memories)
+            ]
+
+        tokens = services.container.settings.core_tokens
+        return WarmUpRecall(self.recall_context, standing, opening, tokens)
 
     def lanes(self) -> Iterable[Lane]:
         """As in `FeatureServices`."""

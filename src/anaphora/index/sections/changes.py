@@ -11,9 +11,9 @@ import numpy as np
 from anaphora.core.helper import with_helper
 from anaphora.index.sections.rows import SectionRows
 from anaphora.index.words.manifest import IndexedDocument, TermOf, document_of
-from anaphora.store.documents import heading_in, is_section
 from anaphora.store.projects.notes import INDEXED_KINDS
 from anaphora.store.projects.source import SectionSource
+from anaphora.store.records.titles import is_part, part_heading
 from anaphora.values.memories import MemoryRecord
 
 NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)
@@ -108,10 +108,10 @@ class SectionChanges:
             source = record.sources[0] if record.sources else ""
             subject = (record.payload or {}).get("subject")
             names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
-            if is_section(record):
+            if is_part(record):
                 payload = record.payload or {}
                 source = str(payload.get("name", ""))
-                names = (str(payload.get("title", "")), *heading_in(payload))
+                names = (str(payload.get("title", "")), *part_heading(payload))
             yield document_of(record.id, (source, " ".join(names), record.text), self._term_of)
 
     def _texts(

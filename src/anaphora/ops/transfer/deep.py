@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.container.feature import LineKind
-from anaphora.deep.evidence.sources import MEMORY
-from anaphora.deep.persisted.forgetting import OF_MEMORY
 from anaphora.deep.persisted.gaps import GapRecord, gaps_in, put_gap, question_key
 from anaphora.ops.transfer.reading import BatchReader, Outcome
+from anaphora.store.facts import MEMORY, OF_MEMORY
 from anaphora.store.hashing import hash_text
 from anaphora.store.line_fields import LineFields, number_in, string, text_in
 from anaphora.store.lines import Line

@@ -27,8 +27,7 @@ from anaphora.store.lines import Line
 from anaphora.store.projects.notes import RECORD_KINDS, NoteRecordKind, payload_of
 from anaphora.store.records.rows import same_key_of
 from anaphora.store.records.transaction import RecordTransaction
-from anaphora.values.memories import MemoryRecord
-from anaphora.values.projects import NOTE_KINDS
+from anaphora.values.memories import NOTE_KINDS, MemoryRecord
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices

@@ -14,16 +14,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import cut, headed
+from anaphora.core.display import cut
 from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
-from anaphora.recall.context.package import TokenBudget, check_budget, rendered_memory
-from anaphora.recall.context.standing import LATELY, LOOKED_AT, TEXT, kind_of, weightiest
 from anaphora.recall.opposed import find_opposing, render_opposing
+from anaphora.recall.packing import TokenBudget, check_budget, rendered_left_out, rendered_memory
+from anaphora.recall.session.standing import (
+    LATELY,
+    LOOKED_AT,
+    TEXT,
+    held_memories,
+    kind_of,
+    weightiest,
+)
 from anaphora.store.records.pins import standing_pins
 from anaphora.store.records.rows import IN_CORE, RULE
+from anaphora.values.context import ContextMemory
 from anaphora.values.memories import CoreBlock, CoreEntry, MemoryRecord, RelatedMemory
-from anaphora.values.projects import ContextMemory
 
 if TYPE_CHECKING:
     from anaphora.store.records.store import Records
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
 CORE_HEADER: Final = (
     'What memory holds for every session. Lines that begin with "|" are what was remembered.'
 )
+WHOLE: Final = "the core block"
 _BY_KIND: Final = ("constraint", "preference")
 
 
@@ -53,7 +61,7 @@ class CoreBlockRecall:
         if not all(remaining.pay(rendered_entry(core_entry)) for core_entry in entries):
             remaining = TokenBudget(budget)
             remaining.pay(CORE_HEADER)
-            remaining.pay(left_out_line(len(entries)))
+            remaining.pay(rendered_left_out(len(entries), WHOLE))
             fitting = remaining.take(entries, rendered_entry, "", len(entries))
         else:
             fitting = entries
@@ -67,13 +75,8 @@ def render_core(block: CoreBlock) -> str:
     """The block as text for an agent; "" where there is nothing in it."""
     lines = [rendered_entry(core_entry) for core_entry in block.entries]
     if block.left_out:
-        lines.append(left_out_line(len(block.left_out)))
+        lines.append(rendered_left_out(len(block.left_out), WHOLE))
     return "\n".join([CORE_HEADER, *lines]) if lines else ""
-
-
-def left_out_line(count: int) -> str:
-    """Says how many entries did not fit."""
-    return headed(f"{count} more of the core block did not fit")
 
 
 def rendered_entry(entry: CoreEntry) -> str:
@@ -97,18 +100,13 @@ def as_context(entry: CoreEntry) -> ContextMemory:
     )
 
 
-def held_memories(records: Records, now: datetime) -> list[MemoryRecord]:
-    """The memories that changed last and hold now, the weightiest first."""
-    return weightiest(records.list(limit=LOOKED_AT, now=now).items)
-
-
 def core_entries(
     records: Records,
     current: Sequence[MemoryRecord],
     now: datetime,
     is_foreign: Callable[[MemoryRecord], bool] = lambda _: False,
 ) -> list[CoreEntry]:
-    """All that belongs into the block, in order. `held` are among what comes by its kind.
+    """All that belongs into the block, in order. `current` are among what comes by its kind.
 
     What `is_foreign` comes only where it is pinned.
     """

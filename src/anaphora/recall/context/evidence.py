@@ -16,9 +16,10 @@ from anaphora.core.display import one_line
 from anaphora.rank.context.choice import prune, shingles, spread
 from anaphora.recall.context.excerpts import EXCERPT, Excerpts
 from anaphora.recall.context.targets import NamedModule, beginning_of
-from anaphora.store.documents import section_title
 from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
-from anaphora.values.projects import ContextMemory, GraphEvidence, HistoryEvidence, Predicate
+from anaphora.store.records.titles import part_title
+from anaphora.values.context import ContextMemory
+from anaphora.values.projects import GraphEvidence, HistoryEvidence, Predicate
 
 if TYPE_CHECKING:
     from anaphora.index.sections.state import SectionQuery
@@ -288,7 +289,7 @@ def note_memory(
         return ContextMemory(
             id=record.id,
             kind=DOCUMENT,
-            title=section_title(record),
+            title=part_title(record),
             text=excerpts.of(record.text, 1, EXCERPT).text,
             score=round(score, 6),
             created_at=record.created_at,

@@ -33,8 +33,9 @@ from anaphora.recall.context.evidence import (
     nearby,
 )
 from anaphora.recall.context.focus import read_focus
-from anaphora.recall.context.package import assemble, brief_lines, check_budget
+from anaphora.recall.context.package import assemble, brief_lines
 from anaphora.recall.context.targets import named_modules, target_section_keys, targets
+from anaphora.recall.packing import check_budget
 from anaphora.recall.query import query_vector
 from anaphora.store.codecs import to_micros
 from anaphora.values.conversations import FINISH_VECTORS, Degraded

@@ -7,25 +7,27 @@ itself that it is recalled data. What does not fit is skipped; smaller items aft
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import headed, one_line, quoted
+from anaphora.core.display import headed, one_line
 from anaphora.core.shown_times import shown_day
-from anaphora.errors import InvalidInput
 from anaphora.rank.budget import token_cost
-from anaphora.values.conversations import Degraded
-from anaphora.values.projects import (
-    LEAST_BUDGET,
-    NOTE_KINDS,
-    ContextMemory,
-    GraphEvidence,
-    HistoryEvidence,
-    Quality,
-    RecallPackage,
-    Target,
+from anaphora.recall.packing import (
+    LINE_CHARACTERS,
+    TokenBudget,
+    check_budget,
+    format_location,
+    format_signals,
+    rendered_degraded,
+    rendered_memory,
+    rendered_part,
+    with_tokens,
 )
+from anaphora.values.context import ContextMemory
+from anaphora.values.memories import NOTE_KINDS
+from anaphora.values.projects import GraphEvidence, HistoryEvidence, Quality, RecallPackage, Target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,55 +58,8 @@ _MEMORY_SHARE: Final = 0.75
 """Of what the targets leave, while relations and history wait for their part of it."""
 
 _NOTES: Final = frozenset((*NOTE_KINDS, "diary", "document"))
-_BRIEF_CHARACTERS: Final = 150
-_SIGNALS_SHOWN: Final = 2
 _NO_LIMIT: Final = 2**62
 _NOTHING_FITS: Final = "Weak: nothing of what was found fits into this budget."
-
-ItemT = TypeVar("ItemT")
-
-
-def check_budget(budget: int) -> None:
-    """Raise `InvalidInput` for a budget that is too small for an answer."""
-    if budget < LEAST_BUDGET:
-        raise InvalidInput("budget", budget, f"expected a whole number of at least {LEAST_BUDGET}")
-
-
-class TokenBudget:
-    """What is left of a budget. A heading is paid for with the first thing under it."""
-
-    def __init__(self, budget: int) -> None:
-        self.tokens = budget
-        self._paid: set[str] = set()
-
-    def pay(self, text: str, heading: str = "", keep: int = 0) -> bool:
-        """Take the cost of `text` (a line or several) if at least `keep` tokens stay."""
-        cost = token_cost(text + "\n")
-        if heading and heading not in self._paid:
-            cost += token_cost("\n" + heading + "\n")
-        if cost > self.tokens - keep:
-            return False
-        self.tokens -= cost
-        if heading:
-            self._paid.add(heading)
-        return True
-
-    def take(
-        self,
-        items: Iterable[ItemT],
-        text: Callable[[ItemT], str],
-        heading: str,
-        most: int,
-        keep: int = 0,
-    ) -> list[ItemT]:
-        """The items that fit, at most `most`, in their order; too large ones are skipped."""
-        fitting: list[ItemT] = []
-        for candidate in items:
-            if len(fitting) == most:
-                break
-            if self.pay(text(candidate), heading, keep):
-                fitting.append(candidate)
-        return fitting
 
 
 def assemble(full: RecallPackage, budget: int, *, sources: bool = False) -> RecallPackage:
@@ -118,7 +73,7 @@ def assemble(full: RecallPackage, budget: int, *, sources: bool = False) -> Reca
     max_counts = FULL if sources else COMPACT
     remaining = TokenBudget(budget)
     remaining.pay(HEADER)
-    lines = [one_line(line, _BRIEF_CHARACTERS) for line in full.brief[:MOST_BRIEF]]
+    lines = [one_line(line, LINE_CHARACTERS) for line in full.brief[:MOST_BRIEF]]
     brief = [line for line in lines[:1] if remaining.pay(headed(line))]
     for part in full.degraded:
         remaining.pay(rendered_degraded(part))
@@ -175,12 +130,6 @@ def render_package(package: RecallPackage) -> str:
     return "\n".join(lines)
 
 
-def rendered_part(heading: str, items: Iterable[str]) -> list[str]:
-    """The lines of a part: its heading and its items; none where there are none."""
-    part_items = list(items)
-    return ["", heading, *part_items] if part_items else []
-
-
 def _fit_targets(remaining: TokenBudget, targets: Sequence[Target]) -> list[Target]:
     """The targets that fit: some with their reasons, then others in one line."""
     detailed_targets = remaining.take(targets, rendered_target, TARGETS, DETAILED_TARGETS)
@@ -196,11 +145,6 @@ def _fit_targets(remaining: TokenBudget, targets: Sequence[Target]) -> list[Targ
         ):
             further_targets.append(target)
     return detailed_targets + further_targets
-
-
-def with_tokens(memories: Iterable[ContextMemory]) -> tuple[ContextMemory, ...]:
-    """The memories, each with what it costs."""
-    return tuple(replace(memory, tokens=token_cost(rendered_memory(memory))) for memory in memories)
 
 
 def rendered_targets(targets: Sequence[Target]) -> list[str]:
@@ -221,29 +165,12 @@ def rendered_target(target: Target) -> str:
     """One line for a target: place, name, role, reason."""
     reason = f": {one_line(target.reason)}" if target.reason else ""
     if target.kind in _NOTES:
-        return headed(f"{target_name(target)}{reason}{_format_signals(target.signals)}")
+        return headed(f"{target_name(target)}{reason}{format_signals(target.signals)}")
     role = "module" if target.kind == "module" else target.role.replace("_", " ")
     role = "" if role == "unknown" else f" [{role}]"
     title = "" if target.title in ("", target.path) else f" {one_line(target.title)}"
-    location = _format_location(target.path, target.start_line, target.end_line)
-    return headed(f"{location}{title}{role}{reason}{_format_signals(target.signals)}")
-
-
-def rendered_memory(memory: ContextMemory) -> str:
-    """A memory's head, and its words."""
-    if memory.path and memory.importance is None:
-        head = _format_location(memory.path, memory.start_line, memory.end_line)
-        title = one_line(memory.title)
-        head += f" {title}" if title and title != memory.path else ""
-    else:
-        facts = [memory.kind.replace("_", " ")]
-        if memory.importance is not None:
-            facts.append(f"importance {memory.importance}")
-        if memory.created_at is not None:
-            facts.append(shown_day(memory.created_at))
-        title = one_line(memory.title)
-        head = ", ".join(facts) + (f": {title}" if title and title not in memory.text else "")
-    return f"{headed(head + _format_signals(memory.signals))}\n{quoted(memory.text)}"
+    location = format_location(target.path, target.start_line, target.end_line)
+    return headed(f"{location}{title}{role}{reason}{format_signals(target.signals)}")
 
 
 def _graph_line(relation: GraphEvidence) -> str:
@@ -256,24 +183,6 @@ def _graph_line(relation: GraphEvidence) -> str:
 def _history_line(event: HistoryEvidence) -> str:
     when = f"{shown_day(event.at)} " if event.at is not None else ""
     return headed(f"{when}{event.kind.replace('_', ' ')}: {one_line(event.text)}")
-
-
-def rendered_degraded(part: Degraded) -> str:
-    """One line that says what was unavailable."""
-    return headed(f"Unavailable: {part}", _BRIEF_CHARACTERS)
-
-
-def _format_signals(signals: Mapping[str, float]) -> str:
-    if not signals:
-        return ""
-    parts = (f"{name} {strength:.{_SIGNALS_SHOWN}f}" for name, strength in signals.items())
-    return f" ({', '.join(parts)})"
-
-
-def _format_location(path: str, start: int | None, end: int | None) -> str:
-    if start is None:
-        return one_line(path)
-    return f"{one_line(path)}:{start}" + (f"-{end}" if end not in (None, start) else "")
 
 
 _PLACES_SHOWN: Final = 3

@@ -18,9 +18,10 @@ from anaphora.rank.context.editions import edition_of
 from anaphora.rank.context.table import ROLES
 from anaphora.rank.context.weights import DEFAULT_WEIGHTS
 from anaphora.recall.context.excerpts import EXCERPT, listed
-from anaphora.store.documents import section_title
 from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
-from anaphora.values.projects import ContextMemory, Target
+from anaphora.store.records.titles import part_title
+from anaphora.values.context import ContextMemory
+from anaphora.values.projects import Target
 
 if TYPE_CHECKING:
     from anaphora.rank.context.names import Folder
@@ -258,7 +259,7 @@ def _make_note_target(candidate: TargetCandidate, note: NoteRow) -> Target:
     title = " ".join(text.split())
     kind = note.type if note.kind == "observation" else "diary"
     if note.kind == DOCUMENT_SECTION:
-        title, kind = section_title(note.record), DOCUMENT
+        title, kind = part_title(note.record), DOCUMENT
     if len(title) > _TITLE:
         title = title[: _TITLE - 1].rstrip() + "…"
     return Target(

@@ -16,33 +16,29 @@ from typing import TYPE_CHECKING, Final
 from anaphora.core.display import headed, one_line
 from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
-from anaphora.recall.context.core_block import (
-    as_context,
-    core_entries,
-    held_memories,
-    left_out_line,
-)
 from anaphora.recall.context.evidence import note_memory
 from anaphora.recall.context.excerpts import Excerpts
 from anaphora.recall.context.lane import ContextRecall
-from anaphora.recall.context.package import (
-    HEADER,
+from anaphora.recall.context.package import HEADER, render_package, rendered_target
+from anaphora.recall.packing import (
     TokenBudget,
     check_budget,
-    render_package,
     rendered_degraded,
+    rendered_left_out,
     rendered_memory,
     rendered_part,
-    rendered_target,
     with_tokens,
 )
-from anaphora.values.projects import LEAST_BUDGET, ContextMemory, RecallPackage, Target, WarmUp
+from anaphora.recall.session.standing import held_memories
+from anaphora.values.context import LEAST_BUDGET, ContextMemory
+from anaphora.values.projects import RecallPackage, Target, WarmUp
 
 if TYPE_CHECKING:
     from anaphora.rank.context.table import SectionTable
-    from anaphora.recall.context.standing import StandingContext
+    from anaphora.recall.session.standing import StandingContext
     from anaphora.store.projects.notes import NoteRow
     from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
+    from anaphora.values.memories import MemoryRecord
 
 
 SHAPE: Final = "The project:"
@@ -62,6 +58,7 @@ _HEADINGS: Final = {
     "sessions": "Last sessions:",
     "facts": "Also kept:",
 }
+_CORE_BLOCK: Final = "the core block"
 _KINDS: Final = ("constraint", "blocker", "decision", "preference")
 MOST: Final = 8
 """Notes of a kind."""
@@ -78,6 +75,7 @@ class WarmUpRecall:
 
     lane: ContextRecall
     standing: Callable[[str | None], StandingContext]
+    opening: Callable[[StandingContext, Sequence[MemoryRecord]], Sequence[ContextMemory]]
     core_tokens: int
 
     def warm_up(
@@ -106,15 +104,14 @@ class WarmUpRecall:
         names = {row.id: row.name for row in rows}
         desk = self.standing(directory)
         current = held_memories(desk.records, desk.now)
-        entries = core_entries(desk.records, current, desk.now, desk.project.is_foreign)
-        core = [as_context(core_entry) for core_entry in entries]
+        core = self.opening(desk, current)
         # As much of the core block as its budget holds, and at most half of what is left.
         spared_tokens = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
         fitting = remaining.take(core, rendered_memory, _HEADINGS["core"], len(core), spared_tokens)
         notes = {"core": with_tokens(fitting)}
         shown_ids = {memory.id for memory in notes["core"]}
         says_left_out = len(shown_ids) < len(core) and remaining.pay(
-            left_out_line(len(core)), _HEADINGS["core"]
+            rendered_left_out(len(core), _CORE_BLOCK), _HEADINGS["core"]
         )
         notes_by_kind = self._list_notes(names, directory, one_project=project is not None)
         lasting = desk.memories(current, shown_ids)
@@ -223,7 +220,7 @@ def render_warm_up(warm: WarmUp) -> str:
     for part, heading in _HEADINGS.items():
         items = [rendered_memory(memory) for memory in getattr(warm, part)]
         if part == "core" and warm.core_left_out:
-            items.append(left_out_line(warm.core_left_out))
+            items.append(rendered_left_out(warm.core_left_out, _CORE_BLOCK))
         lines += rendered_part(heading, items)
     lines += rendered_part(SHAPE, map(_format_shape_line, warm.shape))
     lines += rendered_part(HIGHLIGHTS, map(rendered_target, warm.highlights))

@@ -303,3 +303,17 @@ TOKEN = _add(
     anchor="scopes",
     indexes=(Index("token_hash_of", "token_hash", unique=True),),
 )
+
+# The turns, or memories, that a fact was taken from: it is forgotten with them. Of a memory,
+# `conversation_id` is its id behind a mark, and `position` is negative (`store.facts`).
+FACT_TURN = _add(
+    "fact_turn",
+    ("record_id", "conversation_id", "position"),
+    clear("record_id"),
+    lookup("conversation_id", needed=True),
+    clear("position", "integer"),
+    clear("seq", "big"),
+    sealed("turn_hash", needed=True, digest=True),
+    references=(Reference("fact_turn_of", "record_id", "record", "record_id"),),
+    indexes=(Index("fact_turn_conversation", "conversation_id"),),
+)

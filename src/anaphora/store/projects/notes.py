@@ -19,8 +19,8 @@ from anaphora.store.namespace import STEP
 from anaphora.store.records.rows import DOCUMENT_SECTION, RECORD_MAPPING
 from anaphora.store.records.store import CURRENT, RecordReader
 from anaphora.store.records.vectors import RecordVectors
-from anaphora.values.memories import MemoryRecord
-from anaphora.values.projects import NOTE_KINDS, DiaryEntry, NoteKind, Observation
+from anaphora.values.memories import NOTE_KINDS, MemoryRecord, NoteKind
+from anaphora.values.projects import DiaryEntry, Observation
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database

@@ -7,8 +7,10 @@ value of its path. The properties of a note are of this kind: who directed a fil
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
+from anaphora.store.records.rows import DOCUMENT
+from anaphora.values.files import place_of
 from anaphora.values.memories import LABELS, MemoryRecord
 
 _NAMES = ("title", "aliases", "alias")
@@ -43,6 +45,28 @@ def record_title(record: MemoryRecord) -> str:
         *_other_properties(properties, record.text),
     )
     return "\n".join(dict.fromkeys(label for label in title_lines if label))
+
+
+def is_part(record: MemoryRecord) -> bool:
+    """Whether a record is a part of another, as a section is of its document."""
+    return record.parent is not None and str(record.type) == DOCUMENT
+
+
+def part_title(record: MemoryRecord) -> str:
+    """What a part is called: the title of the whole, the page, the headings above the part."""
+    payload = record.payload or {}
+    page, title = payload.get("page"), str(payload.get("title") or "")
+    heading = part_heading(payload)
+    # The first heading of a document is often its title.
+    parent_titles = heading[1:] if heading[:1] == (title,) else heading
+    location = place_of(page if isinstance(page, int) else None, parent_titles)
+    return ", ".join(text for text in (title, location) if text)
+
+
+def part_heading(payload: Mapping[str, Any]) -> tuple[str, ...]:
+    """The headings above a part, as its payload names them."""
+    heading = payload.get("heading")
+    return tuple(map(str, heading)) if isinstance(heading, list) else ()
 
 
 def _other_properties(properties: Mapping[str, object], text: str) -> Iterator[str]:

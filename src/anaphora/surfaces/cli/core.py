@@ -14,8 +14,8 @@ from anaphora.surfaces.cli.output import console, present, show_notices, show_te
 from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.meanings import TOKENS, meaning
 from anaphora.surfaces.wire import counted
+from anaphora.values.context import LEAST_BUDGET
 from anaphora.values.memories import CoreBlock, CoreEntry
-from anaphora.values.projects import LEAST_BUDGET
 
 app = typer.Typer(
     no_args_is_help=True, help="The core block: what every session starts with, and in which order."

@@ -30,9 +30,8 @@ from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.meanings import NOTE, TOKENS, meaning
 from anaphora.surfaces.wire import counted
+from anaphora.values.context import LEAST_BUDGET, ContextMemory
 from anaphora.values.projects import (
-    LEAST_BUDGET,
-    ContextMemory,
     DiaryEntry,
     IndexReport,
     NoteKind,

@@ -238,7 +238,7 @@ class SessionHooks:
         from anaphora.core.display import one_line
         from anaphora.core.shown_times import shown_minute
         from anaphora.ingest.secrets.masking import mask
-        from anaphora.recall.context.standing import changed_files
+        from anaphora.recall.session.standing import changed_files
 
         self._bring_in(event)
         self._change(event, compacted=False, given=[])

@@ -29,16 +29,16 @@ from anaphora.rank.house_rules import (
     tells_rule,
 )
 from anaphora.rank.statements import read_statement
-from anaphora.recall.context.belonging import EVERYTHING, Belonging
-from anaphora.recall.context.session_lines import (
+from anaphora.recall.opposed import find_opposing, render_opposing
+from anaphora.recall.session.belonging import EVERYTHING, Belonging
+from anaphora.recall.session.session_lines import (
     CHARACTERS,
     DECIDED,
     last_exchange,
     session_statements,
 )
-from anaphora.recall.opposed import find_opposing, render_opposing
+from anaphora.values.context import ContextMemory
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
-from anaphora.values.projects import ContextMemory
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView
@@ -252,6 +252,11 @@ _PARTS: Final = {
     "decision": "decisions",
     "fact": "facts",
 }
+
+
+def held_memories(records: Records, now: datetime) -> list[MemoryRecord]:
+    """The memories that changed last and hold now, the weightiest first."""
+    return weightiest(records.list(limit=LOOKED_AT, now=now).items)
 
 
 def weightiest(records: Iterable[MemoryRecord]) -> list[MemoryRecord]:

@@ -1,0 +1,1 @@
+"""What of memories and past sessions a new session needs."""
