@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, identity_at
@@ -65,6 +65,8 @@ class ThreadSync:
 
     _device: SyncedDevice
 
+    kinds: ClassVar = (THREAD,)
+
     # The ids of turns.
 
     def name_of(self, conversation_id: str, index: int) -> str | None:
@@ -94,14 +96,22 @@ class ThreadSync:
 
     # From the home.
 
-    def capture(
-        self, since: int, seen: Mapping[str, str], *, known_only: bool = False
-    ) -> Iterator[tuple[Patch, str]]:
+    def capture(self, since: int) -> Iterator[tuple[Patch, str]]:
         """The changes of conversations, each with the state that was compared.
 
-        `since` is the number up to which notes and deletions are known, `seen` the states in which
-        conversations were captured last; with `known_only` no others are compared.
+        `since` is the number up to which notes and deletions are known.
         """
+        return self._capture(since)
+
+    def removals(self, since: int) -> Iterator[tuple[Patch, str]]:
+        """The changes of conversations that were captured before."""
+        return self._capture(since, known_only=True)
+
+    def _capture(self, since: int, *, known_only: bool = False) -> Iterator[tuple[Patch, str]]:
+        seen_states = self._device.store.seen_states(THREAD)
+        seen = {kind_and_key(item_id)[1]: state for item_id, state in seen_states.items()}
+        if known_only and not seen:
+            return
         sidecar = self._device.services.sidecar
         changed_notes, deleted_keys = sidecar.changed_since(since), sidecar.deleted_since(since)
         session_places = sidecar.places()
@@ -273,9 +283,9 @@ class ThreadSync:
 
     # Into the home.
 
-    def apply(self, items: Iterable[str]) -> set[str]:
+    def apply(self, items: Iterable[str], captured: int) -> list[str]:
         """Apply all changes to conversations; those in which turns moved."""
-        moved_ids: set[str] = set()
+        moved_items: list[str] = []
         item_ids = list(items)
         sidecar = self._device.services.sidecar
         origins, session_places = (
@@ -318,10 +328,14 @@ class ThreadSync:
             if [turn.id for turn in merged_turns[: len(previous_turns)]] != [
                 turn.id for turn in previous_turns
             ]:
-                moved_ids.add(conversation_id)
+                moved_items.append(item_id)
             with self._device.store.change() as work:
                 work.clean([item_id], self._read_state(conversation_id))
-        return moved_ids
+        return moved_items
+
+    def find_about(self, items: Collection[str]) -> list[str]:
+        """None: a conversation names no others by their positions."""
+        return []
 
     def _note_rest(
         self,
