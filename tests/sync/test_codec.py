@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -18,10 +19,11 @@ pytestmark = pytest.mark.internal
 AT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 AT_TEXT = "2026-03-01T12:30:00.000000Z"
 TURNS = {("talk", 2): "turn-a"}
-RECORDS = codec.RecordCodec(
+TURN_CODEC = codec.TurnCodec(
     lambda conversation_id, index: TURNS.get((conversation_id, index)),
     lambda _, turn: {name: index for (_, index), name in TURNS.items()}.get(turn),
 )
+RECORDS = codec.RecordCodec(TURN_CODEC)
 
 
 def test_a_record_has_one_form() -> None:
@@ -72,28 +74,35 @@ def test_an_event_has_one_form() -> None:
 def test_a_turn_has_one_form() -> None:
     """Whole or redacted."""
     turn = codec.SharedTurn("turn-a", codec.Place(5, 1, "d1"), "user", "Hello", "12:30", "ask")
-    members = codec.write_turn(turn)
-    assert members == {
+    members = turn.line()
+    assert json.dumps(members) == json.dumps({
         "role": "user", "text": "Hello", "time": "12:30", "place": [5, 1, "d1"], "intent": "ask",
-    }  # fmt: skip
-    assert codec.read_turn("turn-a", members, None) == turn
-    members = codec.write_redacted(turn, "[redacted]", {"b", "a"})
-    assert members["by"] == ["a", "b"]
-    assert codec.read_turn("turn-a", members, None).text == "[redacted]"
+    })  # fmt: skip
+    assert codec.SharedTurn.read("turn-a", members, None) == turn
+    redacted_turn = replace(turn, text="[redacted]")
+    members = redacted_turn.line({"b", "a"})
+    assert json.dumps(members) == json.dumps({
+        "role": "user", "time": "12:30", "place": [5, 1, "d1"], "intent": "ask",
+        "text": "[redacted]", "by": ["a", "b"],
+    })  # fmt: skip
+    assert codec.SharedTurn.read("turn-a", members, None) == redacted_turn
 
 
 def test_what_belongs_to_turns_has_one_form() -> None:
     """Notes, origins and places of conversations, and links, are lists."""
     note = TurnNote("talk", 2, "hash", "Ann", "chatgpt", "chat-1", "message-1")
-    assert codec.write_note(note) == ["Ann", "chatgpt", "chat-1", "message-1"]
-    assert codec.read_note("talk", 2, "hash", codec.write_note(note)) == note
+    members = codec.TURN_NOTES.write(note)
+    assert members == ["Ann", "chatgpt", "chat-1", "message-1"]
+    assert TurnNote("talk", 2, "hash", **codec.TURN_NOTES.read(members)) == note
     origin = ConversationNote("branch", "chatgpt", "chat-1", "talk", 2)
-    written_origin = codec.write_origin(origin, lambda *_: "turn-a")
-    assert written_origin == ["chatgpt", "chat-1", "talk", "turn-a"]
-    assert codec.read_origin("branch", written_origin, lambda *_: 2) == origin
+    members = codec.BranchCodec(TURN_CODEC).write(origin)
+    assert members == ["chatgpt", "chat-1", "talk", "turn-a"]
+    assert codec.BranchCodec(TURN_CODEC).read("branch", members) == origin
     place = SessionPlace("claude", "/home/ann", "github.com/acme/shop", "main")
-    assert codec.write_place(place) == ["claude", "/home/ann", "github.com/acme/shop", "main"]
-    assert codec.read_place(codec.write_place(place)) == place
+    members = codec.SESSION_PLACES.write(place)
+    assert members == ["claude", "/home/ann", "github.com/acme/shop", "main"]
+    assert SessionPlace(**codec.SESSION_PLACES.read(members)) == place
     link = RecordLink("a", "b", "differs", 0.5)
-    assert codec.write_link(link) == ["differs", 0.5]
-    assert codec.read_link(("a", "b"), codec.write_link(link)) == link
+    members = codec.LINK_STATES.write(link)
+    assert members == ["differs", 0.5]
+    assert RecordLink("a", "b", **codec.LINK_STATES.read(members)) == link

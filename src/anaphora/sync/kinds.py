@@ -57,13 +57,12 @@ class SyncedPart(Protocol):
         left as they are.
         """
 
-    def find_about(self, items: Collection[str]) -> list[str]:
+    def neighbours(self, items: Collection[str]) -> list[str]:
         """Its items that name some of these of other parts."""
 
 
 def open_parts(device: SyncedDevice) -> tuple[SyncedPart, ...]:
     """The parts of a device, each behind those that its items name."""
     threads = ThreadSync(device)
-    codec = RecordCodec(threads.name_of, threads.place_of)
-    records = RecordSync(device, codec, threads.origins, RECORD_KINDS)
+    records = RecordSync(device, RecordCodec(threads.turns), threads.origins, RECORD_KINDS)
     return threads, records, LinkSync(device, records.row_of)

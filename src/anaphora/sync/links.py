@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from anaphora.store.records.rows import CONTRADICTION, MEMORY
+from anaphora.store.records.rows import CONTRADICTION, MEMORY, RecordLink
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import Stamp
-from anaphora.sync.codec import read_link, write_link
+from anaphora.sync.codec import LINK_STATES
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import LINK, item_name, kind_and_key
 
@@ -36,7 +36,7 @@ class LinkSync:
         for link in self._device.services.records.links_since(since, CONTRADICTION):
             item_id = item_name(LINK, _SEPARATOR.join((link.record_id, link.other_id)))
             state = self._device.store.states([item_id], applied=True)[item_id]
-            current = write_link(link)
+            current = LINK_STATES.write(link)
             if (state[_STATE].value if _STATE in state else None) != current:
                 yield Patch(item_id, self._device.clock.next(), {_STATE: current}), ""
 
@@ -69,7 +69,7 @@ class LinkSync:
                 (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)
             }
             for ends, (_, members) in latest.items():
-                link = read_link(ends, members)
+                link = RecordLink(*ends, **LINK_STATES.read(members))
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
                     continue
                 if ends not in stored_links:
@@ -80,7 +80,7 @@ class LinkSync:
             self._device.store.within(work.write).clean(item_ids)
         return []
 
-    def find_about(self, items: Collection[str]) -> list[str]:
+    def neighbours(self, items: Collection[str]) -> list[str]:
         """The links that have one of these memories at an end."""
         changed_ids = {key for kind, key in map(kind_and_key, items) if kind == MEMORY}
         names = self._device.store.names(LINK) if changed_ids else []

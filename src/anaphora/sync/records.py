@@ -331,7 +331,7 @@ class RecordSync:
 
     # Into the rows.
 
-    def find_about(self, items: Collection[str]) -> list[str]:
+    def neighbours(self, items: Collection[str]) -> list[str]:
         """The records that name turns of these conversations."""
         keys_by_kind = map(kind_and_key, items)
         conversation_ids = {key for kind, key in keys_by_kind if kind == THREAD}

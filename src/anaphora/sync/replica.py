@@ -85,8 +85,8 @@ class Replica:
             for part in self._parts:
                 dirty_items = _filter_kinds(self.store.dirty(), part.kinds)
                 moved_items = part.apply(dirty_items, self.store.get(CAPTURED, 0))
-                for other in self._parts:
-                    self._mark_dirty(other.find_about(moved_items))
+                for neighbour in self._parts:
+                    self._mark_dirty(neighbour.neighbours(moved_items))
             # The mark of a forgotten identity has no row of its own.
             with self.store.change() as work:
                 work.clean(_filter_kinds(self.store.dirty(), (KILLED,)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -25,16 +25,12 @@ from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.sync.changes import ItemState, Patch, canonical
 from anaphora.sync.codec import (
     NOTE,
+    SESSION_PLACES,
     TURN,
+    TURN_NOTES,
+    BranchCodec,
     SharedTurn,
-    read_note,
-    read_origin,
-    read_place,
-    write_note,
-    write_origin,
-    write_place,
-    write_redacted,
-    write_turn,
+    TurnCodec,
 )
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import THREAD, item_name, kind_and_key
@@ -86,6 +82,11 @@ class ThreadSync:
         )
 
     @property
+    def turns(self) -> TurnCodec:
+        """Turns by their ids."""
+        return TurnCodec(self.name_of, self.place_of)
+
+    @property
     def origins(self) -> Origins:
         """The origins of facts."""
         return Origins(self._device.services.deep_rows, self._applied_turns)
@@ -108,9 +109,11 @@ class ThreadSync:
         return self._capture(since, known_only=True)
 
     def _capture(self, since: int, *, known_only: bool = False) -> Iterator[tuple[Patch, str]]:
-        seen_states = self._device.store.seen_states(THREAD)
-        seen = {kind_and_key(item_id)[1]: state for item_id, state in seen_states.items()}
-        if known_only and not seen:
+        seen_states = {
+            kind_and_key(item_id)[1]: state
+            for item_id, state in self._device.store.seen_states(THREAD).items()
+        }
+        if known_only and not seen_states:
             return
         sidecar = self._device.services.sidecar
         changed_notes, deleted_keys = sidecar.changed_since(since), sidecar.deleted_since(since)
@@ -118,10 +121,10 @@ class ThreadSync:
         placed_ids = session_places.keys() if sidecar.places_version() > since else frozenset()
         origins = sidecar.conversation_notes()
         states = self._read_states()
-        for conversation_id in sorted(seen if known_only else {*states, *seen}):
+        for conversation_id in sorted(seen_states if known_only else {*states, *seen_states}):
             state = states.get(conversation_id, "")
             is_deleted = sidecar.deletion_key(conversation_id) in deleted_keys
-            last_seen = seen.get(conversation_id)
+            last_seen = seen_states.get(conversation_id)
             if (
                 state != last_seen
                 or is_deleted
@@ -227,7 +230,7 @@ class ThreadSync:
                     )
                     news.drop[NOTE + known_turn.id] = None
                     cuts = {*cuts, digest.hexdigest()[:16] + self._device.clock.device}
-                    news.drop[TURN + known_turn.id] = write_redacted(known_turn, turn.text, cuts)
+                    news.drop[TURN + known_turn.id] = replace(known_turn, text=turn.text).line(cuts)
             counts[content] += 1
             news.names.append(last_turn.id)
         return news
@@ -253,7 +256,7 @@ class ThreadSync:
             last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device
         )
         shared_turn = SharedTurn(name, turn_place, *content)
-        news.add[TURN + name] = write_turn(shared_turn)
+        news.add[TURN + name] = shared_turn.line()
         return shared_turn
 
     def _compare_rest(
@@ -267,15 +270,15 @@ class ThreadSync:
         """Compare the title, the notes of turns, and the origin."""
         fields: dict[str, Any] = {"title": thread.title or None}
         if origin is not None:
-            fields["origin"] = write_origin(origin, self.name_of)
+            fields["origin"] = BranchCodec(self.turns).write(origin)
         if session_place is not None:
-            fields["place"] = write_place(session_place)
+            fields["place"] = SESSION_PLACES.write(session_place)
         notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
         for index, turn_note in notes.items():
             if index < len(news.names) and not turn_note.forgotten:
                 turn = thread.turns[index]
                 if turn_note.turn_hash == stored_turn_hash(turn.role, turn.text):
-                    fields[NOTE + news.names[index]] = write_note(turn_note)
+                    fields[NOTE + news.names[index]] = TURN_NOTES.write(turn_note)
         for name, content in fields.items():
             previous = base[name].value if name in base else None
             if content != previous and not (name.startswith(NOTE) and content is None):
@@ -333,7 +336,7 @@ class ThreadSync:
                 work.clean([item_id], self._read_state(conversation_id))
         return moved_items
 
-    def find_about(self, items: Collection[str]) -> list[str]:
+    def neighbours(self, items: Collection[str]) -> list[str]:
         """None: a conversation names no others by their positions."""
         return []
 
@@ -346,13 +349,13 @@ class ThreadSync:
     ) -> None:
         sidecar = self._device.services.sidecar
         if "origin" in state:
-            note = read_origin(conversation_id, state["origin"].value, self.place_of)
+            note = BranchCodec(self.turns).read(conversation_id, state["origin"].value)
             if origins.get(conversation_id) != note:
                 sidecar.note_conversation(note)
         if "place" in state and state["place"].value is None:
             sidecar.forget_place(conversation_id)
         elif "place" in state:
-            session_place = read_place(state["place"].value)
+            session_place = SessionPlace(**SESSION_PLACES.read(state["place"].value))
             if session_places.get(conversation_id) != session_place:
                 sidecar.note_place(conversation_id, session_place)
 
@@ -416,4 +419,4 @@ def _build_notes(conversation_id: str, turns: Sequence[SharedTurn]) -> Iterator[
     for index, turn in enumerate(turns):
         if turn.note is not None:
             turn_hash = stored_turn_hash(turn.role, turn.text)
-            yield read_note(conversation_id, index, turn_hash, turn.note)
+            yield TurnNote(conversation_id, index, turn_hash, **TURN_NOTES.read(turn.note))
