@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from anaphora.store.line_fields import LineFields, string
 from anaphora.store.lines import as_object, time_text
@@ -42,6 +42,10 @@ EVENT: Final = "event:"
 """The prefix of the fields of events; a digest of the event follows."""
 ORIGINS: Final = "origins"
 """The field of the origins of a fact."""
+TURN: Final = "turn:"
+"""The prefix of the fields of turns; the id of the turn follows."""
+NOTE: Final = "note:"
+"""The prefix of the fields of notes on turns."""
 HIDDEN: Final = "forgotten_at"
 """The field of the time at which a record was softly forgotten."""
 _ALONE: Final = "stands_alone"
@@ -62,6 +66,26 @@ _EVENT: Final = LineFields(
 
 
 @dataclass(frozen=True, slots=True)
+class TurnCodec:
+    """Turns that others refer to, as members: their ids, or positions of unknown turns."""
+
+    _name_of: TurnNames
+    _place_of: TurnPlaces
+
+    def write(self, conversation_id: str | None, index: int | None) -> str | int | None:
+        """The id of the turn at a position."""
+        if conversation_id is None or index is None:
+            return None
+        return self._name_of(conversation_id, index) or index
+
+    def read(self, conversation_id: str | None, turn: Any) -> int | None:
+        """The position of a turn."""
+        if isinstance(turn, str) and conversation_id is not None:
+            return self._place_of(conversation_id, turn)
+        return turn if isinstance(turn, int) else None
+
+
+@dataclass(frozen=True, slots=True)
 class SharedRecord:
     """A record, and what belongs to it in other tables, except its events."""
 
@@ -75,14 +99,13 @@ class SharedRecord:
 class RecordCodec:
     """Records and their events as members."""
 
-    _name_of: TurnNames
-    _place_of: TurnPlaces
+    _turns: TurnCodec
 
     def write(self, shared: SharedRecord) -> Members:
         """The members of a record."""
         record = shared.record
         members = as_object(_RECORD.write(record))
-        members |= self._write_turn(record.conversation_id, record.turn_index)
+        members |= self._write_turn(record)
         if shared.stands_alone:
             members[_ALONE] = True
         if shared.origins:
@@ -114,29 +137,25 @@ class RecordCodec:
         repeats: Counter[str] = Counter()
         for event in events:
             members = as_object(_EVENT.write(event))
-            said = {"kind": "said" if event.kind == "restated" else event.kind}
-            text = canonical(members | said)
-            members |= self._write_turn(event.conversation_id, event.turn_index)
+            shared_kind = "said" if event.kind == "restated" else event.kind
+            text = canonical(members | {"kind": shared_kind})
+            members |= self._write_turn(event)
             digest = hashlib.sha256(f"{repeats[text]} {text}".encode()).hexdigest()[:32]
             repeats[text] += 1
             yield EVENT + digest, members
 
     def read_event(self, record_id: str, members: Mapping[str, Any]) -> RecordEvent:
         """The event of these members. ValueError."""
-        fields = _EVENT.read(members)
-        return RecordEvent(record_id, turn_index=self._find_turn(members), **fields)
+        index = self._find_turn(members)
+        return RecordEvent(record_id, turn_index=index, **_EVENT.read(members))
 
-    def _write_turn(self, conversation_id: str | None, index: int | None) -> Members:
-        if conversation_id is None or index is None:
-            return {}
-        return {_TURN: self._name_of(conversation_id, index) or index}
+    def _write_turn(self, of: MemoryRecord | RecordEvent) -> Members:
+        turn = self._turns.write(of.conversation_id, of.turn_index)
+        return {} if turn is None else {_TURN: turn}
 
     def _find_turn(self, members: Mapping[str, Any]) -> int | None:
         """The position of the turn that members name."""
-        turn, conversation_id = members.get(_TURN), members.get("conversation_id")
-        if isinstance(turn, str) and conversation_id is not None:
-            return self._place_of(conversation_id, turn)
-        return turn if isinstance(turn, int) else None
+        return self._turns.read(members.get("conversation_id"), members.get(_TURN))
 
 
 def identity_of(members: Mapping[str, Any]) -> str:
@@ -150,14 +169,44 @@ def identity_of(members: Mapping[str, Any]) -> str:
     return same_key_of(record)
 
 
-# Conversations.
+class ListFields:
+    """Some fields of a value as members of a list, in this order."""
 
-TURN: Final = "turn:"
-"""The prefix of the fields of turns; the id of the turn follows."""
-NOTE: Final = "note:"
-"""The prefix of the fields of notes on turns."""
-_NOTED: Final = ("speaker", "source", "source_key", "message_key")
-_PLACED: Final = ("client", "directory", "repository", "branch")
+    def __init__(self, value: type, *names: str) -> None:
+        left_out = {spec.name for spec in fields(value)} - set(names)
+        self._names, self._fields = names, LineFields(value, names, left_out=left_out)
+
+    def write(self, value: Any) -> list[Any]:
+        """The members for a value."""
+        return [getattr(value, name) for name in self._names]
+
+    def read(self, members: Sequence[Any]) -> Members:
+        """The fields that have values. ValueError."""
+        return self._fields.read(dict(zip(self._names, members, strict=True)))
+
+
+LINK_STATES: Final = ListFields(RecordLink, "kind", "strength")
+SESSION_PLACES: Final = ListFields(SessionPlace, "client", "directory", "repository", "branch")
+TURN_NOTES: Final = ListFields(TurnNote, "speaker", "source", "source_key", "message_key")
+_BRANCHES: Final = ListFields(ConversationNote, "source", "source_key", "branch_of", "branch_at")
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCodec:
+    """Where conversations came from, as members."""
+
+    _turns: TurnCodec
+
+    def write(self, note: ConversationNote) -> list[Any]:
+        """The members of where a conversation came from."""
+        turn = self._turns.write(note.branch_of, note.branch_at)
+        return [*_BRANCHES.write(note)[:-1], note.branch_at if turn is None else turn]
+
+    def read(self, conversation_id: str, members: Sequence[Any]) -> ConversationNote:
+        """Where a conversation came from. ValueError."""
+        *origin, branch_of, turn = members
+        index = self._turns.read(branch_of, turn)
+        return ConversationNote(conversation_id, **_BRANCHES.read([*origin, branch_of, index]))
 
 
 class Place(NamedTuple):
@@ -180,95 +229,26 @@ class SharedTurn:
     intent: str = ""
     note: Sequence[str | None] | None = None
 
+    def line(self, redactions: Iterable[str] = ()) -> Members:
+        """Itself as JSON, with the digests of its redactions if there are any."""
+        if digests := sorted(redactions):
+            members = {"role": self.role, "time": self.time, "place": list(self.place)}
+            return members | {"intent": self.intent, "text": self.text, "by": digests}
+        members = {"role": self.role, "text": self.text, "time": self.time}
+        members |= {"place": list(self.place)}
+        return members | ({"intent": self.intent} if self.intent else {})
 
-def write_turn(turn: SharedTurn) -> Members:
-    """The members of a turn that was added."""
-    members = {
-        "role": turn.role,
-        "text": turn.text,
-        "time": turn.time,
-        "place": list(turn.place),
-    }
-    return members | ({"intent": turn.intent} if turn.intent else {})
-
-
-def write_redacted(turn: SharedTurn, text: str, redactions: Iterable[str]) -> Members:
-    """The members of the rest of a turn, after redactions with these digests."""
-    return {
-        "role": turn.role,
-        "time": turn.time,
-        "place": list(turn.place),
-        "intent": turn.intent,
-        "text": text,
-        "by": sorted(redactions),
-    }
-
-
-def read_turn(
-    turn_id: str, members: Mapping[str, Any], note: Sequence[str | None] | None
-) -> SharedTurn:
-    """The turn of these members, whole or redacted."""
-    return SharedTurn(
-        turn_id,
-        Place(*members["place"]),
-        members["role"],
-        members.get("text", REDACTED),
-        members["time"],
-        members.get("intent", ""),
-        note,
-    )
-
-
-def write_note(note: TurnNote) -> list[Any]:
-    """The members of a note on a turn."""
-    return [getattr(note, name) for name in _NOTED]
-
-
-def read_note(
-    conversation_id: str, index: int, turn_hash: str, members: Sequence[str | None]
-) -> TurnNote:
-    """The note of these members on the turn at a position."""
-    speaker, source, source_key, message_key = members
-    return TurnNote(conversation_id, index, turn_hash, speaker, source, source_key, message_key)
-
-
-def write_origin(origin: ConversationNote, name_of: TurnNames) -> list[Any]:
-    """The members of where a conversation came from."""
-    left_at = origin.branch_at
-    branch = origin.branch_of and left_at is not None
-    at = name_of(str(origin.branch_of), left_at or 0) if branch else None
-    return [origin.source, origin.source_key, origin.branch_of, at or left_at]
-
-
-def read_origin(
-    conversation_id: str, members: Sequence[Any], place_of: TurnPlaces
-) -> ConversationNote:
-    """Where a conversation came from, by these members."""
-    source, key, branch_of, at = members
-    if isinstance(at, str):
-        at = place_of(branch_of, at)
-    return ConversationNote(conversation_id, source, key, branch_of, at)
-
-
-def write_place(place: SessionPlace) -> list[Any]:
-    """The members of where a session took place."""
-    return [getattr(place, name) for name in _PLACED]
-
-
-def read_place(members: Sequence[str]) -> SessionPlace:
-    """Where a session took place, by these members."""
-    return SessionPlace(*members)
-
-
-# Links.
-
-
-def write_link(link: RecordLink) -> list[Any]:
-    """The members of a link."""
-    return [link.kind, link.strength]
-
-
-def read_link(ends: tuple[str, str], members: Sequence[Any]) -> RecordLink:
-    """The link of these members between two records."""
-    kind, strength = members
-    return RecordLink(*ends, str(kind), float(str(strength)))
+    @classmethod
+    def read(
+        cls, turn_id: str, members: Mapping[str, Any], note: Sequence[str | None] | None
+    ) -> Self:
+        """The turn of what `line` wrote."""
+        return cls(
+            turn_id,
+            Place(*members["place"]),
+            members["role"],
+            members.get("text", REDACTED),
+            members["time"],
+            members.get("intent", ""),
+            note,
+        )

@@ -1,13 +1,9 @@
-"""The names of items: a kind and an id."""
+"""The names of items: a kind and an id. Records are items of their own kinds, see `kinds`."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from anaphora.store.records.rows import DIARY, MEMORY, OBSERVATION, TOOL_CALL
-
-RECORD_KINDS: Final = (MEMORY, OBSERVATION, DIARY, TOOL_CALL)
-"""Kinds of items that are records."""
 THREAD: Final = "thread"
 LINK: Final = "link"
 KILLED: Final = "killed"

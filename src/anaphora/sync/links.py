@@ -5,14 +5,14 @@ Links that say that two memories are close are not exchanged: they follow from v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from anaphora.store.records.rows import CONTRADICTION
+from anaphora.store.records.rows import CONTRADICTION, MEMORY, RecordLink
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import Stamp
-from anaphora.sync.codec import read_link, write_link
+from anaphora.sync.codec import LINK_STATES
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import LINK, item_name, kind_and_key
 
@@ -29,20 +29,26 @@ class LinkSync:
     _device: SyncedDevice
     _row_of: RowOf
 
-    def capture(self, since: int) -> Iterator[Patch]:
+    kinds: ClassVar = (LINK,)
+
+    def capture(self, since: int) -> Iterator[tuple[Patch, str]]:
         """The changes of links after the number `since`."""
         for link in self._device.services.records.links_since(since, CONTRADICTION):
             item_id = item_name(LINK, _SEPARATOR.join((link.record_id, link.other_id)))
             state = self._device.store.states([item_id], applied=True)[item_id]
-            current = write_link(link)
+            current = LINK_STATES.write(link)
             if (state[_STATE].value if _STATE in state else None) != current:
-                yield Patch(item_id, self._device.clock.next(), {_STATE: current})
+                yield Patch(item_id, self._device.clock.next(), {_STATE: current}), ""
 
-    def apply(self, items: Iterable[str]) -> None:
+    def removals(self, since: int) -> Iterator[tuple[Patch, str]]:
+        """None: a link goes with its memories."""
+        return iter(())
+
+    def apply(self, items: Iterable[str], captured: int) -> list[str]:
         """Bring links in line with all changes."""
         item_ids = list(items)
         if not item_ids:
-            return
+            return []
         rows: dict[str, str | None] = {}
         changed_ends = {
             ends for item_id in item_ids if (ends := self._find_rows(item_id, rows)) is not None
@@ -63,7 +69,7 @@ class LinkSync:
                 (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)
             }
             for ends, (_, members) in latest.items():
-                link = read_link(ends, members)
+                link = RecordLink(*ends, **LINK_STATES.read(members))
                 if work.find(link.record_id) is None or work.find(link.other_id) is None:
                     continue
                 if ends not in stored_links:
@@ -72,10 +78,11 @@ class LinkSync:
                     work.turn(stored_links[ends], link.kind)
             work.flush()
             self._device.store.within(work.write).clean(item_ids)
+        return []
 
-    def find_around(self, ids: Iterable[str]) -> list[str]:
-        """The links that have one of these ids at an end."""
-        changed_ids = set(ids)
+    def neighbours(self, items: Collection[str]) -> list[str]:
+        """The links that have one of these memories at an end."""
+        changed_ids = {key for kind, key in map(kind_and_key, items) if kind == MEMORY}
         names = self._device.store.names(LINK) if changed_ids else []
         return [item_id for item_id in names if changed_ids & set(_split_ends(item_id))]
 

@@ -1,4 +1,4 @@
-"""Memories, notes and tool calls between the database and the changes that devices exchange.
+"""Records of all kinds between the database and the changes that devices exchange.
 
 `capture` compares rows with the merged state of the known changes, and makes a patch of each
 difference; `apply` does it the other way round. Both can be interrupted and repeated: they store
@@ -8,10 +8,10 @@ nothing that a comparison would not find again.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.names import composed
 from anaphora.store.namespace import portions
@@ -19,9 +19,7 @@ from anaphora.store.records.forgetting import ForgottenRecords, describe_forgott
 from anaphora.store.records.rows import (
     MEMORY,
     STANDS_ALONE,
-    TOOL_CALL,
     RecordEvent,
-    session_key,
 )
 from anaphora.store.records.store import Records
 from anaphora.store.records.transaction import RecordTransaction
@@ -29,7 +27,7 @@ from anaphora.sync.changes import WHOLE, ItemState, Patch, is_dropped
 from anaphora.sync.clock import Stamp
 from anaphora.sync.codec import EVENT, HIDDEN, ORIGINS, RecordCodec, SharedRecord, identity_of
 from anaphora.sync.device import SyncedDevice
-from anaphora.sync.items import KILLED, RECORD_KINDS, item_name, kind_and_key
+from anaphora.sync.items import KILLED, THREAD, item_name, kind_and_key
 from anaphora.sync.merge.records import (
     LONGEST_START,
     SAID,
@@ -42,6 +40,9 @@ from anaphora.sync.origins import Origins
 from anaphora.sync.store import CLOCK
 from anaphora.values.memories import MemoryRecord
 
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
+
 _DERIVED: Final = frozenset({"tags", "sources", "last_reinforced", "created_at"})
 """Fields that follow from the events of a record, unless it was changed in place."""
 _UNCHANGING: Final = frozenset({"turn", "conversation_id", "extra", "reinforce_count"})
@@ -53,15 +54,33 @@ _GROUPS: Final = 100
 """Groups that are applied in one transaction."""
 
 
-def group_of(item: str, state: ItemState, secret: bytes) -> str:
+OnForgotten = Callable[["NamespaceServices", RecordTransaction, ForgottenRecords], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """How the records of one kind differ from those of others.
+
+    A `lasting` one may stand alone, may be a fact with origins, and is forgotten for good on every
+    device with all that is the same. `row_key` gives the identity of a row, where that is not that
+    of its content. `on_forgotten` is called in the transaction that erases records.
+    """
+
+    lasting: bool = False
+    row_key: Callable[[MemoryRecord], str] | None = None
+    on_forgotten: OnForgotten | None = None
+
+
+def group_of(kinds: Collection[str], item: str, state: ItemState, secret: bytes) -> str:
     """The group that an item is merged in: of its path, or its identity; else its own.
 
-    As a digest under `secret`: a mark that something was forgotten names its group, too.
+    `kinds` are those of records. The group is a digest under `secret`: a mark that something was
+    forgotten names its group, too.
     """
     kind, _ = kind_and_key(item)
     if kind == KILLED:
         return str(_value(state, _GROUP) or item)
-    if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
+    if kind not in kinds or is_dropped(state) or "text" not in state:
         return item
     path = _value(state, "path")
     same_key = _find_same_key(state)
@@ -86,6 +105,14 @@ def _find_same_key(state: ItemState) -> str:
     )
 
 
+def _find_conversations(state: ItemState) -> set[str | None]:
+    """The conversations that a record, its events or its origins name."""
+    events = (change.value for change in state.values() if isinstance(change.value, dict))
+    conversation_ids = {event.get("conversation_id") for event in events}
+    origins = _value(state, ORIGINS) or ()
+    return conversation_ids | {source for source, _ in origins} | {_value(state, "conversation_id")}
+
+
 def _find_hidden_at(record: MemoryRecord, events: Iterable[RecordEvent]) -> datetime | None:
     """When a record was softly forgotten; None if it was not."""
     if not record.forgotten:
@@ -101,6 +128,12 @@ class RecordSync:
     _device: SyncedDevice
     _codec: RecordCodec
     _origins: Origins
+    _kinds: Mapping[str, RecordKind]
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """The kinds of records."""
+        return self._kinds.keys()
 
     def _records(self, kind: str) -> Records:
         services = self._device.services
@@ -109,9 +142,9 @@ class RecordSync:
 
     # From the rows.
 
-    def capture(self, since: int) -> Iterator[Patch]:
+    def capture(self, since: int) -> Iterator[tuple[Patch, str]]:
         """The changes of records after the number `since`."""
-        for kind in RECORD_KINDS:
+        for kind in self._kinds:
             records, last_seq = self._records(kind), since
             for ids in portions(records.told_since(since), _AT_ONCE):
                 yield from self._capture_records(kind, records, ids)
@@ -120,14 +153,15 @@ class RecordSync:
                 last_seq = batch[-1].seq
         yield from self.removals(since)
 
-    def removals(self, since: int) -> Iterator[Patch]:
+    def removals(self, since: int) -> Iterator[tuple[Patch, str]]:
         """The permanent deletions after the number `since`."""
-        for kind in RECORD_KINDS:
-            yield from self._find_drops(
-                kind, [record_id for _, record_id in self._records(kind).tombstones_since(since)]
-            )
+        for kind in self._kinds:
+            for _, record_id in self._records(kind).tombstones_since(since):
+                yield from ((patch, "") for patch in self._find_drops(kind, record_id))
 
-    def _capture_records(self, kind: str, records: Records, ids: Sequence[str]) -> Iterator[Patch]:
+    def _capture_records(
+        self, kind: str, records: Records, ids: Sequence[str]
+    ) -> Iterator[tuple[Patch, str]]:
         with records.change() as work:
             work.load(ids=ids)
             for record_id in ids:
@@ -135,10 +169,10 @@ class RecordSync:
                 if record is None:
                     continue
                 events = work.events(record_id)
-                alone = kind == MEMORY and work.same_key(record_id) == STANDS_ALONE
+                alone = self._kinds[kind].lasting and work.same_key(record_id) == STANDS_ALONE
                 origins = self._origins.list_for(record_id)
                 shared = SharedRecord(record, origins, alone, _find_hidden_at(record, events))
-                yield from self._compare(kind, shared, events)
+                yield from ((patch, "") for patch in self._compare(kind, shared, events))
 
     def _compare(
         self, kind: str, shared: SharedRecord, events: Sequence[RecordEvent]
@@ -178,42 +212,32 @@ class RecordSync:
                 dict.fromkeys(moved_events, None),
             )
 
-    def _find_drops(self, kind: str, ids: Iterable[str]) -> Iterator[Patch]:
-        """The drops of the items of rows that were forgotten for good."""
-        for record_id in ids:
-            merged_record = self._find_known(kind, record_id)
-            if merged_record is None:
-                continue
-            stamp = self._device.clock.next()
-            item_id = item_name(merged_record.kind, merged_record.owners[0])
-            parts = sum(
-                set(record.owners) & set(merged_record.owners) != set()
-                for record in self._merge_group(
-                    self._group_of(item_id, self._device.store.states([item_id])[item_id])
-                )
+    def _find_drops(self, kind: str, record_id: str) -> Iterator[Patch]:
+        """The drops of the items of a row that was forgotten for good."""
+        merged_record = self._find_known(kind, record_id)
+        if merged_record is None:
+            return
+        store, stamp = self._device.store, self._device.clock.next()
+        first_item = item_name(kind, merged_record.owners[0])
+        group = self._group_of(first_item, store.states([first_item])[first_item])
+        parts = sum(
+            not set(record.owners).isdisjoint(merged_record.owners)
+            for record in self._merge_group(group)
+        )
+        dropped_keys = dict.fromkeys((event.key for event in merged_record.events), None)
+        for owner in merged_record.owners:
+            item_id = item_name(kind, owner)
+            has_more = parts > 1 and any(
+                key.startswith(EVENT) and key not in dropped_keys
+                for key, change in store.states([item_id])[item_id].items()
+                if change.action == "add"
             )
-            for owner in merged_record.owners:
-                item_id = item_name(kind, owner)
-                state = self._device.store.states([item_id])[item_id]
-                has_more = parts > 1 and any(
-                    key.startswith(EVENT) and key not in {e.key for e in merged_record.events}
-                    for key, change in state.items()
-                    if change.action == "add"
-                )
-                dropped_parts = (
-                    dict.fromkeys((event.key for event in merged_record.events), None)
-                    if has_more
-                    else {WHOLE: None}
-                )
-                yield Patch(item_id, stamp, drop=dropped_parts)
-            if merged_record.same and kind == MEMORY:
-                item_id = item_name(kind, merged_record.owners[0])
-                group = self._group_of(
-                    item_id, self._device.store.states([item_id], applied=True)[item_id]
-                )
-                yield Patch(
-                    self._killed_mark(merged_record.same), stamp, {_FORGOTTEN: True, _GROUP: group}
-                )
+            yield Patch(item_id, stamp, drop=dropped_keys if has_more else {WHOLE: None})
+        if merged_record.same and self._kinds[kind].lasting:
+            applied_state = store.states([first_item], applied=True)[first_item]
+            group = self._group_of(first_item, applied_state)
+            mark = self._killed_mark(merged_record.same)
+            yield Patch(mark, stamp, {_FORGOTTEN: True, _GROUP: group})
 
     # The merged state of the changes.
 
@@ -256,7 +280,7 @@ class RecordSync:
         return start, {}
 
     def _group_of(self, item: str, state: ItemState) -> str:
-        return group_of(item, state, self._device.secret)
+        return group_of(self._kinds, item, state, self._device.secret)
 
     def _merge_group(self, group: str, *, applied: bool = False) -> list[MergedRecord]:
         items = []
@@ -277,11 +301,11 @@ class RecordSync:
         store = self._device.store
         for name, state in store.states(store.group(group), applied=applied).items():
             kind, _ = kind_and_key(name)
-            if kind not in RECORD_KINDS or is_dropped(state) or "text" not in state:
+            if kind not in self._kinds or is_dropped(state) or "text" not in state:
                 continue
             same_key = _find_same_key(state)
             killed_at: Stamp | None = None
-            if same_key and kind == MEMORY:
+            if same_key and self._kinds[kind].lasting:
                 mark = self._killed_mark(same_key)
                 forgotten_change = store.states([mark], applied=applied)[mark].get(_FORGOTTEN)
                 killed_at = forgotten_change.stamp if forgotten_change is not None else None
@@ -290,9 +314,10 @@ class RecordSync:
     def _find_killed(self, group: str) -> Iterator[Patch]:
         """The drops in a group of which the text was forgotten on some device."""
         for name, state, same_key, killed_at in self._find_living(group, applied=False):
-            if kind_and_key(name)[0] != MEMORY:
+            kind, _ = kind_and_key(name)
+            if not self._kinds[kind].lasting:
                 continue
-            if item_of(name, MEMORY, same_key, state, killed_at) is None:
+            if item_of(name, kind, same_key, state, killed_at) is None:
                 yield Patch(name, self._device.clock.next(), drop={WHOLE: None})
                 continue
             events = [
@@ -306,27 +331,27 @@ class RecordSync:
 
     # Into the rows.
 
-    def list_about(self, conversations: Collection[str]) -> list[str]:
+    def neighbours(self, items: Collection[str]) -> list[str]:
         """The records that name turns of these conversations."""
-        item_ids = []
-        for kind in RECORD_KINDS:
-            for item_id, state in self._device.store.states(self._device.store.names(kind)).items():
-                contents = (
-                    change.value for change in state.values() if isinstance(change.value, dict)
-                )
-                conversation_ids = [content.get("conversation_id") for content in contents]
-                conversation_ids += [source for source, _ in _value(state, ORIGINS) or ()]
-                if {_value(state, "conversation_id"), *conversation_ids} & set(conversations):
-                    item_ids.append(item_id)
-        return item_ids
+        keys_by_kind = map(kind_and_key, items)
+        conversation_ids = {key for kind, key in keys_by_kind if kind == THREAD}
+        if not conversation_ids:
+            return []
+        store = self._device.store
+        names = [name for kind in self._kinds for name in store.names(kind)]
+        return [
+            item_id
+            for item_id, state in store.states(names).items()
+            if not conversation_ids.isdisjoint(_find_conversations(state))
+        ]
 
     def apply(self, items: Iterable[str], captured: int) -> list[str]:
-        """Update rows to the merged state; the ids of added and deleted rows.
+        """Update rows to the merged state; the items of added and deleted rows.
 
         A group is skipped if one of its rows was changed after `captured`, the number up to which
         changes were captured.
         """
-        by_kind: dict[str, dict[str, list[str]]] = {kind: {} for kind in RECORD_KINDS}
+        by_kind: dict[str, dict[str, list[str]]] = {kind: {} for kind in self._kinds}
         for item_id in items:
             kind, _ = kind_and_key(item_id)
             # Of a reverted item only the applied state tells with what it was merged.
@@ -335,19 +360,19 @@ class RecordSync:
                 or self._device.store.states([item_id], applied=True)[item_id]
             )
             by_kind[kind].setdefault(self._group_of(item_id, state), []).append(item_id)
-        changed_ids: list[str] = []
+        changed_items: list[str] = []
         for kind, groups in by_kind.items():
             for batch in portions(groups, _GROUPS):
-                changed_ids += self._apply_groups(
-                    kind, {group: groups[group] for group in batch}, captured
-                )
-        return changed_ids
+                batch_groups = {group: groups[group] for group in batch}
+                changed_ids = self._apply_groups(kind, batch_groups, captured)
+                changed_items += [item_name(kind, record_id) for record_id in changed_ids]
+        return changed_items
 
     def _apply_groups(
         self, kind: str, groups: Mapping[str, Sequence[str]], captured: int
     ) -> list[str]:
         """Apply groups in one transaction; those with rows that were just changed are skipped."""
-        records = self._records(kind)
+        records, on_forgotten = self._records(kind), self._kinds[kind].on_forgotten
         changed_ids: list[str] = []
         has_erased = False
         with records.change() as work:
@@ -359,8 +384,8 @@ class RecordSync:
                     continue
                 members, group_ids, forgotten_records = group_outcome
                 changed_ids += group_ids
-                if forgotten_records.ids and kind == MEMORY:
-                    self._device.services.forget_derived(work, forgotten_records, False)
+                if forgotten_records.ids and on_forgotten is not None:
+                    on_forgotten(self._device.services, work, forgotten_records)
                 has_erased |= bool(forgotten_records.ids)
                 work.flush()
                 # Text that was forgotten elsewhere, and set here before that, is deleted for good.
@@ -425,9 +450,8 @@ class RecordSync:
     ) -> None:
         shared = self._codec.read(merged.id, merged.fields)
         record, hidden_at = shared.record, shared.forgotten_at
-        same_key = merged.same
-        if merged.kind == TOOL_CALL:
-            same_key = session_key(record.conversation_id or "")
+        kind = self._kinds[merged.kind]
+        same_key = merged.same if kind.row_key is None else kind.row_key(record)
         events_by_key = {event.key: event.told for event in merged.events}
         if stored is None:
             work.add(record, same_key)
@@ -450,7 +474,7 @@ class RecordSync:
         for key, event in events_by_key.items():
             if key not in known_events:
                 work.tell(self._codec.read_event(merged.id, event))
-        if merged.kind == MEMORY:
+        if kind.lasting:
             self._origins.write(work, merged.id, shared.origins)
         hidden = stored is not None and stored.forgotten
         if hidden_at is not None and not hidden:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from anaphora.sync.changes import Patch
 from anaphora.sync.clock import HybridClock, Stamp
-from anaphora.sync.codec import RecordCodec
 from anaphora.sync.device import SyncedDevice
-from anaphora.sync.items import KILLED, LINK, RECORD_KINDS, THREAD, kind_and_key
-from anaphora.sync.links import LinkSync
-from anaphora.sync.records import RecordSync, group_of
+from anaphora.sync.items import KILLED, kind_and_key
+from anaphora.sync.kinds import RECORD_KINDS, open_parts
+from anaphora.sync.records import group_of
 from anaphora.sync.store import CAPTURED, CLOCK, SyncStore, SyncTransaction
-from anaphora.sync.threads import ThreadSync
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
@@ -33,29 +31,20 @@ class Replica:
             services.truth,
             services.namespace,
             services.sealing.rows,
-            lambda item, state: group_of(item, state, secret),
+            lambda item, state: group_of(RECORD_KINDS, item, state, secret),
         )
         self._services = services
         self._clock = HybridClock(device, services.clock, *self.store.get(CLOCK, [0, 0]))
-        synced_device = SyncedDevice(services, self.store, self._clock, secret)
-        self._threads = ThreadSync(synced_device)
-        codec = RecordCodec(self._threads.name_of, self._threads.place_of)
-        self._records = RecordSync(synced_device, codec, self._threads.origins)
-        self._links = LinkSync(synced_device, self._records.row_of)
+        self._parts = open_parts(SyncedDevice(services, self.store, self._clock, secret))
 
     def capture(self) -> bool:
         """Capture the changes of the home since the last call; whether there were any."""
         since = self.store.get(CAPTURED, 0)
         # Before anything is read: later writes are compared again next time.
         version = self._services.sidecar.version()
-        states = {
-            kind_and_key(item_id)[1]: state
-            for item_id, state in self.store.seen_states(THREAD).items()
-        }
-        # Turns first: memories name turns by their ids.
-        has_changes = self._note(list(self._threads.capture(since, states)))
-        has_changes |= self._note([(patch, "") for patch in self._records.capture(since)])
-        has_changes |= self._note([(patch, "") for patch in self._links.capture(since)])
+        has_changes = False
+        for part in self._parts:
+            has_changes |= self._note(list(part.capture(since)))
         if version != since:
             with self.store.change() as work:
                 work.put(CAPTURED, version)
@@ -67,14 +56,10 @@ class Replica:
         Its cost grows with the removals only: items that sync does not know are left to `capture`.
         """
         since = self.store.get(CAPTURED, 0)
-        states = {
-            kind_and_key(item_id)[1]: state
-            for item_id, state in self.store.seen_states(THREAD).items()
-        }
-        has_changes = bool(states) and self._note(
-            list(self._threads.capture(since, states, known_only=True))
-        )
-        return self._note([(patch, "") for patch in self._records.removals(since)]) or has_changes
+        has_changes = False
+        for part in self._parts:
+            has_changes |= self._note(list(part.removals(since)))
+        return has_changes
 
     def follow_clock(self) -> None:
         """Advance the clock beyond the stamps of other processes."""
@@ -93,19 +78,15 @@ class Replica:
     def apply(self) -> None:
         """Apply all known changes to the home."""
         for _ in range(_ROUNDS):
-            dirty = self.store.dirty()
-            if not dirty:
+            if not self.store.dirty():
                 return
             # Concurrent writes are captured before the home is compared.
             self.capture()
-            moved_ids = self._threads.apply(_filter_kinds(dirty, (THREAD,)))
-            if moved_ids:
-                self._mark_dirty(self._records.list_about(moved_ids))
-            changed_ids = self._records.apply(
-                _filter_kinds(self.store.dirty(), RECORD_KINDS), self.store.get(CAPTURED, 0)
-            )
-            self._mark_dirty(self._links.find_around(changed_ids))
-            self._links.apply(_filter_kinds(self.store.dirty(), (LINK,)))
+            for part in self._parts:
+                dirty_items = _filter_kinds(self.store.dirty(), part.kinds)
+                moved_items = part.apply(dirty_items, self.store.get(CAPTURED, 0))
+                for neighbour in self._parts:
+                    self._mark_dirty(neighbour.neighbours(moved_items))
             # The mark of a forgotten identity has no row of its own.
             with self.store.change() as work:
                 work.clean(_filter_kinds(self.store.dirty(), (KILLED,)))
@@ -133,5 +114,5 @@ def _stamp(clock: Sequence[int], device: str) -> Stamp:
     return Stamp(time, number, device)
 
 
-def _filter_kinds(items: Iterable[str], kinds: Sequence[str]) -> Iterator[str]:
+def _filter_kinds(items: Iterable[str], kinds: Collection[str]) -> Iterator[str]:
     return (item_id for item_id in items if kind_and_key(item_id)[0] in kinds)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from anaphora.errors import CorruptThread
 from anaphora.store.disk import NO_FILE, identity_at
@@ -25,16 +25,12 @@ from anaphora.store.threads.sql_store import SqlConversationStore
 from anaphora.sync.changes import ItemState, Patch, canonical
 from anaphora.sync.codec import (
     NOTE,
+    SESSION_PLACES,
     TURN,
+    TURN_NOTES,
+    BranchCodec,
     SharedTurn,
-    read_note,
-    read_origin,
-    read_place,
-    write_note,
-    write_origin,
-    write_place,
-    write_redacted,
-    write_turn,
+    TurnCodec,
 )
 from anaphora.sync.device import SyncedDevice
 from anaphora.sync.items import THREAD, item_name, kind_and_key
@@ -65,6 +61,8 @@ class ThreadSync:
 
     _device: SyncedDevice
 
+    kinds: ClassVar = (THREAD,)
+
     # The ids of turns.
 
     def name_of(self, conversation_id: str, index: int) -> str | None:
@@ -84,6 +82,11 @@ class ThreadSync:
         )
 
     @property
+    def turns(self) -> TurnCodec:
+        """Turns by their ids."""
+        return TurnCodec(self.name_of, self.place_of)
+
+    @property
     def origins(self) -> Origins:
         """The origins of facts."""
         return Origins(self._device.services.table_rows, self._applied_turns)
@@ -94,24 +97,34 @@ class ThreadSync:
 
     # From the home.
 
-    def capture(
-        self, since: int, seen: Mapping[str, str], *, known_only: bool = False
-    ) -> Iterator[tuple[Patch, str]]:
+    def capture(self, since: int) -> Iterator[tuple[Patch, str]]:
         """The changes of conversations, each with the state that was compared.
 
-        `since` is the number up to which notes and deletions are known, `seen` the states in which
-        conversations were captured last; with `known_only` no others are compared.
+        `since` is the number up to which notes and deletions are known.
         """
+        return self._capture(since)
+
+    def removals(self, since: int) -> Iterator[tuple[Patch, str]]:
+        """The changes of conversations that were captured before."""
+        return self._capture(since, known_only=True)
+
+    def _capture(self, since: int, *, known_only: bool = False) -> Iterator[tuple[Patch, str]]:
+        seen_states = {
+            kind_and_key(item_id)[1]: state
+            for item_id, state in self._device.store.seen_states(THREAD).items()
+        }
+        if known_only and not seen_states:
+            return
         sidecar = self._device.services.sidecar
         changed_notes, deleted_keys = sidecar.changed_since(since), sidecar.deleted_since(since)
         session_places = sidecar.places()
         placed_ids = session_places.keys() if sidecar.places_version() > since else frozenset()
         origins = sidecar.conversation_notes()
         states = self._read_states()
-        for conversation_id in sorted(seen if known_only else {*states, *seen}):
+        for conversation_id in sorted(seen_states if known_only else {*states, *seen_states}):
             state = states.get(conversation_id, "")
             is_deleted = sidecar.deletion_key(conversation_id) in deleted_keys
-            last_seen = seen.get(conversation_id)
+            last_seen = seen_states.get(conversation_id)
             if (
                 state != last_seen
                 or is_deleted
@@ -217,7 +230,7 @@ class ThreadSync:
                     )
                     news.drop[NOTE + known_turn.id] = None
                     cuts = {*cuts, digest.hexdigest()[:16] + self._device.clock.device}
-                    news.drop[TURN + known_turn.id] = write_redacted(known_turn, turn.text, cuts)
+                    news.drop[TURN + known_turn.id] = replace(known_turn, text=turn.text).line(cuts)
             counts[content] += 1
             news.names.append(last_turn.id)
         return news
@@ -243,7 +256,7 @@ class ThreadSync:
             last, nanoseconds(turn.ts_text) // _MICRO, self._device.clock.device
         )
         shared_turn = SharedTurn(name, turn_place, *content)
-        news.add[TURN + name] = write_turn(shared_turn)
+        news.add[TURN + name] = shared_turn.line()
         return shared_turn
 
     def _compare_rest(
@@ -257,15 +270,15 @@ class ThreadSync:
         """Compare the title, the notes of turns, and the origin."""
         fields: dict[str, Any] = {"title": thread.title or None}
         if origin is not None:
-            fields["origin"] = write_origin(origin, self.name_of)
+            fields["origin"] = BranchCodec(self.turns).write(origin)
         if session_place is not None:
-            fields["place"] = write_place(session_place)
+            fields["place"] = SESSION_PLACES.write(session_place)
         notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
         for index, turn_note in notes.items():
             if index < len(news.names) and not turn_note.forgotten:
                 turn = thread.turns[index]
                 if turn_note.turn_hash == stored_turn_hash(turn.role, turn.text):
-                    fields[NOTE + news.names[index]] = write_note(turn_note)
+                    fields[NOTE + news.names[index]] = TURN_NOTES.write(turn_note)
         for name, content in fields.items():
             previous = base[name].value if name in base else None
             if content != previous and not (name.startswith(NOTE) and content is None):
@@ -273,9 +286,9 @@ class ThreadSync:
 
     # Into the home.
 
-    def apply(self, items: Iterable[str]) -> set[str]:
+    def apply(self, items: Iterable[str], captured: int) -> list[str]:
         """Apply all changes to conversations; those in which turns moved."""
-        moved_ids: set[str] = set()
+        moved_items: list[str] = []
         item_ids = list(items)
         sidecar = self._device.services.sidecar
         origins, session_places = (
@@ -318,10 +331,14 @@ class ThreadSync:
             if [turn.id for turn in merged_turns[: len(previous_turns)]] != [
                 turn.id for turn in previous_turns
             ]:
-                moved_ids.add(conversation_id)
+                moved_items.append(item_id)
             with self._device.store.change() as work:
                 work.clean([item_id], self._read_state(conversation_id))
-        return moved_ids
+        return moved_items
+
+    def neighbours(self, items: Collection[str]) -> list[str]:
+        """None: a conversation names no others by their positions."""
+        return []
 
     def _note_rest(
         self,
@@ -332,13 +349,13 @@ class ThreadSync:
     ) -> None:
         sidecar = self._device.services.sidecar
         if "origin" in state:
-            note = read_origin(conversation_id, state["origin"].value, self.place_of)
+            note = BranchCodec(self.turns).read(conversation_id, state["origin"].value)
             if origins.get(conversation_id) != note:
                 sidecar.note_conversation(note)
         if "place" in state and state["place"].value is None:
             sidecar.forget_place(conversation_id)
         elif "place" in state:
-            session_place = read_place(state["place"].value)
+            session_place = SessionPlace(**SESSION_PLACES.read(state["place"].value))
             if session_places.get(conversation_id) != session_place:
                 sidecar.note_place(conversation_id, session_place)
 
@@ -402,4 +419,4 @@ def _build_notes(conversation_id: str, turns: Sequence[SharedTurn]) -> Iterator[
     for index, turn in enumerate(turns):
         if turn.note is not None:
             turn_hash = stored_turn_hash(turn.role, turn.text)
-            yield read_note(conversation_id, index, turn_hash, turn.note)
+            yield TurnNote(conversation_id, index, turn_hash, **TURN_NOTES.read(turn.note))

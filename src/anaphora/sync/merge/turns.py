@@ -10,7 +10,7 @@ has one identity, and the lower of its two places.
 from __future__ import annotations
 
 from anaphora.sync.changes import ItemState
-from anaphora.sync.codec import NOTE, TURN, Place, SharedTurn, read_turn
+from anaphora.sync.codec import NOTE, TURN, Place, SharedTurn
 
 
 def turns_of(state: ItemState) -> list[SharedTurn]:
@@ -22,7 +22,7 @@ def turns_of(state: ItemState) -> list[SharedTurn]:
             continue
         turn_id = field.removeprefix(TURN)
         note = None if change.action == "drop" else state.get(NOTE + turn_id)
-        turns.append(read_turn(turn_id, change.value, None if note is None else note.value))
+        turns.append(SharedTurn.read(turn_id, change.value, None if note is None else note.value))
     return sorted(turns, key=lambda turn: (turn.place, turn.id))
 
 
