@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from anaphora import Memory, MemoryRecord
-from anaphora.core.arguments import EARLIEST, LATEST
+from anaphora.core.moments import EARLIEST, LATEST
 from anaphora.deep.sandbox.base import HostRefusal, SandboxLimits
 from anaphora.deep.sandbox.crossing import HostCalls, Oversized, copy_plain
 from anaphora.deep.sandbox.monty import MESSAGE_CHARS, Output, error_text, limit_of

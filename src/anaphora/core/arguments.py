@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
@@ -36,15 +36,8 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 Check = Callable[[str, Any], Any]
 """(name, argument) → the argument to pass on. Raises `InvalidInput`."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
 MOST: Final = 2**63 - 1
 """The largest whole number that a database takes."""
-
-EARLIEST = datetime.min.replace(tzinfo=UTC)
-"""The first moment that can be kept."""
-LATEST = datetime.max.replace(tzinfo=UTC)
-"""The last one."""
 
 # Protocols in modules that are too heavy to import just for a check: other modules check these.
 _LEFT_TO_ROOMS: Final[dict[str, Any]] = {
@@ -78,49 +71,6 @@ def path_of(name: str, given: object) -> Path:
     except RuntimeError as error:
         raise InvalidInput(name, given, str(error)) from None
     return path
-
-
-def utc_moment(seconds: float) -> datetime:
-    """The moment so many seconds after 1970 UTC. ValueError or OverflowError where there is none.
-
-    `datetime.fromtimestamp` fails on Windows for what was before 1970.
-    """
-    return _EPOCH + timedelta(seconds=seconds)
-
-
-def from_epoch(seconds: float) -> datetime:
-    """The moment so many seconds after 1970 UTC, or the nearest that there is.
-
-    A float cannot tell the last microseconds of the year 9999 from the year 10000.
-    """
-    try:
-        return utc_moment(seconds)
-    except (ValueError, OverflowError):
-        return LATEST if seconds > 0 else EARLIEST
-
-
-def checked_moment(what: str, value: object) -> datetime:
-    """The aware datetime that `value` is. Raises `InvalidInput` naming `what`.
-
-    With an offset, it can be a moment outside the years of datetimes, such as the first hours of
-    the year 1 east of Greenwich: the database could store it, but it could not be read again.
-    """
-    if not isinstance(value, datetime):
-        raise InvalidInput(what, value, "must be a datetime")
-    if value.utcoffset() is None:
-        raise InvalidInput(what, value, "must have a time zone (an offset)")
-    if not has_utc(value):
-        raise InvalidInput(what, value, "must lie in the years 1 to 9999 in UTC")
-    return value
-
-
-def has_utc(value: datetime) -> bool:
-    """Whether an aware datetime has a form in UTC."""
-    try:
-        value.astimezone(UTC)
-    except OverflowError:
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
-from anaphora.core.arguments import MOST, checked_moment
+from anaphora.core.arguments import MOST
+from anaphora.core.moments import checked_moment
 from anaphora.core.names import composed
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.redacting import RedactedText, redact, redact_path, redact_value

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import QueryWord, analyse, query_words
-from anaphora.core.arguments import EARLIEST, from_epoch
 from anaphora.core.limits import check_cancelled
+from anaphora.core.moments import EARLIEST, from_epoch
 from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.index.turns.embedded import embedded_text
 from anaphora.rank.budget import LONG, fill, token_cost

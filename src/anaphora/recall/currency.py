@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.arguments import from_epoch
 from anaphora.core.folding import typed_text
+from anaphora.core.moments import from_epoch
 from anaphora.core.recalled import strip_recalled
 from anaphora.rank.currency import (
     COMING,

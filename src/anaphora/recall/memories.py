@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from anaphora.core.analyser import QueryWord, query_words
-from anaphora.core.arguments import checked_moment
+from anaphora.core.moments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of

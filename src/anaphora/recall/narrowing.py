@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import fold
-from anaphora.core.arguments import checked_moment
+from anaphora.core.moments import checked_moment
 from anaphora.core.shown_times import in_shown_zone, shown_day, shown_minute
 from anaphora.errors import InvalidInput
 from anaphora.rank.currency import COMING

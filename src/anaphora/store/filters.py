@@ -37,7 +37,7 @@ from datetime import datetime
 from operator import contains, eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
-from anaphora.core.arguments import has_utc
+from anaphora.core.moments import has_utc
 from anaphora.core.names import composed, standing_form
 from anaphora.errors import FilterError
 from anaphora.store.threads.gojson import read_time

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.arguments import checked, checked_moment
+from anaphora.core.arguments import checked
+from anaphora.core.moments import checked_moment
 from anaphora.core.names import composed
 from anaphora.errors import InvalidInput, NotFound, StoreError
 from anaphora.store.codecs import parsed, readable, to_micros

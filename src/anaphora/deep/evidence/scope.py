@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import QueryWord, analyse, fold
-from anaphora.core.arguments import has_utc
+from anaphora.core.moments import has_utc
 from anaphora.deep.evidence.sources import (
     HISTORY_TURN_CHARS,
     MEMORIES,

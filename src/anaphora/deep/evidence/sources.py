@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.core.analyser import STOP_WORDS, analyse, fold, query_terms
-from anaphora.core.arguments import from_epoch
 from anaphora.core.display import one_line, visible
+from anaphora.core.moments import from_epoch
 from anaphora.core.shown_times import in_shown_zone
 from anaphora.ingest.secrets.masking import mask_text
 from anaphora.rank.confidence import (

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from anaphora.core.arguments import checked_moment
+from anaphora.core.moments import checked_moment
 from anaphora.core.progress import Progress
 from anaphora.errors import EmbeddingError, InvalidInput, UnreadableDocument
 from anaphora.index.backlog import IN_CALL, Backlog, fill_records

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.core.arguments import utc_moment
+from anaphora.core.moments import utc_moment
 from anaphora.ingest.importers.base import (
     UNEXPECTED,
     ImportFile,

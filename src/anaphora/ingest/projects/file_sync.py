@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.core.arguments import utc_moment
 from anaphora.core.helper import with_helper
+from anaphora.core.moments import utc_moment
 from anaphora.core.progress import Progress
 from anaphora.embed.chunking import first_pieces
 from anaphora.errors import InvalidInput

@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from anaphora.core.arguments import MOST, has_utc
+from anaphora.core.arguments import MOST
 from anaphora.core.hidden_ids import is_hidden, named_so
+from anaphora.core.moments import has_utc
 from anaphora.core.names import composed, standing_form
 from anaphora.errors import InvalidTurn
 from anaphora.store.disk import Identity
