@@ -1,14 +1,17 @@
-"""What works behind the calls: one at a time, waited for from its very beginning, stopped."""
+"""The life of an index, and what works behind its calls: one at a time, waited for, stopped."""
 
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from anaphora.errors import Closed
 from anaphora.index import maintenance
-from anaphora.index.maintenance import Background
+from anaphora.index.life_cycle import ROUNDS, IndexLife
+from anaphora.index.maintenance import Background, IndexLost
 
 pytestmark = pytest.mark.internal
 
@@ -108,3 +111,88 @@ def test_what_was_stopped_begins_nothing() -> None:
     behind.begin(lambda: done.append("again"))
     assert behind.wait(30)
     assert done == ["ended", "again"]
+
+
+def test_a_pause_ends_when_the_work_is_waited_for() -> None:
+    """Work that takes its time does not keep waiting whoever waits for it."""
+    behind = Background("test")
+    behind.begin(lambda: behind.pause(300))
+    assert behind.running
+    assert behind.wait(30)
+
+
+def test_a_damaged_index_is_mended_and_asked_again(tmp_path: Path) -> None:
+    """What is lost is mended a few times; then the index does without its files, or says so."""
+    mended: list[Exception] = []
+    answers: list[str | None] = [None, None, "found"]
+
+    def ask() -> str:
+        answer = answers.pop(0)
+        if answer is None:
+            raise IndexLost("torn")
+        return answer
+
+    assert IndexLife("test", tmp_path, mend=mended.append).use(ask) == "found"
+    assert len(mended) == 2
+    answers[:] = [None] * ROUNDS
+    with pytest.raises(IndexLost, match="torn"):
+        IndexLife("test", tmp_path, mend=mended.append).use(ask)
+    answers[:] = [*[None] * ROUNDS, "from memory"]
+    without: list[Exception] = []
+    life = IndexLife("test", tmp_path, mend=mended.append, do_without=without.append)
+    assert life.use(ask) == "from memory"
+    assert len(without) == 1
+
+
+def test_the_index_is_free_while_its_files_are_written(tmp_path: Path) -> None:
+    """Planning and opening hold the lock, writing does not; a second writer does not wait."""
+    life = IndexLife("test", tmp_path, mend=lambda _: None)
+    steps: list[str] = []
+
+    def write(plan: str) -> str:
+        def ask() -> None:
+            steps.append(life.use(lambda: "asked"))
+            assert not life.write("words", lambda: "again", write, lambda *_: True)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        asking.join(30)
+        return plan + " written"
+
+    def end(_: str, written: str) -> bool:
+        steps.append(written)
+        return True
+
+    assert life.write("words", lambda: "words", write, end)
+    assert steps == ["asked", "words written"]
+    assert life.write("words", lambda: True, write, end)
+    assert not life.write("words", lambda: "words", lambda _: None, end)
+    assert steps == ["asked", "words written"]
+
+
+def test_an_index_is_closed_after_its_work_and_only_once(tmp_path: Path) -> None:
+    """Closing waits for the background and writes what is worth it; nothing is asked after it."""
+    done: list[str] = []
+    life = IndexLife(
+        "test",
+        tmp_path,
+        mend=lambda _: None,
+        finish=lambda: done.append("finish"),
+        let_go=lambda: done.append("let go"),
+    )
+
+    def work() -> None:
+        life.worker.stopping.wait(30)
+        done.append("work")
+
+    assert life.begin(work)
+    life.release()
+    assert done == ["work", "finish", "let go"]
+    assert life.use(lambda: True)
+    assert life.begin(work)
+    life.close()
+    life.close()
+    assert done == ["work", "finish", "let go"] * 2
+    assert not life.begin(work)
+    with pytest.raises(Closed):
+        life.use(lambda: True)

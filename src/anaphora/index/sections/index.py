@@ -289,10 +289,6 @@ class SectionIndex:
             self._forget_words()
         return self.settle()
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the background to end; False if it takes longer than `timeout` seconds."""
-        return self._life.worker.wait(timeout)
-
     def close(self) -> None:
         """End the background and write what is worth writing. Safe to call twice."""
         self._life.close()

@@ -113,9 +113,6 @@ class Matrix:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._entries
-
     def add(self, keys: Sequence[bytes], blobs: Sequence[bytes]) -> None:
         """Add texts' stored vectors; texts that have vectors already keep them."""
         if not all(key not in self._entries for key in keys) or len(set(keys)) != len(keys):
