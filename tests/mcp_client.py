@@ -16,8 +16,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, ErrorData, ListRootsResult, Root
 from tests.commands import program
-
-from anaphora.surfaces.mcp_server.tools import TOOLS
+from tests.tool_reference import documented_tools
 
 SCRIPT = Path(sys.executable).with_name("anaphora")
 
@@ -90,7 +89,7 @@ async def call(session: ClientSession, tool: str, **arguments: Any) -> dict[str,
     result = await session.call_tool(tool, arguments)
     assert isinstance(result, CallToolResult)
     assert not result.is_error, text_of(result)
-    jsonschema.validate(result.structured_content, TOOLS[tool].result)
+    jsonschema.validate(result.structured_content, documented_tools()[tool].result)
     found: dict[str, Any] = result.structured_content
     return found
 

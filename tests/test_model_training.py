@@ -19,13 +19,11 @@ from tools.models.pairs import read_pairs
 from tools.models.passages import Turn, form_passages
 from tools.models.prepare import main as prepare
 from tools.models.prepare import trained_authors
-from tools.models.sentence_folder import describe
 from tools.models.stories import joined, pools_of, read_corpus, told_twice
 from tools.models.styles import restyle
 from tools.models.teacher import label_line, read_labels
 
 from anaphora import Memory, NewTurn
-from anaphora.embed.folder import read_folder
 from anaphora.testing import WordHashingEmbedder
 
 STORY: dict[str, Any] = {
@@ -277,12 +275,3 @@ def test_a_corpus_is_enough(tmp_path: Path) -> None:
         "code",
         "documents",
     ]
-
-
-def test_the_product_takes_a_described_folder(tmp_path: Path) -> None:
-    """What `train` and `build` write is what `--embedder ./FOLDER` reads."""
-    (tmp_path / "model.onnx").write_bytes(b"")
-    (tmp_path / "tokenizer.json").write_text("{}", "utf-8")
-    describe(tmp_path, dimensions=384, window=256)
-    folder = read_folder(tmp_path)
-    assert (folder.pooling, folder.dimensions, folder.window) == ("mean", 384, 256)

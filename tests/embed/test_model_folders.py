@@ -20,8 +20,10 @@ from tests.embed.model_folders import (
     pieces,
     table,
 )
+from tools.models.sentence_folder import describe
 
 from anaphora import Embedder, Memory
+from anaphora.embed.folder import read_folder
 from anaphora.embed.service import spec_for
 from anaphora.errors import InvalidInput, MissingExtra
 
@@ -172,3 +174,12 @@ def test_special_words_in_a_text_are_words(tmp_path: Path) -> None:
     model = loaded(make_folder(tmp_path))
     odd = [*SPECIAL, "\ud800", "\x00", "x" * 10_000]
     assert all(np.isfinite(rows).all() for rows in model.embed(odd))
+
+
+def test_the_product_takes_a_described_folder(tmp_path: Path) -> None:
+    """What `train` and `build` write is what `--embedder ./FOLDER` reads."""
+    (tmp_path / "model.onnx").write_bytes(b"")
+    (tmp_path / "tokenizer.json").write_text("{}", "utf-8")
+    describe(tmp_path, dimensions=384, window=256)
+    folder = read_folder(tmp_path)
+    assert (folder.pooling, folder.dimensions, folder.window) == ("mean", 384, 256)

@@ -1,4 +1,4 @@
-"""The graph of a project: what files contain, define, import and cover, and since when."""
+"""The graph of an indexed project: what is in it, and bounded reads of neighbours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anaphora.ingest.notes import mentioned
 from anaphora.ingest.sections import ImportedModule, parse
 from anaphora.ingest.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.store.db.engine import Database
-from anaphora.store.projects.graph_rows import alias_of
+from anaphora.store.projects.graph_rows import RelationRow, alias_of
 from anaphora.store.projects.notes import NoteRecordKind, payload_of
 
 from .project_desk import ProjectDesk
@@ -308,3 +308,55 @@ def test_an_odd_import_resolves_to_nothing() -> None:
         found = resolve(path, language, odd, layout)
         assert all(one == ImportTarget("package", one.name) for one in found)
     assert resolve("x.unknown", "unknown", odd, layout) == ()
+
+
+# What says most comes first, as the graph has it.
+ORDER = (
+    "applies_to", "concerns", "supersedes", "covers", "imports", "contains", "uses_package",
+    "defines",
+)  # fmt: skip
+
+
+@pytest.mark.promise("project.graph")
+def test_a_bounded_read_chooses_as_a_whole_one(truth: Database, tmp_path: Path) -> None:
+    """Of entities with many relations, and some between them, the same are followed as of all."""
+    desk = ProjectDesk(truth)
+    users = {f"tests/test_{n}.py": "from heron import core, cli\n" for n in range(30)}
+    symbols = "".join(f"def f{n}():\n    pass\n\n\n" for n in range(40))
+    files = {
+        "heron/__init__.py": "",
+        "heron/core.py": symbols,
+        "heron/cli.py": f"from heron import core\n\n\n{symbols}",
+        "heron/web.py": "from heron import core, cli\n",
+        **users,
+    }
+    project = desk.indexer.index(write(tmp_path / "heron", files)).project
+    asked = ["heron/core.py", "heron/cli.py", "heron/web.py", "tests/test_7.py"]
+    start = [row.id for row in desk.graph.entities_at(project, asked).values()]
+    every = desk.graph.relations(start)
+    assert len(every) > 130
+    for limit in (1, 3, 8, 20):
+        found = desk.graph.neighbours(start, limit=limit)
+        assert [one.relation for one in found] == followed(every, start, limit)
+
+
+def followed(every: tuple[RelationRow, ...], start: list[str], limit: int) -> list[RelationRow]:
+    """Each kind in turn, the strongest first, until no entity has room."""
+    seen: dict[tuple[str, str], int] = {}
+    ranked = []
+    for number, row in enumerate(every):
+        nths = []
+        for end in (row.subject, row.object):
+            if end in start:
+                nths.append(seen.get((end, row.predicate), 0))
+                seen[end, row.predicate] = nths[-1] + 1
+        ranked.append((min(nths), ORDER.index(row.predicate), number))
+    room = dict.fromkeys(start, limit)
+    chosen = []
+    for _, _, number in sorted(ranked):
+        row = every[number]
+        near = next((end for end in (row.subject, row.object) if room.get(end, 0) > 0), None)
+        if near is not None:
+            room[near] -= 1
+            chosen.append(row)
+    return chosen

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from anaphora import Check, Memory, Thread, Vectors
+from anaphora import Check, Memory, Vectors
 from anaphora.errors import EmbeddingError
-from anaphora.store.threads.gojson import decode, encode
 from anaphora.testing import WordHashingEmbedder
 
 from .conftest import OpenHome, memories, threads
@@ -73,21 +73,16 @@ def test_notes_go_back_to_their_turns(filled: Memory) -> None:
     """When another program has put a turn before others, their speakers follow them."""
     store = filled.conversations
     path = filled.home / "conversations" / "trip.json"
-    thread = decode(path.read_bytes())
-    first = thread.turns[0]
-    moved = Thread(
-        thread.conversation_id,
-        (type(first)("user", "Put in front.", first.ts, first.ts_text), *thread.turns),
-        thread.updated,
-        thread.updated_text,
-    )
-    path.write_bytes(encode(moved))
+    thread = json.loads(path.read_bytes())
+    first = thread["turns"][0]
+    thread["turns"].insert(0, {"role": "user", "text": "Put in front.", "ts": first["ts"]})
+    path.write_text(json.dumps(thread), "utf-8")
     assert [turn.speaker for turn in store.recent("trip")] == [None, None, None]
     found = mended(filled)
     assert "2 notes reattached" in found["notes"].detail
     again = store.recent("trip")
     assert [turn.speaker for turn in again] == [None, "Ann", "Ann"]
-    assert [turn.text for turn in again] == [turn.text for turn in moved.turns]
+    assert [turn.text for turn in again] == [turn["text"] for turn in thread["turns"]]
     assert "0 notes reattached" in mended(filled)["notes"].detail
 
 

@@ -21,9 +21,8 @@ from mcp.client.stdio import stdio_client
 from tests.commands import program_folder
 from tests.hooks.hook_desk import CLIENTS, Agent, environment, write_transcript
 from tests.plugins.schemas import COMMAND, FILES, GEMINI_COMMAND, SKILL
+from tests.tool_reference import documented_tools
 from tools.plugins import PLUGINS, files
-
-from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
 
 ROOT = PLUGINS.parent
 BIN = Path(sys.executable).parent
@@ -109,6 +108,7 @@ def test_skills_and_commands_name_tools_that_are_there() -> None:
         assert head["name"] == path.parent.name
     commands = [path for path in PLUGINS.glob("*/commands/*") if "texts" not in path.parts]
     assert len(commands) == 9
+    tools = {name for name, tool in documented_tools().items() if tool.by_default}
     for path in commands:
         if path.suffix == ".toml":
             value = tomllib.loads(path.read_text("utf-8"))
@@ -119,7 +119,7 @@ def test_skills_and_commands_name_tools_that_are_there() -> None:
             assert "$ARGUMENTS" in path.read_text("utf-8")
     for path in (*skills, *commands):
         called = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", path.read_text("utf-8")))
-        assert called - {"nearest"} <= set(DEFAULT_TOOLS), path
+        assert called - {"nearest"} <= tools, path
 
 
 @pytest.mark.promise("plugins.valid")
@@ -139,7 +139,8 @@ def test_the_server_of_a_plugin_starts(path: str, root: Path) -> None:
             await session.initialize()
             return {tool.name for tool in (await session.list_tools()).tools}
 
-    assert anyio.run(listed) == set(DEFAULT_TOOLS)
+    tools = {name for name, tool in documented_tools().items() if tool.by_default}
+    assert anyio.run(listed) == tools
 
 
 @pytest.mark.promise("plugins.alone")

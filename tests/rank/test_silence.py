@@ -1,4 +1,4 @@
-"""Laws of the probability that anything answers, and of that of each hit."""
+"""The probability that anything answers, and that of each hit, also of long texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anaphora.rank.silence import (
     probability,
     scarcity,
 )
-from anaphora.rank.sought import find_held_terms, read_question_terms
+from anaphora.rank.sought import bearing_parts, find_held_terms, read_question_terms
 
 SHARES = st.floats(0, 1)
 ODDS = st.floats(-20, 20)
@@ -133,3 +133,18 @@ def test_a_word_is_seen_wherever_it_stands(code: str) -> None:
     text = "The pump runs and the log goes on. " * 60 + f"{code}: the tank is low."
     assert find_held_terms(f"what does {code} mean?", text)
     assert not find_held_terms("what does ZZ-999 mean?", text)
+
+
+FILLER = "The tram was late and the bread was dear.\n" * 24_000
+QUESTION = "Where is the locker QX-77183 of Grunwald?"
+
+
+@pytest.mark.promise("recall.large_things")
+@pytest.mark.parametrize("place", [0, len(FILLER) // 2, len(FILLER)], ids=["first", "mid", "last"])
+def test_words_of_a_question_are_held_wherever_they_stand(place: int) -> None:
+    """Of 1 MB little more than its beginning is read, and what it holds counts to its end."""
+    told = "Grunwald has the lockers; QX-77183 is the upper one.\n"
+    part = bearing_parts(QUESTION, FILLER[:place] + told + FILLER[place:])
+    assert len(part) < 110_000
+    assert find_held_terms(QUESTION, part) == read_question_terms(QUESTION).terms
+    assert find_held_terms(QUESTION, bearing_parts(QUESTION, FILLER)) == frozenset()

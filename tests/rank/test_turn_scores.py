@@ -1,3 +1,5 @@
+"""Scores of turns, what is told of a turn, and that no non-evidence lifts one."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,6 +21,7 @@ from anaphora.rank.turn_table import (
     SESSION_GAP_SECONDS,
     STANDING,
     TurnTable,
+    turn_flags,
 )
 from anaphora.rank.turns import (
     DEFAULT_WEIGHTS,
@@ -237,3 +240,88 @@ def test_the_role_that_is_meant_goes_first() -> None:
     reading = QuestionReading(terms=(), meaning="", roles=(ROLE_USER,))
     scores = score_turns(table, reading, np.full(2, 5.0), None)
     assert int(best_rows(table, scores, 1)[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("I moved to Turin last week.", PERSONAL),
+        ("It’s fine, we’re close to my office", PERSONAL),
+        ("Sounds great! Where was that?", 0),
+        ("haha yes", 0),
+        ("", 0),
+        ("Always show version numbers when I ask about libraries.", STANDING | PERSONAL),
+        ("Thanks. From now on, answer in French.", STANDING),
+        ("Please never use tabs", STANDING),
+        ("She has always liked tea", 0),
+        ("Ich wohne in Köln", PERSONAL),
+        ("Bitte immer die Versionsnummer nennen, wenn ich frage.", STANDING | PERSONAL),
+        ("Wohnort: Köln", 0),
+    ],
+)
+def test_what_a_turn_shows_is_marked(text: str, flags: int) -> None:
+    """Turns about their speaker and standing instructions are marked, small talk is not."""
+    assert turn_flags(text) == flags
+
+
+def test_a_huge_turn_is_judged_by_its_ends() -> None:
+    """A turn of megabytes is marked by what stands around the pasted part."""
+    assert turn_flags("x " * 3_000_000 + "This is what I got.") == PERSONAL
+    assert turn_flags("x " * 2_500 + "I" + " x" * 2_500) == 0
+
+
+@given(st.text())
+def test_any_text_has_flags(text: str) -> None:
+    """No text makes the marking fail, and it depends on nothing but the text."""
+    assert turn_flags(text) == turn_flags(text) & (PERSONAL | STANDING)
+
+
+ASKED = QuestionReading(terms=("some",), meaning="some", speakers=(0,))
+
+
+def _table(flags: tuple[int, ...]) -> TurnTable:
+    """One sitting of one speaker and another, a minute between two turns."""
+    size = len(flags)
+    rows = np.arange(size, dtype=np.int32)
+    return TurnTable(
+        conversation=np.zeros(size, np.int32),
+        position=rows,
+        previous=rows - 1,
+        following=np.array([*rows[1:], -1], np.int32),
+        session=np.zeros(size, np.int32),
+        role=np.full(size, ROLE_USER, np.int8),
+        speaker=np.array([0] * (size - 1) + [1], np.int16),
+        ts=rows.astype(np.float64) * 60.0,
+        length=np.full(size, 8, np.int32),
+        flags=np.array(flags, np.int32),
+        conversations=("thread",),
+        speakers=("Ada", "Bo"),
+    )
+
+
+def test_neighbours_lift_no_turn_that_has_nothing_to_do_with_the_question() -> None:
+    # Beside the answer stands what says nothing of it; further off one that says a little more.
+    cosine = np.array([0.7, 0.0, 0.02, 0.05, 0.0, 0.0])
+    scores = score_turns(_table((0,) * 6), ASKED, np.zeros(6), cosine)
+    assert scores.factors["context"][1] < 0.01
+    assert scores.total[3] > scores.total[2] > scores.total[1]
+
+
+def test_what_has_evidence_has_its_neighbours_share() -> None:
+    cosine = np.array([0.7, 0.25, 0.02, 0.0, 0.25, 0.0])
+    scores = score_turns(_table((0,) * 6), ASKED, np.zeros(6), cosine)
+    share = scores.factors["context"]
+    assert share[1] == pytest.approx(
+        0.15 * (scores.factors["meaning"][0] + scores.factors["meaning"][2])
+    )
+    assert scores.total[1] > scores.total[4]
+
+
+@pytest.mark.parametrize("flag", [PERSONAL, STANDING], ids=["personal", "standing"])
+def test_a_flag_counts_as_far_as_there_is_evidence(flag: int) -> None:
+    name = "personal" if flag == PERSONAL else "standing"
+    cosine = np.array([0.0, 0.05, 0.3, 0.3, 0.0, 0.0])
+    scores = score_turns(_table((flag, 0, flag, 0, 0, 0)), ASKED, np.zeros(6), cosine)
+    assert scores.factors[name][0] < scores.factors[name][2]
+    assert scores.total[1] > scores.total[0]
+    assert scores.total[2] > scores.total[3]

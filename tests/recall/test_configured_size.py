@@ -10,7 +10,6 @@ import pytest
 from tests.tokens import token_cost
 
 from anaphora import Memory
-from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.testing import run_cli
 
@@ -62,16 +61,20 @@ def test_arguments_win_over_variables_and_those_over_the_home(
 
 @pytest.mark.promise("recall.configured")
 @pytest.mark.parametrize("name", ["ANAPHORA_RECALL_TOP_K", "ANAPHORA_RECALL_BUDGET"])
-def test_what_is_no_size_is_refused(tmp_path: Path, name: str) -> None:
+def test_what_is_no_size_is_refused(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A variable by its name, the home's own by its file."""
     for value in ("many", "-1", "1.5"):
+        monkeypatch.setenv(name, value)
         with pytest.raises(InvalidInput, match=name):
-            load_settings(tmp_path, environ={name: value})
+            Memory.open(tmp_path)
+    monkeypatch.delenv(name)
     for bad in ('"3"', "-1", "true"):
         key = name.removeprefix("ANAPHORA_").lower()
         (tmp_path / "settings.json").write_text(f'{{"{key}": {bad}}}')
         with pytest.raises(StoreError, match=key):
-            load_settings(tmp_path, environ={})
+            Memory.open(tmp_path)
 
 
 @pytest.mark.promise("recall.whole")

@@ -9,17 +9,16 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as some
 from mcp_types import CallToolResult
 from tests.mcp_client import call, connected, text_of
 from tests.surfaces.rest_desk import served
+from tests.tokens import token_cost
 
 from anaphora import Memory, TurnHit, render_recall
-from anaphora.rank.budget import LONG, token_cost
-from anaphora.recall.snippets import passage, snippet
 from anaphora.testing import run_cli
 
+LONG = 500
+"""What a turn costs at most that comes whole, in tokens."""
 WORDS = (
     *("tram", "bread", "salt", "garden", "harbour", "invoice", "ladder"),
     *("piano", "winter", "kettle", "boots", "paint", "roof"),
@@ -198,32 +197,3 @@ def test_every_surface_says_which_part_it_shows(tmp_path: Path) -> None:
     assert said in " ".join(shown.output.split())
     told = json.loads(run_cli(*words, "--json", env=environment).stdout)
     assert told["hits"][0]["excerpt"] == place
-
-
-TEXTS = some.lists(
-    some.one_of(some.sampled_from(["harbour ", "nine. ", "港口", "é\n", "\n\n"]), some.text()),
-    max_size=60,
-).map("".join)
-
-
-@pytest.mark.promise("recall.long_turn")
-@settings(deadline=None)
-@given(text=TEXTS, most=some.integers(4, 300), near=some.lists(some.floats(-1, 1), max_size=5))
-@example(text="\ud800" * 90, most=40, near=[])
-@example(text="harbour" * 200, most=40, near=[0.1, 0.9])
-def test_a_passage_is_a_part_of_the_text(text: str, most: int, near: list[float]) -> None:
-    """It has no more bytes than it may, lies within the text, and is not empty."""
-    start, end = passage(text, ("harbour", "nine"), most, near=near)
-    assert 0 <= start <= end <= len(text)
-    assert len(text[start:end].encode("utf-8", "surrogatepass")) <= most
-    assert start < end or not text
-
-
-@settings(deadline=None, max_examples=40)
-@given(before=some.integers(0, 4_000), after=some.integers(0, 4_000))
-def test_the_words_are_in_the_passage_and_the_snippet(before: int, after: int) -> None:
-    """Wherever the only words that match stand, they are shown."""
-    text = f"{'nothing here, ' * before}the harbour closes at nine. {'nor here, ' * after}"
-    start, end = passage(text, ("harbour", "nine"), 400)
-    assert "harbour closes at nine" in text[start:end]
-    assert "harbour closes at nine" in snippet(text, ("harbour", "nine"))[0]

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.recall.snippets import SNIPPET, snippet
 
 
 @pytest.fixture(scope="module")
@@ -85,32 +82,3 @@ def test_a_budget_bounds_the_snippets(memory: Memory) -> None:
     """Snippets cost no more than was allowed, but one comes in any case."""
     assert len(memory.search("harbour ferry log tide", budget=0)) == 1
     assert len(memory.search("harbour ferry log tide", top_k=2)) == 2
-
-
-WORDS = st.lists(
-    st.sampled_from(["the", "harbour", "closes", "at", "nine.", "tide", "über", "港口", "\n"])
-)
-
-
-@pytest.mark.promise("search.snippets")
-@given(words=WORDS, most=st.integers(20, 300), repeat=st.integers(1, 30))
-def test_a_snippet_is_of_the_text_and_marks_what_matched(
-    words: list[str], most: int, repeat: int
-) -> None:
-    """It is no longer than it may be, stands in the text, and its marks hold the words."""
-    text = " ".join(words * repeat)
-    shown, places = snippet(text, ("harbour", "nine"), most)
-    assert len(shown) <= most + 2
-    assert shown.strip("…") in " ".join(text.split())
-    for start, end in places:
-        assert shown[start:end] in {"harbour", "nine"}
-    assert list(places) == sorted(places)
-
-
-def test_a_long_text_is_cut_where_it_matches() -> None:
-    """The sentence that matters is in the snippet, however far down it stands."""
-    text = f"{'Nothing to see here. ' * 100}The harbour closes at nine. {'More of it. ' * 100}"
-    shown, places = snippet(text, ("harbour", "nine"))
-    assert "The harbour closes at nine." in shown
-    assert len(shown) <= SNIPPET + 2
-    assert [shown[a:b] for a, b in places] == ["harbour", "nine"]

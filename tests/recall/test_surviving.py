@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from anaphora import Memory, NewTurn
-from anaphora.recall.identifiers import identifiers_of
 
 PASSPORT = "The passport number of Mara is X1234567."
 
@@ -124,26 +121,3 @@ def test_the_index_is_as_good_when_it_is_made_again(tmp_path: Path) -> None:
             shutil.rmtree(home / "index")
         with Memory.open(home, embedder="hashing") as memory:
             assert places(memory, PASSPORT) == {("turn", "monday", 0)}
-
-
-DIGITS = st.text("0123456789", min_size=7, max_size=14)
-BETWEEN = st.sampled_from(["", " ", "-", ".", "/", ") ", " ("])
-
-
-@pytest.mark.promise("forget.marks")
-@settings(deadline=None)
-@given(DIGITS, st.data())
-def test_a_number_is_held_however_it_is_grouped(digits: str, data: st.DataObject) -> None:
-    """Digits with any separators between them are the same number, and other digits are not."""
-    marks = identifiers_of([f"the number {digits} is secret"])
-    grouped = "".join(d + data.draw(BETWEEN) for d in digits[:-1]) + digits[-1]
-    assert any(mark.held_by(f"call {grouped} now") for mark in marks)
-    assert not any(mark.held_by(f"call 9{digits}9 now") for mark in marks)
-
-
-@pytest.mark.promise("forget.marks")
-@settings(deadline=None)
-@given(st.text())
-def test_any_text_has_marks_that_it_holds(text: str) -> None:
-    """Whatever a text is, its marks can be looked for, and it holds each of them itself."""
-    assert all(mark.held_by(text) for mark in identifiers_of([text]))

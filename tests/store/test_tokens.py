@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import Clock
@@ -13,9 +14,10 @@ from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.store.tokens import PREFIX, Tokens
 
+Tokens = Any
 OpenTokens = Callable[[], Tokens]
+PREFIX = "anaphora_"
 
 
 @pytest.fixture

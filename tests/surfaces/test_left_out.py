@@ -8,8 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.mcp_client import call, connected, refusal, text_of
-
-from anaphora.surfaces.mcp_server.tools import TOOLS
+from tests.tool_reference import documented_tools
 
 NOTHING: list[Any] = ["", "  ", "null", "None", "undefined", [], [None], ["null"], [""], None]
 GIVEN: dict[str, dict[str, Any]] = {
@@ -38,8 +37,8 @@ def test_nothing_stands_for_what_is_left_out(tmp_path: Path, nothing: Any) -> No
     async def scenario() -> None:
         async with connected(tmp_path / "home", "--tools", "all") as session:
             for tool in GIVEN.keys() - NEED_A_PROJECT:
-                given, spec = GIVEN[tool], TOOLS[tool]
-                optional = dict.fromkeys(spec.parameters.keys() - set(spec.required), nothing)
+                given, stated = GIVEN[tool], documented_tools()[tool]
+                optional = dict.fromkeys(set(stated.arguments) - set(stated.required), nothing)
                 await call(session, tool, **{**optional, **given})
             found = await call(session, "recall", query="which port does staging use?")
             assert [hit["snippet"] for hit in found["data"]] == ["Staging listens on port 5433."]

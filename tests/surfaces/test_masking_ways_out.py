@@ -12,8 +12,6 @@ from tests.mcp_client import connected
 from tests.surfaces.rest_desk import served
 
 from anaphora import Memory, render_recall
-from anaphora.ingest.secrets.masking import mask
-from anaphora.surfaces.access import own_secret
 from anaphora.testing import run_cli
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -86,7 +84,7 @@ def test_no_mcp_answer_tells_it(home: Path) -> None:
 @pytest.mark.promise("secrets.masked")
 def test_no_answer_over_http_tells_it(home: Path) -> None:
     """Of no route, unless the words are asked for; the id that is told opens the thread."""
-    own = own_secret(home)
+    own = "the-token-of-the-user"
     with served(home, {"page": None, "own": own, "require_token": True}) as (client, _):
         headers = {"Authorization": f"Bearer {own}"}
         listed = client.get("/v1/conversations", params={"limit": 1}, headers=headers)
@@ -122,14 +120,10 @@ def test_no_block_export_or_prompt_tells_it(home: Path, tmp_path: Path) -> None:
     script = Script(json.dumps([]))
     with Memory.open(home, embedder="hashing", model=script.model) as memory:
         hits = memory.recall_conversation(None, ASKED).hits
-        found = memory.search(ASKED)
         memory.export(tmp_path / "theirs.jsonl", masked=True)
         memory.extract(CONVERSATION)
         texts = [
             render_recall(hits),
-            repr(mask(hits)),
-            repr(mask(found)),
-            repr(mask(memory.conversations.list())),
             (tmp_path / "theirs.jsonl").read_text(),
             *(message.text for call in script.model.asked for message in call),
             *(check.detail for check in memory.doctor()),

@@ -16,10 +16,10 @@ import pytest
 from starlette.testclient import TestClient
 from tests.as_json import as_json
 from tests.ingest.memory_sources import mem0_history
+from tests.sqlite_driver import dbapi2
 from tests.surfaces.rest_desk import in_namespace, served, version
 
 from anaphora import Memory
-from anaphora.store.db.engine import open_database
 
 Pair = tuple[TestClient, Memory]
 
@@ -347,13 +347,9 @@ def test_health_tells_the_truth(tmp_path: Path) -> None:
         assert version(memory, "default") == before
         # A table that the probe writes to is taken away from under the server.
         shutil.copy(tmp_path / "home" / "anaphora.db", tmp_path / "kept.db")
-        with (
-            closing(open_database(memory.home / "anaphora.db")) as truth,
-            truth.write("default") as write,
-        ):
-            from sqlalchemy import text
-
-            write.connection.execute(text("ALTER TABLE tombstone RENAME TO taken"))
+        with closing(dbapi2.connect(str(memory.home / "anaphora.db"))) as truth:
+            truth.execute("ALTER TABLE tombstone RENAME TO taken")
+            truth.commit()
         broken = client.get("/health")
         assert broken.status_code == 503
         assert broken.headers["content-type"] == "application/json"

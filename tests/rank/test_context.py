@@ -1,7 +1,8 @@
-"""The six signals of the context ranking: each counts in its direction, none out of bounds."""
+"""The ranking of sections for a focus: names, the six signals, and what is chosen of the ranked."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora import Intent, SourceRole
+from anaphora.rank.context.choice import prune, shingles, spread
+from anaphora.rank.context.names import PathNames
 from anaphora.rank.context.scores import (
     SIGNALS,
     FieldScores,
@@ -25,6 +28,83 @@ from anaphora.rank.context.scores import (
     rank_targets,
 )
 from anaphora.rank.context.table import DOCUMENT_KINDS, ROLES, SectionTable, file_table
+
+FILES = (
+    "src/flask/app.py",
+    "src/flask/config.py",
+    "src/flask/json/__init__.py",
+    "tests/test_config.py",
+    "docs/config.rst",
+    "web/app/frame.ts",
+    "src/flask/sansio/app.py",
+    "Makefile",
+)
+
+
+def named(text: str, kind: str = "path") -> set[str]:
+    return {FILES[code] for code in PathNames(FILES).named([(text, kind, 1.0)])}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "files"),
+    [
+        ("config.py", "path", {"src/flask/config.py"}),
+        ("flask/config.py", "path", {"src/flask/config.py"}),
+        ("SRC\\Flask\\Config.py", "path", {"src/flask/config.py"}),
+        ("Makefile", "path", {"Makefile"}),
+        ("app.py", "path", {"src/flask/app.py", "src/flask/sansio/app.py"}),
+        ("sansio/app.py", "path", {"src/flask/sansio/app.py"}),
+        ("/usr/lib/python3/site-packages/flask/app.py", "frame", {"src/flask/app.py"}),
+        ("/usr/lib/python3/site-packages/pandas/core/frame.ts", "frame", set()),
+        ("flask.config.Config.from_file", "dotted", {"src/flask/config.py"}),
+        ("flask.json", "dotted", {"src/flask/json/__init__.py"}),
+        ("os.path.join", "dotted", set()),
+        ("nothing/of/ours.py", "path", set()),
+        ("", "path", set()),
+        ("...", "dotted", set()),
+    ],
+)
+def test_names_find_their_files(text: str, kind: str, files: set[str]) -> None:
+    """A name means the files that agree with it in whole components, and nothing else."""
+    assert named(text, kind) == files
+
+
+def test_the_last_frame_counts_most() -> None:
+    """Of a traceback's frames in the project the last one is where it was raised."""
+    found = PathNames(FILES).named(
+        [
+            ("/x/flask/app.py", "frame", 0.4),
+            ("/x/flask/config.py", "frame", 0.4),
+            ("/lib/os.py", "frame", 0.4),
+        ]
+    )
+    assert found[1] == pytest.approx(0.4)
+    assert 0.0 < found[0] < found[1]
+
+
+def test_an_ambiguous_name_says_less() -> None:
+    """A name that fits several files says less of each than one that fits one."""
+    names = PathNames(FILES)
+    both = names.named([("app.py", "path", 1.0)])
+    assert set(both) == {0, 6}
+    assert max(both.values()) < names.named([("config.py", "path", 1.0)])[1]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(max_size=30), st.sampled_from(["path", "dotted", "frame"]), st.floats(0.01, 1.0)
+        ),
+        max_size=8,
+    )
+)
+def test_any_names_are_bounded(names: list[tuple[str, str, float]]) -> None:
+    """Whatever is named, each file's share lies between 0 and the greatest weight given."""
+    found = PathNames(FILES).named(names)
+    most = max((weight for _, _, weight in names), default=0.0)
+    assert all(0 <= code < len(FILES) and 0.0 < share <= most for code, share in found.items())
+
 
 DAY = 86_400.0
 NOW = 1_000 * DAY
@@ -282,3 +362,64 @@ def test_a_short_focus_is_asked_for_whole() -> None:
     assert holdable([2.0] * 24) == 48.0
     assert holdable([*[1.0] * 50, *[3.0] * 23]) == 70.0
     assert holdable([]) == 0.0
+
+
+texts = st.lists(
+    st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), max_size=12), max_size=10
+)
+
+
+@pytest.mark.promise("context.spread")
+def test_a_near_duplicate_goes() -> None:
+    """Of two texts that are nearly the same the better ranked stays; a summary stands beside."""
+    words = [f"w{n}" for n in range(40)]
+    sketches = {
+        0: shingles(words),
+        1: shingles([*words[:39], "other"]),
+        2: shingles(words[:8]),
+        3: shingles([f"x{n}" for n in range(40)]),
+    }
+    assert prune([0, 1, 2, 3], sketches) == [0, 2, 3]
+    assert prune([1, 0, 2, 3], sketches) == [1, 2, 3]
+
+
+@settings(deadline=None)
+@given(texts)
+def test_pruning_keeps_the_best_and_repeats_nothing(found: list[list[str]]) -> None:
+    """The first stays, equal texts come once, the order stays; pruning again changes nothing."""
+    sketches = {n: shingles(text) for n, text in enumerate(found)}
+    kept = prune(range(len(found)), sketches)
+    assert kept == sorted(kept)
+    assert kept[:1] == list(range(len(found)))[:1]
+    assert prune(kept, sketches) == kept
+    full = [sketches[n] for n in kept if sketches[n]]
+    assert len(full) == len(set(full))
+
+
+@pytest.mark.promise("context.spread")
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("smod"), st.sampled_from(["a", "b", "c", None])), max_size=30
+    ),
+    st.integers(0, 12),
+)
+def test_a_spread_is_bounded_and_in_order(found: list[tuple[str, str | None]], limit: int) -> None:
+    """It never exceeds the limit nor two of a file, keeps the order, and wastes no room."""
+    kinds = {n: kind for n, (kind, _) in enumerate(found)}
+    owners = {n: owner for n, (_, owner) in enumerate(found)}
+    kept = spread(range(len(found)), kinds, owners, limit)
+    assert kept == sorted(set(kept))
+    assert len(kept) <= limit
+    of_file = Counter(owners[n] for n in kept if owners[n] is not None)
+    assert max(of_file.values(), default=0) <= 2
+    left = [n for n in range(len(found)) if n not in kept]
+    if len(kept) < limit:
+        assert all(of_file[owners[n]] == 2 for n in left)
+
+
+def test_four_of_a_kind_before_more() -> None:
+    """A kind that fills the ranking leaves room for others, and takes what they do not need."""
+    kinds = dict.fromkeys(range(10), "section") | {10: "diary", 11: "observation"}
+    assert spread(range(12), kinds, {}, 6) == [0, 1, 2, 3, 10, 11]
+    assert spread(range(12), kinds, {}, 8) == [0, 1, 2, 3, 4, 5, 10, 11]

@@ -1,6 +1,8 @@
-"""The order of what was read: laws of the new scores, for any totals and log-odds."""
+"""What a reader's log-odds do: to the order of what was read, and to what is put into a prompt."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from anaphora.rank import silence
 from anaphora.rank.reading import MOST, UNREAD, WEIGHTS, read_scores, shared_probability
+from anaphora.rank.relevance import TurnEvidence, is_worth_it, turn_relevance
 
 TOTALS = st.lists(st.floats(0, 2), max_size=40).map(lambda values: sorted(values, reverse=True))
 ODDS = st.lists(st.floats(-60, 60), max_size=40)
@@ -63,3 +66,33 @@ def test_what_was_not_read_is_as_silent_as_before() -> None:
     read += silence.READ_ODDS * 3.0
     assert silence.probability(0.5, 0.2, 3.0) == pytest.approx(1 / (1 + np.exp(-read)))
     assert silence.probability(0.5, 0.2, 99.0) == silence.probability(0.5, 0.2, silence.MOST)
+
+
+_SHARES = st.floats(0, 1)
+_TURNS = st.lists(
+    st.builds(TurnEvidence, _SHARES, st.floats(0, 3), _SHARES, st.none() | _SHARES),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(_TURNS, _SHARES, _SHARES)
+def test_a_turn_that_answers_more_surely_is_worth_no_less(
+    turns: list[TurnEvidence], one: float, other: float
+) -> None:
+    """For the first turn, read twice with another belief; it is a probability throughout."""
+    low, high = (
+        [replace(turns[0], answers=answers), *turns[1:]] for answers in sorted((one, other))
+    )
+    assert 0.0 <= turn_relevance(low, 0) <= turn_relevance(high, 0) <= 1.0
+    assert is_worth_it(low, 0) <= is_worth_it(high, 0)
+
+
+def test_what_the_reader_thinks_nothing_of_is_left_out() -> None:
+    """What would be put in unread stays out where the reader is sure that it does not answer."""
+    turn = TurnEvidence(0.6, 1.8, 0.7)
+    others = [TurnEvidence(0.3, 1.5, 0.4)]
+    assert is_worth_it([turn, *others], 0)
+    # Its score has the reader's part, too.
+    assert not is_worth_it([replace(turn, score=0.05, answers=0.001), *others], 0)
+    assert is_worth_it([replace(turn, answers=0.9), *others], 0)
