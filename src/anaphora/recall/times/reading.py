@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from anaphora.core.languages.language import (
@@ -48,7 +49,7 @@ _SHORT = 200
 # Several of these are one time only with the words around them; what stands before it is no sign
 # of a beginning or an end where it is a part of the phrase.
 _NAMED: Final = frozenset({"date", "weekday", "season", "holiday", "year"})
-_REACH: Final = 120
+_REACH: Final = 48
 """Characters before a time in which the words stand that relate it."""
 
 
@@ -85,7 +86,7 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
             start_char=time.first,
             end_char=time.last,
         )
-        for time in times[:MAX_SPANS]
+        for time in times
     )
 
 
@@ -172,7 +173,7 @@ class _Reader:
             key=lambda reading: (reading.first, -reading.last),
         )
         while True:
-            times = list(self._relate(_choose_longest(readings)))
+            times = list(islice(self._relate(_choose_longest(readings)), MAX_SPANS))
             unrelated = {time.first for time in times if time.unsure}
             if not unrelated:
                 return [time for time in times if time.start < time.end]
