@@ -1,7 +1,7 @@
 """Questions about times, made at random: in every language that has rules for times.
 
 In: a `random.Random`. Out: text. The phrases of a language are drawn from the patterns of its own
-file, so that a new rule is asked about without a change here; English has its phrases in code.
+file, so that a new rule is asked about without a change here; those of English are written here.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _bare_frame(random: Random, code: str) -> str:
 
 def time_phrase(random: Random, code: str) -> str:
     """One time in a language, sensible or not."""
-    phrases = languages()[code].times.get("phrases", ())
+    phrases = languages()[code].times.get("phrases", ()) if code != "en" else ()
     if phrases and random.random() < 0.8:
         return _drawn(random, languages()[code], random.choice(phrases)[0])
     words = {
@@ -169,8 +169,8 @@ def _sided(random: Random, code: str) -> str:
     for name in ("since", "before", "after", "until"):
         sides += [f"{lead} {{}}" for lead in _alternatives(random, times, name)] * 2
         sides += [f"{{}}{lead}" for lead in _alternatives(random, times, f"{name}_after")] * 2
-    for lead in _alternatives(random, times, "between"):
-        sides += [f"{lead} {{}} {joint} {{}}" for joint in _alternatives(random, times, "and")] * 4
+    for lead, joint in times.get("ranges", ()):
+        sides += [f"{_sampled(random, lead)} {{}} {_sampled(random, joint)} {{}}"] * 4
     return _filled(random.choice(sides), lambda: time_phrase(random, code))
 
 

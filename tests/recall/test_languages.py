@@ -150,6 +150,7 @@ def test_every_word_of_a_text_finds_it(text: str) -> None:
         ("Was geschah zwischen dem 3. März und dem 5. April 2024?", "2024-03-03", "2024-04-06"),
         ("¿Qué pasó la semana pasada?", "2025-06-09", "2025-06-16"),
         ("¿Qué se me rompió en mayo?", "2025-05-01", "2025-06-01"),
+        ("¿Qué dije de lunes a viernes?", "2025-06-09", "2025-06-14"),
         ("¿Qué dije el martes pasado?", "2025-06-10", "2025-06-11"),
         ("Qu'ai-je dit la semaine dernière ?", "2025-06-09", "2025-06-16"),
         ("Que s'est-il passé en août ?", "2024-08-01", "2024-09-01"),

@@ -8,46 +8,22 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from anaphora.core.dates import WEEKDAYS
-
 Days = tuple[datetime, datetime]
 
 DAY = timedelta(days=1)
 
-
-WEEKDAY_SHORT = {name[:3]: number for name, number in WEEKDAYS.items()} | {
-    "tues": 1,
-    "weds": 2,
-    "thur": 3,
-    "thurs": 3,
-}
-WEEKDAY_OF = WEEKDAYS | WEEKDAY_SHORT
 # Hours of the day, past 24 into the next one. People's evenings and nights overlap; so do these.
 DAYPARTS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
 # First month: meteorological, of the northern hemisphere, as English text mostly means it.
-SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-UNITS = {
-    form: unit
-    for unit in ("hour", "day", "week", "month", "quarter", "year")
-    for form in (unit, unit + "s")
-}
-_NUMBERS = "one two three four five six seven eight nine ten eleven twelve"
-NUMBERS = {name: number for number, name in enumerate(_NUMBERS.split(), 1)} | {
-    "a": 1,
-    "an": 1,
-    "fifteen": 15,
-    "twenty": 20,
-    "thirty": 30,
-}
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
+OFFSETS = {"last": -1, "this": 0, "now": 0, "next": 1}
 # Middle and half-width, in units: "a few weeks ago" is 1.5 to 4.5 weeks.
 VAGUE = {"couple": (2.0, 1.0), "few": (3.0, 1.5), "several": (4.0, 2.0)}
 # Month and day; those that move have a function.
 HOLIDAYS = {
     "christmas": (12, 25),
-    "xmas": (12, 25),
     "new year": (1, 1),
     "new year eve": (12, 31),
-    "new year day": (1, 1),
     "valentine": (2, 14),
     "halloween": (10, 31),
     "thanksgiving": None,
@@ -142,6 +118,14 @@ def back(moment: datetime, unit: str, count: float) -> datetime:
     if months and float(count).is_integer():
         return add_months(moment, -int(count) * months)
     return moment - timedelta(days=round(count * _UNIT_DAYS[unit]))
+
+
+def beside(days: Days, side: str, unit: str) -> Days:
+    """The unit "before" or "after" some days, or the week "of" a day."""
+    start, end = days
+    if side == "of":
+        return unit_of(start, "week", 0)
+    return (back(start, unit, 1), start) if side == "before" else (end, back(end, unit, -1))
 
 
 def third_of(days: Days, which: int) -> Days:

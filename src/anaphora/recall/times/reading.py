@@ -1,52 +1,56 @@
 """Reads the times that a question names, as `TimeSpan`s in the asker's time zone.
 
-Pure, English, and conservative: a wrong span costs more than a missed one, so what is not surely a
-time gives nothing. `read_times` states the rules that a caller may rely on.
+The table of a language says how a time is worded (`patterns.py`), the kind of a phrase what it is
+(`meaning.py`). Of several readings of a place the longest counts; then the words around it are
+read: the day before, at the end of, between, since. Pure and conservative: a wrong span costs more
+than a missed one, so what is not surely a time gives nothing. `read_times` states the rules that a
+caller may rely on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
+from typing import Final
 
-from anaphora.core.dates import MONTH_OF
-from anaphora.core.languages.language import ENGLISH, language_of, languages
+from anaphora.core.languages.language import (
+    ENGLISH,
+    Language,
+    english,
+    language_of,
+    languages,
+)
 from anaphora.errors import InvalidInput
 from anaphora.recall.times import calendar
-from anaphora.recall.times.patterns import (
-    OPEN_END,
-    OPEN_ENDS,
-    OPEN_START,
-    OPEN_STARTS,
-    Named,
-    open_sided,
-    times_by_patterns,
-)
-from anaphora.recall.times.phrases import (
-    BY_WORD,
-    Matcher,
-    QuestionWords,
-    TimeMatch,
-    ago,
-    day_month_at,
-    holiday_at,
-    month_at,
-    numeric_at,
-    plain_year_at,
-    quarter_at,
-    season_at,
-    split,
-    weekday_at,
-)
+from anaphora.recall.times.calendar import Days
+from anaphora.recall.times.meaning import Asked, Groups, key_of, read_days
+from anaphora.recall.times.patterns import Patterns, Phrase, Range, patterns_of
+from anaphora.recall.times.words import words_of
 from anaphora.values.conversations import TimeSpan
 
 __all__ = ["MAX_SPANS", "OPEN_END", "OPEN_START", "is_open_end", "is_open_start", "read_times"]
+
+OPEN_START = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock; the zone is the asker's
+"""Where "before" begins: turns without a time (year 1) are not in it."""
+OPEN_END = datetime(2200, 1, 1)  # noqa: DTZ001
+"""Where "since" ends."""
+# The open sides of what lies beyond these: "before 1950", "since 2300".
+_ANCIENT = datetime(2, 1, 1)  # noqa: DTZ001
+_DISTANT = datetime(9999, 1, 1)  # noqa: DTZ001
 
 # A pasted log names thousands of times; a question names few.
 MAX_SPANS = 16
 # A question that is so short may have no word that tells its language.
 _SHORT = 200
+# Several of these are one time only with the words around them; what stands before it is no sign
+# of a beginning or an end where it is a part of the phrase.
+_NAMED: Final = frozenset({"date", "weekday", "season", "holiday", "year"})
+_REACH: Final = 48
+"""Characters before a time in which the words stand that relate it."""
 
 
 def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
@@ -65,31 +69,15 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
         raise InvalidInput("now", now, "expected a datetime with a time zone")
     wall = now.replace(tzinfo=None, fold=0)
     code, by_code = language_of(question), languages()
-    if code not in ("", ENGLISH) and by_code[code].times:
-        return _make_spans(question, times_by_patterns(question, wall, by_code[code]), now)
-    spans = _read_english(question, wall, now)
-    if spans or code == ENGLISH or len(question) > _SHORT:
-        return spans
-    readings = (
-        times_by_patterns(question, wall, language, digits=False) for language in by_code.values()
-    )
-    most_spans = max(
-        readings, key=lambda times: sum(time.last - time.first for time in times), default=[]
-    )
-    return _make_spans(question, most_spans, now)
-
-
-def is_open_start(span: TimeSpan) -> bool:
-    """Whether a span has no beginning: "before 1995"."""
-    return span.start.replace(tzinfo=None) in OPEN_STARTS
-
-
-def is_open_end(span: TimeSpan) -> bool:
-    """Whether a span has no end: "since March"."""
-    return span.end.replace(tzinfo=None) in OPEN_ENDS
-
-
-def _make_spans(question: str, times: Sequence[Named], now: datetime) -> tuple[TimeSpan, ...]:
+    language = by_code[code] if code and by_code[code].times else english()
+    times = _read_in(language, question, wall)
+    if not times and language.code != code and len(question) <= _SHORT:
+        readings = (
+            _read_in(other, question, wall, digits=False)
+            for other in by_code.values()
+            if other.code != ENGLISH
+        )
+        times = max(readings, key=lambda times: sum(time.last - time.first for time in times))
     return tuple(
         TimeSpan(
             start=time.start.replace(tzinfo=now.tzinfo),
@@ -98,189 +86,240 @@ def _make_spans(question: str, times: Sequence[Named], now: datetime) -> tuple[T
             start_char=time.first,
             end_char=time.last,
         )
-        for time in times[:MAX_SPANS]
+        for time in times
     )
 
 
-def _read_english(question: str, wall: datetime, now: datetime) -> tuple[TimeSpan, ...]:
-    words = split(question, wall)
-    spans: list[TimeSpan] = []
-    index = 0
-    while index < len(words.words) and len(spans) < MAX_SPANS:
-        match = None
-        word = words.words[index].lower
-        # Nearly every word ends here, which is what keeps a long text cheap.
-        if word[0].isdigit():
-            longer = len(word) > 3 or not word.isdigit()
-            may_begin = longer or words.at(index + 1) in _AFTER_NUMBER
-        else:
-            may_begin = word in _FIRST or word[0] == "q"
-        if may_begin:
-            # 30 February, or 9999 years ago: words in the form of a time that is none.
+def is_open_start(span: TimeSpan) -> bool:
+    """Whether a span has no beginning: "before 1995"."""
+    return span.start.replace(tzinfo=None) in (OPEN_START, _ANCIENT)
+
+
+def is_open_end(span: TimeSpan) -> bool:
+    """Whether a span has no end: "since March"."""
+    return span.end.replace(tzinfo=None) in (OPEN_END, _DISTANT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A time in a text: naive and half-open, and the characters that name it.
+
+    `core` is where its own words begin (-1: nothing before relates it). `unsure`: it is a time only
+    as one side of a relation.
+    """
+
+    start: datetime
+    end: datetime
+    first: int
+    last: int
+    core: int
+    phrase: Phrase
+    groups: Groups
+    unsure: bool = False
+
+    @property
+    def days(self) -> Days:
+        return self.start, self.end
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it is one day, all of it."""
+        return (self.end - self.start).days == 1
+
+    def related(self, days: Days, first: int | None = None, last: int | None = None) -> _Named:
+        """It with the days that the words around it give it, and with these words."""
+        time = replace(self, start=days[0], end=days[1], last=last or self.last, unsure=False)
+        if first is None:
+            return time
+        first = min(self.first, first)
+        return replace(time, first=first, core=first)
+
+
+def _read_in(
+    language: Language, question: str, now: datetime, *, digits: bool = True
+) -> list[_Named]:
+    """The times that `question` names in a language, in their order; `now` is naive.
+
+    `digits`: dates in digits alone, too, the day before the month, as everywhere but in English.
+    """
+    patterns = patterns_of(language)
+    if patterns is None:
+        return []
+    words = words_of(question) if patterns.by_words else None
+    text = words.line if words else question
+    if patterns.signs and not patterns.signs.search(text):
+        return []
+    times = _Reader(patterns, text).read(now, digits)
+    if words is None:
+        return times
+    return [
+        replace(time, first=words.starts[time.first], last=words.ends[time.last]) for time in times
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads a text by the patterns of a language."""
+
+    patterns: Patterns
+    text: str
+
+    def read(self, now: datetime, digits: bool) -> list[_Named]:
+        """The times that the text names, asked at `now`, in their order."""
+        patterns, text = self.patterns, self.text
+        asks_forward = bool(patterns.future.search(text)) and not patterns.past.search(text)
+        readings = sorted(
+            self._all(Asked(now, asks_forward), digits),
+            key=lambda reading: (reading.first, -reading.last),
+        )
+        while True:
+            times = list(islice(self._relate(_choose_longest(readings)), MAX_SPANS))
+            unrelated = {time.first for time in times if time.unsure}
+            if not unrelated:
+                return [time for time in times if time.start < time.end]
+            readings = [time for time in readings if not (time.unsure and time.first in unrelated)]
+
+    def _all(self, asked: Asked, digits: bool) -> Iterator[_Named]:
+        """Every reading of every place."""
+        for phrase in self.patterns.phrases:
+            if phrase.kind == "numeric" and not digits:
+                continue
+            for match in phrase.pattern.finditer(self.text):
+                # 30 February, or 9999 years ago: words in the form of a time that is none.
+                with suppress(ValueError, OverflowError):
+                    reading = self._read_match(phrase, match, asked)
+                    if reading is not None and reading.start < reading.end:
+                        yield reading
+
+    def _read_match(self, phrase: Phrase, match: re.Match[str], asked: Asked) -> _Named | None:
+        names = match.re.groupindex
+        first = core = match.start("core") if "core" in names else match.start()
+        unsure = False
+        if phrase.lead and ("unsure" not in names or match.start("unsure") >= 0):
+            led = self._before(phrase.lead, first) or self._before(self.patterns.relations, first)
+            unsure = not led
+            if unsure and not self._before(self.patterns.sides_of_relations, first):
+                return None
+        groups = _groups(match)
+        if phrase.kind == "holiday":
+            at = match.start(f"holiday_{key_of(groups, 'holiday')}")
+            if around := self._before(self.patterns.around, at):
+                groups["around"] = around[0]
+        days = read_days(phrase.kind, phrase.detail, groups, asked)
+        if phrase.kind in _NAMED and not self.patterns.by_words:
+            core = min((match.start(name) for name in groups), default=core)
+        elif phrase.kind == "ago" and not phrase.detail:
+            core = -1
+        return _Named(*days, first, match.end(), core, phrase, groups, unsure)
+
+    def _before(self, pattern: re.Pattern[str], end: int, least: int = 0) -> re.Match[str] | None:
+        """What stands directly before a place, behind the previous time."""
+        return pattern.search(self.text, max(least, end - _REACH), end)
+
+    def _relate(self, times: Sequence[_Named]) -> Iterator[_Named]:
+        """The times as the words around them say: since, before, between, at the beginning of."""
+        at = least = 0
+        while at < len(times):
+            time = self._read_part(times[at], least)
+            following = times[at + 1] if at + 1 < len(times) else None
+            joined_time = None
             with suppress(ValueError, OverflowError):
-                relation = _RELATIONS.get(words.at(index))
-                match = relation(words, index) if relation else None
-                match = match or _read_moment(words, index)
-        if match is not None and match.start < match.end:
-            first_word, last_word = words.words[index], words.words[match.next - 1]
-            spans.append(
-                TimeSpan(
-                    start=match.start.replace(tzinfo=now.tzinfo),
-                    end=match.end.replace(tzinfo=now.tzinfo),
-                    text=question[first_word.start : last_word.end],
-                    start_char=first_word.start,
-                    end_char=last_word.end,
-                )
-            )
-        index = index + 1 if match is None else match.next
-    return tuple(spans)
+                joined_time = self._join(times[at], time, following, least)
+            related_time = joined_time or self._open_side(time, least)
+            at += 1
+            if joined_time and following and joined_time.last >= following.last:
+                at += 1
+            least = related_time.last
+            yield related_time
 
+    def _read_part(self, time: _Named, least: int) -> _Named:
+        """A third of a time, or what lies beside it, where the words around it say so."""
+        if time.core < 0:
+            return time
+        for index, pattern in enumerate(self.patterns.thirds_before):
+            if match := self._before(pattern, time.core, least):
+                return time.related(calendar.third_of(time.days, index), match.start())
+        for index, pattern in enumerate(self.patterns.thirds_behind):
+            if match := pattern.match(self.text, time.last):
+                return time.related(calendar.third_of(time.days, index), last=match.end())
+        if match := self._before(self.patterns.beside, time.core, least):
+            groups = _groups(match)
+            side = key_of(groups, "side")
+            if side != "of" or (time.end - time.start).days <= 1:
+                with suppress(ValueError, OverflowError):
+                    days = calendar.beside(time.days, side, key_of(groups, "unit"))
+                    return time.related(days, match.start())
+        return time
 
-def _read_moment(words: QuestionWords, index: int, stated: bool = False) -> TimeMatch | None:
-    """The longest time named at exactly this index. `stated`: a time is expected here."""
-    first_word = words.at(index)
-    if not first_word:
+    def _join(
+        self, whole: _Named, time: _Named, following: _Named | None, least: int
+    ) -> _Named | None:
+        """Two times as the ends of one: "between X and Y". `time` is a part of `whole`, or all."""
+        for pattern in self.patterns.ranges:
+            core = max(time.core, time.first)
+            match = self._before(pattern.before_with_day, core, least) if time.is_day else None
+            if match:
+                first_day = time.start.replace(day=int(match["bare"]))
+                if (start := calendar.day_of(first_day)[0]) < time.end:
+                    return time.related((start, time.end), match.start())
+            lead = self._before(pattern.before, core, least)
+            if lead is None and self.patterns.spaced:
+                continue
+            second = self._find_second(pattern, time, following)
+            if second is None:
+                continue
+            if time.start >= second.start:
+                # "from November to February", "between Friday and Monday": the X before that Y.
+                phrase, asked_then = whole.phrase, Asked(second.start, forward=False)
+                days = read_days(phrase.kind, phrase.detail, whole.groups, asked_then)
+                time = self._read_part(replace(whole, start=days[0], end=days[1]), least)
+            if time.start < second.end:
+                first = lead.start() if lead and self.patterns.by_words else None
+                return time.related((time.start, second.end), first, second.last)
         return None
-    if first_word[0].isdigit():
-        if not first_word.isalnum():
-            return numeric_at(words, index)
-        if first_word[-1].isalpha() or words.at(index + 1) in _AFTER_NUMBER:
-            return day_month_at(words, index, stated) or ago(words, index)
-        return plain_year_at(words, index, stated) if len(first_word) == 4 else None
-    matcher = BY_WORD.get(first_word)
-    if matcher is not None:
-        return matcher(words, index)
-    for names, named_at in (
-        (MONTH_OF, month_at),
-        (calendar.WEEKDAY_OF, weekday_at),
-        (calendar.SEASONS, season_at),
-    ):
-        if first_word in names:
-            return named_at(words, index, stated)
-    if first_word in calendar.NUMBERS or first_word in calendar.VAGUE:
-        return ago(words, index)
-    if first_word in calendar.HOLIDAYS or first_word == "new":
-        return holiday_at(words, index, stated)
-    return quarter_at(words, index, stated) if first_word[0] == "q" else None
 
-
-def _read_target(words: QuestionWords, index: int) -> TimeMatch | None:
-    """The time after a preposition that asks for one, past "the" and "about"."""
-    for _ in range(2):
-        index += words.at(index) in {"the", "about", "around", "in"}
-    inner_unit = _INNER.get(words.at(index))
-    match = inner_unit(words, index) if inner_unit else None
-    return match or _read_moment(words, index, stated=True)
-
-
-def _read_open(words: QuestionWords, index: int) -> TimeMatch | None:
-    """Since, before, after and until: one side is open."""
-    match = _read_target(words, index + 1)
-    if match is None:
-        return None
-    return TimeMatch(*open_sided((match.start, match.end), words.at(index)), match.next)
-
-
-def _read_between(words: QuestionWords, index: int) -> TimeMatch | None:
-    """Between X and Y, from X to Y: from the start of X to the end of Y."""
-    first_span = _read_target(words, index + 1)
-    joints = {"and"} if words.at(index) == "between" else {"to", "until", "till", "through"}
-    if first_span is None and words.at(index + 2) in joints:
-        # The bare day in "between 5 and 8 March".
-        second = _read_target(words, index + 3)
-        if second is None:
+    def _find_second(self, pattern: Range, time: _Named, following: _Named | None) -> _Named | None:
+        if following is not None:
+            second = self._read_part(following, time.last)
+            core = max(second.core, second.first)
+            if pattern.between.fullmatch(self.text, time.last, core):
+                return second
+        match = pattern.behind_with_day.match(self.text, time.last) if time.is_day else None
+        if match is None or (following is not None and following.first < match.end()):
             return None
-        span = TimeMatch(second.start, second.end, index + 1)
-        first_span = _read_same_month(words, span, index + 1)
-        if first_span is None or first_span.start >= second.end:
-            return None
-        return TimeMatch(first_span.start, second.end, second.next)
-    if first_span is None or words.at(first_span.next) not in joints:
-        return None
-    second = _read_target(words, first_span.next + 1) or _read_same_month(
-        words, first_span, first_span.next + 1
-    )
-    if second is None:
-        return None
-    if first_span.start >= second.start:
-        # "from November to February", "between Friday and Monday": the X before that Y.
-        asked_then = QuestionWords(words.words, second.start, forward=False)
-        first_span = _read_target(asked_then, index + 1) or first_span
-    return (
-        TimeMatch(first_span.start, second.end, second.next)
-        if first_span.start < second.end
-        else None
-    )
+        day = calendar.day_of(time.start.replace(day=int(match["bare"])))
+        return time.related(day, last=match.end())
+
+    def _open_side(self, time: _Named, least: int) -> _Named:
+        """Since, after, before, until: one side is open."""
+        if time.core < 0:
+            return time
+        for name, pattern in self.patterns.sides_before.items():
+            if match := self._before(pattern, time.core, least):
+                return time.related(_open_sided(time.days, name), match.start())
+        for name, pattern in self.patterns.sides_behind.items():
+            if match := pattern.match(self.text, time.last):
+                return time.related(_open_sided(time.days, name), last=match.end())
+        return time
 
 
-def _read_same_month(words: QuestionWords, first: TimeMatch, index: int) -> TimeMatch | None:
-    """The bare day in "between March 5 and 8"."""
-    day = words.at(index).rstrip("thndrs")
-    if (first.end - first.start).days != 1 or not (day.isascii() and day.isdigit()) or len(day) > 2:
-        return None
-    return TimeMatch(*calendar.day_of(first.start.replace(day=int(day))), index + 1)
+def _choose_longest(readings: Sequence[_Named]) -> list[_Named]:
+    """The earliest, of those the longest, and what follows behind it."""
+    times: list[_Named] = []
+    for time in readings:
+        if not times or time.first >= times[-1].last:
+            times.append(time)
+    return times
 
 
-def _read_part(words: QuestionWords, index: int) -> TimeMatch | None:
-    """Early, mid and late, the start, middle and end of: a third of what follows."""
-    next_index = index + 1
-    if words.at(index) in {"beginning", "start", "middle", "end"}:
-        if words.at(next_index) != "of":
-            return None
-        next_index += 1
-    if words.at(next_index) == "the" and words.at(next_index + 1) in {
-        "week",
-        "month",
-        "quarter",
-        "year",
-    }:
-        span = TimeMatch(*calendar.unit_of(words.now, words.at(next_index + 1), 0), next_index + 2)
-        if words.at(next_index + 2) == "of":
-            return None
-    else:
-        moment = _read_moment(words, next_index + (words.at(next_index) == "in"), stated=True)
-        if moment is None:
-            return None
-        span = moment
-    third = calendar.third_of((span.start, span.end), _THIRDS[words.at(index)])
-    return TimeMatch(*third, span.next)
+def _groups(match: re.Match[str]) -> dict[str, str]:
+    return {name: words for name, words in match.groupdict().items() if words}
 
 
-def _read_unit(words: QuestionWords, index: int) -> TimeMatch | None:
-    """The day before X, the week after X, the week of X, the month before last."""
-    unit, relation = words.at(index), words.at(index + 1)
-    if words.at(index - 1) != "the":
-        return None
-    if relation == "before" and words.at(index + 2) == "last" and words.ends(index + 3):
-        return TimeMatch(*calendar.unit_of(words.now, unit, -2), index + 3)
-    if relation not in {"before", "after"} and (unit, relation) != ("week", "of"):
-        return None
-    # Not `_read_target`: "the day before the day before …" must not go deeper with the text.
-    match = _read_moment(words, index + 2 + (words.at(index + 2) == "the"), stated=True)
-    if match is None or unit == "weekend":
-        return None
-    if relation == "of":
-        if (match.end - match.start).days > 1:
-            return None
-        span = calendar.unit_of(match.start, "week", 0)
-    elif relation == "before":
-        span = (calendar.back(match.start, unit, 1), match.start)
-    else:
-        span = (match.end, calendar.back(match.end, unit, -1))
-    return TimeMatch(*span, match.next)
-
-
-_THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
-_PARTS: dict[str, Matcher] = dict.fromkeys(_THIRDS, _read_part)
-_INNER: dict[str, Matcher] = _PARTS | dict.fromkeys(
-    ("day", "week", "weekend", "month", "quarter", "year"), _read_unit
-)
-_RELATIONS: dict[str, Matcher] = (
-    _INNER
-    | dict.fromkeys(("since", "before", "after", "until", "till"), _read_open)
-    | dict.fromkeys(("between", "from"), _read_between)
-)
-_NAMES = {*MONTH_OF, *calendar.WEEKDAY_OF, *calendar.SEASONS, *calendar.HOLIDAYS}
-_COUNTS = {*calendar.NUMBERS, *calendar.VAGUE}
-_FIRST = frozenset({*_NAMES, *_COUNTS, *_RELATIONS, *BY_WORD, "new"})
-_AFTER_NUMBER = frozenset({*MONTH_OF, *calendar.UNITS, "of"})
+def _open_sided(days: Days, side: str) -> Days:
+    """What lies "since", "after", "before" or "until" some days: one side is open."""
+    if side in {"since", "after"}:
+        start = days[0] if side == "since" else days[1]
+        return start, OPEN_END if start < OPEN_END else _DISTANT
+    end = days[0] if side == "before" else days[1]
+    return OPEN_START if end > OPEN_START else _ANCIENT, end

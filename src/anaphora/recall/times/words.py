@@ -1,0 +1,60 @@
+"""The words of a text, one space apart: what the patterns of some languages are read on.
+
+A possessive and marks of emphasis are left out, "mid-March" is two words, a comma stands as ",",
+any other break as ".". Joined by a mark several words are one (a path, a version, an identifier),
+so that no pattern finds a time within it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_WORD = re.compile(r"\w+(?:[-.'’/:@–#+=\\]+\w+)*")
+_JOINS = "_-.'’/:@–#+=\\"
+# Marks that may stand inside a phrase without ending it.
+_SOFT = " \t\r\n\f\v\u00a0*_\"'“”‘’()[]{}<>«»~`"
+_PREFIXES = frozenset({"early", "mid", "late"})
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words in one line, with a space before each, and their places in the text by those here."""
+
+    line: str
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+
+
+def words_of(text: str) -> Words:
+    """The words of a text. They keep their capitals, but for those with letters beyond ASCII."""
+    words: list[tuple[str, int, int]] = []
+    end = 0
+    for match in _WORD.finditer(text):
+        start = match.start()
+        gap = text[end:start]
+        if gap != " " and (mark := gap.strip(_SOFT)):
+            words.append(("," if mark == "," else ".", end, start))
+        end = match.end()
+        raw = match.group()
+        # An underscore joins like a letter, and may hide a mark behind it ("_:the").
+        plain = raw.strip(_JOINS)
+        start += raw.find(plain)
+        if plain[-2:].lower() in {"'s", "’s"}:
+            plain = plain[:-2]
+        head, dash, _ = plain.partition("-")
+        if dash and head.lower() in _PREFIXES:
+            words.append((head, start, start + len(head)))
+            plain, start = plain[len(head) + 1 :], start + len(head) + 1
+        if plain:
+            words.append((plain, start, start + len(plain)))
+    parts: list[str] = []
+    starts, ends = {}, {}
+    at = 0
+    for word, start, end in words:
+        parts.append(word if word.isascii() else word.lower().replace("’", "'"))
+        starts[at + 1] = start
+        at += 1 + len(parts[-1])
+        ends[at] = end
+    return Words("".join(f" {part}" for part in parts), starts, ends)
