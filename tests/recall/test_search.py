@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.recall import question as preparing
 from anaphora.recall.snippets import SNIPPET, snippet
+from anaphora.values.search import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +117,21 @@ def test_a_long_text_is_cut_where_it_matches() -> None:
     assert "The harbour closes at nine." in shown
     assert len(shown) <= SNIPPET + 2
     assert [shown[a:b] for a, b in places] == ["harbour", "nine"]
+
+
+@pytest.mark.promise("search.everything")
+def test_a_question_is_prepared_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many lanes a search asks, its text is cut, split and compared with the clock once."""
+    asked = "which package manager did the user prefer in the ferry harbour last week?"
+    calls: list[str] = []
+    steps = ("typed_question", "truncated_question", "query_words", "read_times", "_drop_times")
+    for name in steps:
+        function = getattr(preparing, name)
+
+        def call(*given: Any, _name: str = name, _function: Any = function) -> Any:
+            calls.append(_name)
+            return _function(*given)
+
+        monkeypatch.setattr(preparing, name, call)
+    assert memory.search(asked, kinds=KINDS, min_confidence=0)
+    assert sorted(calls) == sorted(steps)
