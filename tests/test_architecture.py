@@ -278,6 +278,7 @@ OFFERED = (
     "anaphora.recall.conversation",
     "anaphora.recall.identifiers",
     "anaphora.recall.query",
+    "anaphora.recall.question",
     "anaphora.recall.reading",
     "anaphora.recall.times.reading",
     "anaphora.store.db.engine",

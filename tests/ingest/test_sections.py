@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anaphora.ingest.files.notebooks import notebook_text
-from anaphora.ingest.sections.base import MAX_CHARS, MAX_LINES, lines_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from anaphora import Memory
 from anaphora.errors import UnreadableDocument
+from anaphora.ingest.files.notebooks import notebook_text
 from anaphora.ingest.sections import ParsedFile, parse
+from anaphora.ingest.sections.base import MAX_CHARS, MAX_LINES, lines_of
 
 pytestmark = pytest.mark.internal
 

@@ -86,6 +86,9 @@ class EverythingRecall:
         if not question.strip():
             return Recall((), (BLANK,))
         asked = Question.read(question, self.memories.clock())
+        # Of a question with a text pasted into it the words that ask decide whether it suits the
+        # reader.
+        asked = replace(asked, typed=asked.text)
         own_sessions = self.places.around(choice.directory) if choice.directory else frozenset()
         request = SearchRequest(
             asked,

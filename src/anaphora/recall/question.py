@@ -61,8 +61,8 @@ class Question:
 
     @cached_property
     def suits_reader(self) -> bool:
-        """Whether the reader was trained in its language, as far as can be told."""
-        return READER.understands(self.text)
+        """Whether the reader was trained in the language that it was typed in."""
+        return READER.understands(self.typed)
 
     @cached_property
     def words(self) -> tuple[QueryWord, ...]:
