@@ -21,6 +21,11 @@ NoticedT = TypeVar("NoticedT", bound=Recall[Any] | Remembered | ImportReport)
 AnswerT = TypeVar("AnswerT", bound=Recall[Any] | RecallPackage | WarmUp | DeepAnswer)
 
 
+def cut_logs(view: NamespaceView) -> None:
+    """Cut the write-ahead logs of a view's home, for a process that has nothing else to do."""
+    view._container.cut_logs()
+
+
 class NamespaceView:
     """One namespace of an open home."""
 
