@@ -24,9 +24,10 @@ from uuid import uuid4
 from anaphora import Memory
 from anaphora.rank.budget import token_cost
 from anaphora.rank.relevance import relevance_features
+from anaphora.recall.session_context import MOST_HITS
 from anaphora.recall.unasked import turn_evidence
 from anaphora.surfaces.hooks.protocols import read_event
-from anaphora.surfaces.hooks.session import MOST_HITS, SessionHooks
+from anaphora.surfaces.hooks.session import SessionHooks
 from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories

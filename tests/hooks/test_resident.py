@@ -20,13 +20,14 @@ import pytest
 from tests.hooks.hook_desk import PROGRAM, Agent, environment, write_transcript
 
 from anaphora import Memory
+from anaphora.api.view import cut_logs
 from anaphora.core import resident
 from anaphora.core.heap import HeapWatch
 from anaphora.core.incidents import incidents
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.resident import ResidentEmbedder
 from anaphora.embed.service import spec_for
-from anaphora.surfaces.hooks.session import open_home, open_memory
+from anaphora.surfaces.hooks.session import open_memory
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a named pipe there")
 
@@ -302,13 +303,12 @@ def test_the_logs_of_the_databases_are_cut(environ: dict[str, str], tmp_path: Pa
         "home": str(tmp_path / "home"),
         "environ": {**environ, "ANAPHORA_EMBEDDER": "hashing"},
     }
-    home = open_home(request)
-    with open_memory(request, home) as memory:
+    with open_memory(request) as memory:
         memory.remember_many([f"Berth {number} is in quay {number % 7}." for number in range(400)])
         memory.conversations.append("yard", "user", "Which berth is free?")
         assert memory.ready(30)
         log = tmp_path / "home" / "anaphora.db-wal"
         assert log.stat().st_size > 1 << 18
-        home.cut_logs()
+        cut_logs(memory)
         assert log.stat().st_size == 0
         assert "quay 4" in memory.recall("Berth 123")[0].text

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from anaphora import Memory
+from anaphora import Memory, SearchKind
 from anaphora.recall import question as preparing
 
-KINDS = ("memory", "note", "turn", "file", "document", "tool_call")
+KINDS: tuple[SearchKind, ...] = ("memory", "note", "turn", "file", "document", "tool_call")
 
 
 @pytest.fixture

@@ -181,6 +181,7 @@ class AsyncMemory:
         sub_model: str | ModelRole | None = None,
         clock: Callable[[], datetime] | None = None,
         timezone: str | None = None,
+        environ: Mapping[str, str] | None = None,
         warm: bool = True,
     ) -> Opening:
         """As `Memory.open`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
@@ -85,6 +85,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         sub_model: str | ModelRole | None = None,
         clock: Callable[[], datetime] | None = None,
         timezone: str | None = None,
+        environ: Mapping[str, str] | None = None,
         warm: bool = True,
     ) -> Memory:
         """Open (or begin) the memory at `home` (default: `ANAPHORA_HOME`, else the data folder).
@@ -101,11 +102,12 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
         of deep recall, `sub_model` reads for it (by default the same one). `timezone` (an IANA
         name such as "Europe/Berlin") is the user's: "yesterday" and "on 5 May" are days there, and
         times are shown in it; without it `ANAPHORA_TIMEZONE`, else the zone of the times that
-        `clock` gives unless that is UTC, else `TZ`, the machine's, UTC. `warm` starts loading
-        the model in a background thread at once. Nothing is written until the first write. Raises
-        `InvalidInput` for arguments that cannot be used, `EndpointError` when an endpoint does not
-        answer that the home has not used before, `EncryptionError` when a sealed home's key is not
-        to be had.
+        `clock` gives unless that is UTC, else `TZ`, the machine's, UTC. `environ` are the
+        variables that settings are read from, in place of those of this process. `warm` starts
+        loading the model in a background thread at once. Nothing is written until the first write.
+        Raises `InvalidInput` for arguments that cannot be used, `EndpointError` when an endpoint
+        does not answer that the home has not used before, `EncryptionError` when a sealed home's
+        key is not to be had.
         """
         settings = load_settings(
             home,
@@ -114,6 +116,7 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             model=model if isinstance(model, str) else None,
             sub_model=sub_model if isinstance(sub_model, str) else None,
             timezone=timezone,
+            environ=environ,
         )
         name = _checked_namespace(namespace)
         container = Container.open(

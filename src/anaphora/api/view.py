@@ -9,6 +9,11 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
 
 
+def cut_logs(view: NamespaceView) -> None:
+    """Cut the write-ahead logs of a view's home, for a process that has nothing else to do."""
+    view._container.cut_logs()
+
+
 class NamespaceView:
     """One namespace of an open home."""
 

@@ -185,6 +185,13 @@ class Settings:
     execution_seconds: float = EXECUTION_SECONDS
 
 
+def _checked_environ(environ: object) -> Mapping[str, str]:
+    if isinstance(environ, Mapping) and all(isinstance(text, str) for text in environ.values()):
+        return environ
+    # Not with its values, which may be keys.
+    raise InvalidInput("environ", type(environ).__name__, "expected texts by their names")
+
+
 def load_settings(
     home: str | os.PathLike[str] | None = None,
     conversations: str | os.PathLike[str] | None = None,
@@ -211,7 +218,7 @@ def load_settings(
     one of these is a mistake, and what it was meant to be is nowhere near the default. Raises
     `InvalidInput` for it, and for any other value that cannot be used.
     """
-    env = environment() if environ is None else environ
+    env = environment() if environ is None else _checked_environ(environ)
     root = _home(home, env)
     remembered_settings = _remembered(root)
     chosen_zone, local_zone = zones_of(env)

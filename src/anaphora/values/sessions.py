@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-__all__ = ["SessionPlace", "ToolCall", "ToolCallHit"]
+__all__ = ["AgentSession", "SessionPlace", "ToolCall", "ToolCallHit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,17 @@ class ToolCallHit:
     score: float
     conversation_id: str
     index: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """A session of a coding agent that is under way.
+
+    `transcript` is its path, "" where there is none, and `format` the importer's name for it.
+    """
+
+    client: str
+    id: str
+    format: str
+    directory: str = ""
+    transcript: str = ""

@@ -170,6 +170,27 @@ def read_event(client: str, payload: Mapping[str, Any], user: Path) -> HookEvent
     return HookEvent(client, kind, name, session, directory, transcript, _text(payload, "prompt"))
 
 
+def other_transcripts(event: HookEvent) -> tuple[Path, str, str] | None:
+    """Where a client keeps transcripts: a folder, a pattern, and the name of this session's own.
+
+    None if none can be read: VS Code's have an undocumented form.
+    """
+    transcript = Path(event.transcript).expanduser() if event.transcript else None
+    if transcript is None or not transcript.parent.is_dir() or event.client == "vscode":
+        return None
+    folder, pattern, days = transcript.parent, "*.jsonl", transcript.parts[-4:-1]
+    if len(days) == 3 and all(part.isdecimal() for part in days):
+        # Codex has folders by year, month and day.
+        folder, pattern = transcript.parents[3], "[0-9]*/[0-9]*/[0-9]*/*.jsonl"
+    elif event.client == "cursor" and folder.name == transcript.stem:
+        # Cursor may have a folder for each session.
+        folder, pattern = transcript.parents[1], "*/*.jsonl"
+    elif event.client == "gemini":
+        # Older files of Gemini CLI end in .json.
+        pattern = "*.json*"
+    return folder, pattern, transcript.stem
+
+
 def answer(event: HookEvent, text: str) -> str:
     """What to print for the client; "" for nothing."""
     protocol = PROTOCOLS[event.client]

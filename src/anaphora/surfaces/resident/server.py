@@ -28,14 +28,13 @@ from anaphora.core.heap import HeapWatch, share_heap
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.hooks.protocols import operation_of
-from anaphora.surfaces.hooks.session import SessionHooks, answer_alone, open_home, open_memory
+from anaphora.surfaces.hooks.session import SessionHooks, answer_alone, open_memory
 from anaphora.surfaces.logs import server_logs
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
 
     from anaphora.api.memory import Memory
-    from anaphora.container.home import Container
     from anaphora.embed.base import Embedder
 
 _LOOK: Final = 1.0
@@ -61,7 +60,6 @@ class ResidentServer:
         self._ending = threading.Event()
         self._hooks: dict[str, SessionHooks] = {}
         self._memories: dict[str, Memory] = {}
-        self._homes: dict[str, Container] = {}
         self._later: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._put_off: list[tuple[float, Callable[[], object]]] = []
         self._embedder: Embedder | None = None
@@ -84,10 +82,7 @@ class ResidentServer:
                 # Background work, such as a delayed reading, lets the databases' logs grow again
                 # without a request, so this repeats.
                 tidied_at = now
-                for home in list(self._homes.values()):
-                    # The next call on a faulty database reports the fault.
-                    with self._reporting("tidy"), suppress(AnaphoraError, OSError):
-                        home.cut_logs()
+                self._cut_logs()
             self._take_up(now)
             if silent and self._later.empty() and not self._put_off:
                 self._ending.set()
@@ -101,6 +96,14 @@ class ResidentServer:
             time.sleep(0.005)
         for memory in self._memories.values():
             memory.close(_CLOSING)
+
+    def _cut_logs(self) -> None:
+        from anaphora.api.view import cut_logs
+
+        for memory in list(self._memories.values()):
+            # The next call on a faulty database reports the fault.
+            with self._reporting("tidy"), suppress(AnaphoraError, OSError):
+                cut_logs(memory)
 
     def _take_up(self, until: float) -> None:
         """Queue the delayed work that is due by then."""
@@ -213,11 +216,8 @@ class ResidentServer:
                 if len(self._memories) >= _HOMES:
                     oldest = next(iter(self._memories))
                     self._hooks.pop(oldest, None)
-                    self._homes.pop(oldest, None)
                     self._memories.pop(oldest).close(_CLOSING)
-                home = open_home(request)
-                memory = open_memory(request, home)
-                self._memories[key], self._homes[key] = memory, home
+                memory = self._memories[key] = open_memory(request)
                 user = client_folders(request.get("environ") or {}).user
                 self._hooks[key] = SessionHooks(
                     memory,
