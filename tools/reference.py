@@ -187,12 +187,12 @@ def python() -> str:
     import anaphora
     from anaphora import keys, render_recall, testing
     from anaphora.api import aio, memory
-    from anaphora.api.deep import DeepQuestions
     from anaphora.api.memories import LastingMemories
-    from anaphora.api.projects import ProjectMemories
     from anaphora.client.memory import RemoteMemory
     from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN
     from anaphora.embed import base
+    from anaphora.features.deep.calls import DeepCalls
+    from anaphora.features.projects.calls import ProjectCalls
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
@@ -224,8 +224,8 @@ Filters: [../filters.md](../filters.md).
             head,
             f"## Memory\n\n{doc_of(memory.Memory)}\n\n{methods(memory.Memory)}",
             f"## Lasting memories\n\nMethods of `Memory`.\n\n{methods(LastingMemories)}",
-            f"## Projects\n\nMethods of `Memory`.\n\n{methods(ProjectMemories)}",
-            f"## Deep recall\n\nMethods of `Memory`.\n\n{methods(DeepQuestions)}",
+            f"## Projects\n\nMethods of `Memory`.\n\n{methods(ProjectCalls)}",
+            f"## Deep recall\n\nMethods of `Memory`.\n\n{methods(DeepCalls)}",
             "## Conversations\n\nWhat `Memory.conversations` gives.\n\n"
             f"{doc_of(Conversations)}\n\n{methods(Conversations)}",
             f"## AsyncMemory\n\n{doc_of(aio)}\n\n{doc_of(aio.AsyncMemory)}\n\n"

@@ -1,26 +1,52 @@
-"""The features of Anaphora: the one place that names them all."""
+"""The features of Anaphora: the one module that names them.
+
+A new feature is a folder of `anaphora.features` and two lines here: one in `FEATURES`, one in
+`FeatureCalls` if `Memory` has calls of it.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from anaphora.container.feature import Feature, register
-from anaphora.features.audit.feature import FEATURE as AUDIT
-from anaphora.features.coding_agents.feature import FEATURE as CODING_AGENTS
-from anaphora.features.core_block.feature import FEATURE as CORE_BLOCK
-from anaphora.features.deep.feature import FEATURE as DEEP
-from anaphora.features.documents.feature import FEATURE as DOCUMENTS
-from anaphora.features.embedders.feature import FEATURE as EMBEDDERS
-from anaphora.features.importing.feature import FEATURE as IMPORTING
-from anaphora.features.mirror.feature import FEATURE as MIRROR
-from anaphora.features.oauth.feature import FEATURE as OAUTH
-from anaphora.features.projects.feature import FEATURE as PROJECTS
-from anaphora.features.server.feature import FEATURE as SERVER
-from anaphora.features.sync.feature import FEATURE as SYNC
+from anaphora.features.audit import feature as audit
+from anaphora.features.coding_agents import feature as coding_agents
+from anaphora.features.core_block import feature as core_block
+from anaphora.features.deep import feature as deep
+from anaphora.features.documents import feature as documents
+from anaphora.features.embedders import feature as embedders
+from anaphora.features.importing import feature as importing
+from anaphora.features.mirror import feature as mirror
+from anaphora.features.oauth import feature as oauth
+from anaphora.features.projects import feature as projects
+from anaphora.features.server import feature as server
+from anaphora.features.sync import feature as sync
 
 FEATURES: Final[tuple[Feature, ...]] = (
-    CODING_AGENTS, IMPORTING, PROJECTS, DOCUMENTS, DEEP, CORE_BLOCK, SYNC, MIRROR, AUDIT, OAUTH,
-    SERVER, EMBEDDERS,
-)  # fmt: skip
+    coding_agents.FEATURE,
+    importing.FEATURE,
+    projects.FEATURE,
+    documents.FEATURE,
+    deep.FEATURE,
+    core_block.FEATURE,
+    sync.FEATURE,
+    mirror.FEATURE,
+    audit.FEATURE,
+    oauth.FEATURE,
+    server.FEATURE,
+    embedders.FEATURE,
+)
 
 register(*FEATURES)
+
+
+class FeatureCalls(
+    projects.ProjectCalls,
+    documents.DocumentCalls,
+    deep.DeepCalls,
+    core_block.CoreBlockCalls,
+    audit.AuditCalls,
+    sync.SyncCalls,
+    mirror.MirrorCalls,
+):
+    """The calls of all features, for `Memory`."""

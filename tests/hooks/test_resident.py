@@ -20,7 +20,7 @@ import pytest
 from tests.hooks.hook_desk import PROGRAM, Agent, environment, write_transcript
 
 from anaphora import Memory
-from anaphora.api.view import cut_logs
+from anaphora.container.view import cut_logs
 from anaphora.core import resident
 from anaphora.core.heap import HeapWatch
 from anaphora.core.incidents import incidents

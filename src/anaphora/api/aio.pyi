@@ -312,22 +312,6 @@ class AsyncMemory:
     def tokens(self) -> Tokens:
         """As `Memory.tokens`."""
 
-    @property
-    def audit(self) -> Audit:
-        """As `Memory.audit`."""
-
-    @property
-    def sync(self) -> Sync:
-        """As `Memory.sync`."""
-
-    @property
-    def mirror(self) -> Mirror:
-        """As `Memory.mirror`."""
-
-    @property
-    def hosted_logs(self) -> HostedLogs:
-        """As `Memory.hosted_logs`."""
-
     async def backup(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> Backup:
@@ -391,15 +375,6 @@ class AsyncMemory:
 
     async def update(self, id: str, **changes: Any) -> Remembered:
         """As `Memory.update`."""
-
-    async def core_block(self, *, budget: int | None = None) -> CoreBlock:
-        """As `Memory.core_block`."""
-
-    async def pin(self, id: str, position: int | None = None) -> str:
-        """As `Memory.pin`."""
-
-    async def unpin(self, id: str) -> str:
-        """As `Memory.unpin`."""
 
     async def contradictions(
         self, *, settled: bool = False, limit: int = 50
@@ -573,6 +548,31 @@ class AsyncMemory:
 
     async def trace(self, id: str) -> DeepAnswer:
         """As `Memory.trace`."""
+
+    async def core_block(self, *, budget: int | None = None) -> CoreBlock:
+        """As `Memory.core_block`."""
+
+    async def pin(self, id: str, position: int | None = None) -> str:
+        """As `Memory.pin`."""
+
+    async def unpin(self, id: str) -> str:
+        """As `Memory.unpin`."""
+
+    @property
+    def audit(self) -> Audit:
+        """As `Memory.audit`."""
+
+    @property
+    def sync(self) -> Sync:
+        """As `Memory.sync`."""
+
+    @property
+    def hosted_logs(self) -> HostedLogs:
+        """As `Memory.hosted_logs`."""
+
+    @property
+    def mirror(self) -> Mirror:
+        """As `Memory.mirror`."""
 
 class Opening:
     """A memory that is being opened: await it, or use it as an async context manager."""

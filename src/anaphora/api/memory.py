@@ -12,11 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-import anaphora.registry  # noqa: F401 - registers all features
-from anaphora.api.deep import DeepQuestions
-from anaphora.api.documents import KeptDocuments
 from anaphora.api.memories import LastingMemories
-from anaphora.api.projects import ProjectMemories
 from anaphora.container.home import Container, Handler
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE
 from anaphora.core.config import load_settings, resolve_places
@@ -24,6 +20,7 @@ from anaphora.core.operation import AuditRule, ids_of, operation, thread_ids, wi
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
+from anaphora.registry import FeatureCalls
 from anaphora.values.conversations import (
     RECALL_BUDGET,
     RECALL_TOP_K,
@@ -44,13 +41,9 @@ from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
     from anaphora.embed.base import Embedder
-    from anaphora.mirror.manager import Mirror
     from anaphora.ops import Backup, Exported
-    from anaphora.ops.audit import Audit
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.tokens import Tokens
-    from anaphora.sync.hosted import HostedLogs
-    from anaphora.sync.manager import Sync
     from anaphora.values.models import ModelRole
 
 __all__ = ["Handler", "Memory", "Progress"]
@@ -58,7 +51,7 @@ __all__ = ["Handler", "Memory", "Progress"]
 Target = str | os.PathLike[str] | BinaryIO
 
 
-class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
+class Memory(LastingMemories, FeatureCalls):
     """Memory on one home, in one namespace. Use it as a context manager, or call `close()`.
 
     Safe to share between threads; several processes may open the same home.
@@ -457,35 +450,6 @@ class Memory(LastingMemories, ProjectMemories, KeptDocuments, DeepQuestions):
             ids=home.ids,
             standing=home.standing_namespace,
         )
-
-    @property
-    def audit(self) -> Audit:
-        """The audit trail: actions in this namespace with time and author, without content."""
-        from anaphora.features.audit.services import AuditServices
-        from anaphora.ops.audit import Audit
-
-        return Audit(self._services().feature(AuditServices).trail)
-
-    @property
-    def sync(self) -> Sync:
-        """This namespace on several devices."""
-        from anaphora.sync.manager import Sync
-
-        return Sync(self._services())
-
-    @property
-    def mirror(self) -> Mirror:
-        """This namespace as a folder of Markdown."""
-        from anaphora.mirror.manager import Mirror
-
-        return Mirror(self._services())
-
-    @property
-    def hosted_logs(self) -> HostedLogs:
-        """What this home keeps for devices that sync through it; it can read none of it."""
-        from anaphora.sync.hosted import HostedLogs
-
-        return HostedLogs(self._services())
 
     @operation("admin", audit=AuditRule("exported", "backup"))
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:

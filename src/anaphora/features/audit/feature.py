@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.feature import Commands, Feature
+from anaphora.features.audit.calls import AuditCalls
 from anaphora.features.audit.tables import TABLES
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
     from anaphora.store.db.engine import Write
     from anaphora.store.extensions import Journal
+
+__all__ = ["FEATURE", "AuditCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.feature import Commands, Feature
+from anaphora.features.core_block.calls import CoreBlockCalls
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
+
+__all__ = ["FEATURE", "CoreBlockCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

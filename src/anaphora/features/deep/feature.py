@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.feature import Commands, Feature, LineKind
+from anaphora.features.deep.calls import DeepCalls
 from anaphora.features.deep.tables import TABLES
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
+
+__all__ = ["FEATURE", "DeepCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.feature import CommandLine, Commands, Feature, LineKind
+from anaphora.features.documents.calls import DocumentCalls
 from anaphora.features.documents.tables import TABLES
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
+
+__all__ = ["FEATURE", "DocumentCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from anaphora.container.feature import Commands, Feature
+from anaphora.features.mirror.calls import MirrorCalls
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
+
+__all__ = ["FEATURE", "MirrorCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

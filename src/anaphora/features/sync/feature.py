@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.feature import Commands, Feature
+from anaphora.features.sync.calls import SyncCalls
 from anaphora.features.sync.tables import TABLES
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
     from anaphora.store.records.transaction import RecordTransaction
+
+__all__ = ["FEATURE", "SyncCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

@@ -98,7 +98,7 @@ class ResidentServer:
             memory.close(_CLOSING)
 
     def _cut_logs(self) -> None:
-        from anaphora.api.view import cut_logs
+        from anaphora.container.view import cut_logs
 
         for memory in list(self._memories.values()):
             # The next call on a faulty database reports the fault.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anaphora.api.view import NamespaceView
+from anaphora.container.view import NamespaceView
 from anaphora.core.operation import AuditRule, ids_of, operation, with_stand_in
 from anaphora.core.tracing import span
 from anaphora.features.deep.services import DeepServices
@@ -22,7 +22,7 @@ from anaphora.values.deep import (
 )
 
 
-class DeepQuestions(NamespaceView):
+class DeepCalls(NamespaceView):
     """Deep recall, what it could not find, and what it takes out of finished sessions."""
 
     @property

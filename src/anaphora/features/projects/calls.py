@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from anaphora.api.view import NamespaceView
+from anaphora.container.view import NamespaceView
 from anaphora.core.operation import AuditRule, ids_of, operation, thread_ids
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
@@ -36,7 +36,7 @@ def _ids_of_warm_up(warm_up: WarmUp) -> Iterator[str]:
     yield from thread_ids(session.id for session in warm_up.sessions)
 
 
-class ProjectMemories(NamespaceView):
+class ProjectCalls(NamespaceView):
     """Projects and their notes in one namespace of a home."""
 
     @property

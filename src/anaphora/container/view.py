@@ -1,4 +1,4 @@
-"""The base class of the facade's modules."""
+"""The base class of the parts of the facade."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 
-from anaphora.api.view import NamespaceView
+from anaphora.container.view import NamespaceView
 from anaphora.core.caller import signed
 from anaphora.core.operation import AuditRule, ids_of, operation
 from anaphora.core.progress import Progress
@@ -18,7 +18,7 @@ from anaphora.values.documents import AddedDocument, Document, DocumentSection
 _READ = AuditRule("read", "document", ids_of)
 
 
-class KeptDocuments(NamespaceView):
+class DocumentCalls(NamespaceView):
     """Documents in one namespace of a home."""
 
     @property

@@ -1,0 +1,21 @@
+"""The facade of the mirror."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anaphora.container.view import NamespaceView
+
+if TYPE_CHECKING:
+    from anaphora.mirror.manager import Mirror
+
+
+class MirrorCalls(NamespaceView):
+    """The mirror of one namespace of a home."""
+
+    @property
+    def mirror(self) -> Mirror:
+        """This namespace as a folder of Markdown."""
+        from anaphora.mirror.manager import Mirror
+
+        return Mirror(self._services())
