@@ -449,7 +449,7 @@ def _schema(name: str, schema: Mapping[str, Any]) -> str:
 
 def mcp() -> str:
     """Every tool of the server for coding agents."""
-    from anaphora.surfaces.mcp_server.tools import TOOLS
+    from anaphora.surfaces.mcp_server.tools import all_tools
 
     parts = [
         "# MCP\n\n`anaphora mcp` (over HTTP with the extra `mcp`). A field with `*` is required; "
@@ -460,11 +460,11 @@ def mcp() -> str:
         + "\n".join(
             f"| [{t.name}](#{t.name}) | {t.title} | {_yes(t.by_default)} | {_yes(t.read_only)} | "
             f"{_yes(t.destructive)} | {_yes(t.idempotent)} |"
-            for t in TOOLS.values()
+            for t in all_tools().values()
         )
         + "\n"
     ]
-    for tool in TOOLS.values():
+    for tool in all_tools().values():
         lines = [f"## {tool.name}", "", tool.description]
         if tool.parameters:
             lines += ["", "| argument | type | default | meaning |", "|---|---|---|---|"]

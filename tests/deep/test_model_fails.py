@@ -17,8 +17,8 @@ from anaphora import Budget, DeepAnswer, Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.deep.models.scripted import Scripted
 from anaphora.errors import ModelError, ModelTimeout
-from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
-from anaphora.surfaces.mcp_server.render import deep_text
+from anaphora.features.deep.mcp_tools import deep_recall, deep_text
+from anaphora.surfaces.mcp_server.tool import CallContext
 from anaphora.testing import ScriptedModel, run_cli
 
 from .openai_server import Answer, OpenAIServer
@@ -182,7 +182,7 @@ def test_ids_that_a_model_cites_stay_in_our_sentence(
     ) as memory:
         tell(memory)
         found = memory.deep_recall(TEA, budget=Budget(iterations=2))
-        text = CALLS["deep_recall"](
+        text = deep_recall(
             memory,
             {"question": TEA, "scope": "all_sessions", "include_memory": True},
             CallContext(),

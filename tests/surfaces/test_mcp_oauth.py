@@ -38,7 +38,7 @@ from anaphora.surfaces.mcp_server.http import gated
 from anaphora.surfaces.mcp_server.oauth.address import public_address
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
-from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
+from anaphora.surfaces.mcp_server.tools import default_tools
 
 BACK = "https://claude.example/callback"
 PUBLIC = "https://memory.example.org"
@@ -293,7 +293,7 @@ def server(
             Memory.open(tmp_path / "home", embedder="hashing", clock=clock, encrypt=sealed)
         )
         session = ServerSession(lambda: memory, clock=clock)
-        sdk = build_server(session, DEFAULT_TOOLS, None, roots=False)
+        sdk = build_server(session, default_tools(), None, roots=False)
         own = "anaphora_" + "0" * 64
         gate = gated(sdk, session, "127.0.0.1", own, required=True, public=public_address(PUBLIC))
         http = ending.enter_context(TestClient(gate, base_url=PUBLIC))
@@ -593,7 +593,7 @@ def test_where_it_was_not_asked_for_there_is_none(tmp_path: Path) -> None:
     """Without --oauth no endpoint answers, and a challenge names none."""
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         session = ServerSession(lambda: memory)
-        sdk = build_server(session, DEFAULT_TOOLS, None, roots=False)
+        sdk = build_server(session, default_tools(), None, roots=False)
         gate = gated(sdk, session, "127.0.0.1", None, required=True)
         with TestClient(gate, base_url="http://127.0.0.1:7412") as http:
             for path in ("/register", "/token", "/.well-known/oauth-authorization-server"):

@@ -44,6 +44,7 @@ FEATURE = Feature(
         Commands("anaphora.surfaces.cli.deep:register", ("deep", "gaps", "dream", "extract"), 80),
     ),
     routes=("anaphora.surfaces.rest.deep:router",),
+    tools="anaphora.features.deep.mcp_tools:TOOLS",
     line_kinds=_list_line_kinds,
     open=_open,
 )

@@ -38,5 +38,6 @@ FEATURE = Feature(
         ),
     ),
     routes=("anaphora.surfaces.rest.context:router",),
+    tools="anaphora.features.projects.mcp_tools:TOOLS",
     line_kinds=_list_line_kinds,
 )

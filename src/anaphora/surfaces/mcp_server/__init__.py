@@ -51,7 +51,7 @@ def serve(
     from anaphora.api.memory import Memory
     from anaphora.surfaces.logs import server_logs
     from anaphora.surfaces.mcp_server.session import ServerSession
-    from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
+    from anaphora.surfaces.mcp_server.tools import all_tools, default_tools
 
     trial = trial_namespace(environment()) if http is None else None
     namespace = trial or namespace
@@ -60,7 +60,7 @@ def serve(
             home, namespace=namespace, conversations_dir=conversations, share_model="start"
         )
     )
-    names = tuple(TOOLS) if tools == "all" else DEFAULT_TOOLS
+    names = tuple(all_tools()) if tools == "all" else default_tools()
     if http is None:
         from anaphora.surfaces.mcp_server.server import ToolServer
         from anaphora.surfaces.mcp_server.stdio import serve_stdio
