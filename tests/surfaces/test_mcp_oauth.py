@@ -32,10 +32,11 @@ from tests.conftest import Clock
 from tests.mcp_client import SCRIPT, call
 
 from anaphora import Memory
+from anaphora.container.feature import only, registered
 from anaphora.errors import InvalidInput
+from anaphora.surfaces.mcp_server.address import public_address
 from anaphora.surfaces.mcp_server.callers import CallerBuckets, peer_of
 from anaphora.surfaces.mcp_server.http import gated
-from anaphora.surfaces.mcp_server.oauth.address import public_address
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import default_tools
@@ -587,6 +588,17 @@ def test_an_address_that_cannot_be_public_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         public_address(url)
     assert caught.value.what == "oauth"
+
+
+def test_without_the_feature_it_is_refused(tmp_path: Path) -> None:
+    """A program without the feature issues no tokens, and its server says so before it listens."""
+    others = [feature for feature in registered() if feature.name != "oauth"]
+    with only(*others), Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        session = ServerSession(lambda: memory)
+        sdk = build_server(session, default_tools(), None, roots=False)
+        address = public_address(PUBLIC)
+        with pytest.raises(InvalidInput, match=f"issues no tokens by OAuth.*{PUBLIC}"):
+            gated(sdk, session, "127.0.0.1", None, required=True, public=address)
 
 
 def test_where_it_was_not_asked_for_there_is_none(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ FEATURE = Feature(
     "core_block",
     _make_services,
     routes=("anaphora.features.core_block.routes:router",),
+    resources="anaphora.features.core_block.mcp_resources:RESOURCES",
     commands=(
         Commands(
             "anaphora.surfaces.cli.core:register",

@@ -33,7 +33,7 @@ from anaphora.surfaces.mcp_server.folders import (
     folder_of,
     started_in,
 )
-from anaphora.surfaces.mcp_server.resources import PROMPTS, RESOURCES, TEMPLATE, prompt, read
+from anaphora.surfaces.mcp_server.resources import PROMPTS, TEMPLATE, all_resources, prompt, read
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tool import Answer, CallContext, Tool, checked
 from anaphora.surfaces.mcp_server.tools import all_tools
@@ -250,7 +250,16 @@ class ToolServer:
     async def list_resources(self, caller: McpCaller, params: object) -> types.ListResourcesResult:
         """List the resources."""
         return types.ListResourcesResult(
-            resources=[types.Resource(**resource, mime_type="text/plain") for resource in RESOURCES]
+            resources=[
+                types.Resource(
+                    uri=resource.uri,
+                    name=resource.name,
+                    title=resource.title,
+                    description=resource.description,
+                    mime_type="text/plain",
+                )
+                for resource in all_resources()
+            ]
         )
 
     async def list_templates(

@@ -2,5 +2,4 @@
 
 The server is both the authorization server and the resource: `provider` issues codes and tokens,
 `consent` stores requests that wait for the owner, `page` shows them, `app` defines the endpoints.
-`address` is the part that needs no library.
 """

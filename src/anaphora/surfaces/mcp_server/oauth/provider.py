@@ -30,7 +30,7 @@ from pydantic import AnyUrl, ValidationError
 
 from anaphora.core.display import one_line
 from anaphora.store.grants import LIFETIMES, Grant, SecretKind, grants_of
-from anaphora.surfaces.mcp_server.oauth.address import SCOPES, PublicAddress
+from anaphora.surfaces.mcp_server.address import SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.oauth.consent import AccessRequest, Consents
 
 if TYPE_CHECKING:
