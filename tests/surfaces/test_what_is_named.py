@@ -20,7 +20,7 @@ from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.importers import FORMATS
 from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.cli.conversation import KNOWN_FORMATS
+from anaphora.features.importing.commands import KNOWN_FORMATS
 from anaphora.surfaces.mcp_server.tools import TOOLS
 from anaphora.testing import run_cli
 
