@@ -11,11 +11,11 @@ from tests.processes import children, end
 
 from anaphora import Budget, DeepStep, Memory
 from anaphora.deep.evidence.questions import first_hits
-from anaphora.deep.models.scripted import Scripted
 from anaphora.deep.prompts import OUTPUT_CHARS
 from anaphora.deep.sandbox.base import HostFunction
 from anaphora.errors import InvalidInput, ModelError, NotFound
 from anaphora.testing import ScriptedModel
+from anaphora.testing.scripted import Scripted
 
 from .conftest import ASKED
 from .deep_desk import evidence_of, loop_over

@@ -15,11 +15,11 @@ from tests.mcp_client import connected, text_of
 
 from anaphora import Budget, DeepAnswer, Memory
 from anaphora.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.deep.models.scripted import Scripted
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
 from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.testing import ScriptedModel, run_cli
+from anaphora.testing.scripted import Scripted
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer, block

@@ -114,7 +114,7 @@ async def _mcp(home: Path) -> dict[str, Any]:
 def calls(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """The same week of calls on four homes: clear and sealed, on SQLite and on PostgreSQL."""
     del given
-    from anaphora.deep.models.scripted import ScriptedModel
+    from anaphora.testing.scripted import ScriptedModel
 
     for database in ("sqlite", "postgresql"):
         for sealed in (False, True):
@@ -150,8 +150,8 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
     import uvicorn
 
     from anaphora import RemoteMemory
-    from anaphora.deep.models.scripted import ScriptedModel
     from anaphora.surfaces.rest import ServerOptions, create_app
+    from anaphora.testing.scripted import ScriptedModel
 
     # How far a model is loaded when a question comes depends on the machine; so do durations.
     os.environ["ANAPHORA_READER"] = "off"

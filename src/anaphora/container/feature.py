@@ -257,6 +257,7 @@ class Feature:
     - `commands`, `routes` ("module:router") and `tools` ("module:TOOLS") are what surfaces offer;
       they are loaded when a surface starts; `cli` is what commands of the kernel take from it.
       `values` is the module of its public values, `embedders` the embedders it adds.
+    - `application` ("module:function") makes the HTTP server over a memory, with its options.
     - `events` are those that `Memory.on` accepts.
     - `journal` notes what each write does to records; `latest_seen` tells the time of the last
       change on other devices; `forget_tokens` is called for tokens that are gone.
@@ -273,6 +274,7 @@ class Feature:
     cli: CommandLine = CommandLine()
     embedders: tuple[EmbedderKind, ...] = ()
     tools: str = ""
+    application: str = ""
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()
     open: Callable[[Container], object] = lambda _: None

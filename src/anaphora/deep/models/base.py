@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anaphora.rank.budget import token_cost
+from anaphora.rank.budget import message_cost, token_cost
 from anaphora.values.models import Message
-
-# What a provider adds around a message: role, separators.
-_AROUND_MESSAGE = 4
 
 
 def start_talk(system: str, user: str) -> list[Message]:
@@ -26,4 +23,4 @@ estimate_tokens = token_cost
 
 def prompt_tokens(messages: Sequence[Message]) -> int:
     """Tokens of a prompt, estimated before it is sent."""
-    return sum(estimate_tokens(message.text) + _AROUND_MESSAGE for message in messages)
+    return sum(message_cost(message.text) for message in messages)

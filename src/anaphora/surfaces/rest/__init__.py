@@ -31,6 +31,11 @@ _GRACE: Final = 30
 """Seconds that running requests have when the server is told to stop."""
 
 
+def application_over(memory: Memory, **options: Any) -> FastAPI:
+    """The application over `memory` with these options of the server; see `ServerOptions`."""
+    return create_app(memory, settings=ServerOptions(**options))
+
+
 def create_app(
     memory: Memory, *, tokens: Tokens | None = None, settings: ServerOptions | None = None
 ) -> FastAPI:

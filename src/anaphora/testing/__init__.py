@@ -22,9 +22,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.api.memory import Memory
+from anaphora.container.feature import load, registered
 from anaphora.core.environment import environment
-from anaphora.deep.models.scripted import ScriptedModel
 from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -130,9 +131,9 @@ def server_app(memory: Memory, **options: Any) -> FastAPI:
         client = starlette.testclient.TestClient(server_app(memory), base_url="http://localhost")
         assert client.get("/v1/health").status_code == 200
     """
-    from anaphora.surfaces.rest import ServerOptions, create_app
-
-    return create_app(memory, settings=ServerOptions(**options))
+    application = next(filter(None, (feature.application for feature in registered())))
+    app: FastAPI = load(application)(memory, **options)
+    return app
 
 
 @contextmanager

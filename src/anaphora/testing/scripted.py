@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from anaphora.deep.models.base import estimate_tokens, prompt_tokens
 from anaphora.errors import ModelError
+from anaphora.rank.budget import message_cost, token_cost
 from anaphora.values.models import Message, Reply
 
 Scripted = str | Reply | Exception
@@ -51,7 +51,7 @@ class ScriptedModel:
             raise reply
         if isinstance(reply, Reply):
             return reply
-        tokens = prompt_tokens(messages), estimate_tokens(reply)
+        tokens = sum(message_cost(message.text) for message in messages), token_cost(reply)
         return Reply(reply, *tokens, self.price(*tokens))
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
