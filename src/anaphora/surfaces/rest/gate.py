@@ -24,7 +24,7 @@ from anaphora.errors import AnaphoraError, StoreError
 from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.rates import TokenBuckets
 from anaphora.surfaces.rest.auth import LIVE, Authenticator, is_page
-from anaphora.surfaces.rest.calls import Service, is_long
+from anaphora.surfaces.rest.calls import DEADLINE, Service
 from anaphora.surfaces.rest.problems import (
     REQUEST_ID,
     Problem,
@@ -155,18 +155,17 @@ class RequestGate:
                 await self._preflight(headers)(scope, receive, answer.send)
                 return
             await self._admit(scope, headers)
-            method, path, options = scope["method"], scope["path"], self._options
+            options = self._options
             limit = {
                 _IMPORT: options.import_limit,
                 _DOCUMENTS: options.document_limit,
-            }.get(path, options.body_limit)
+            }.get(scope["path"], options.body_limit)
             body = limited_body(receive, limit, headers.get("content-length"), wanted=has_body)
-            seconds = options.long_seconds if is_long(method, path) else options.seconds
             token = scope["anaphora.caller"].token
             origin = CallOrigin("http")
             if token is not None:
                 origin = CallOrigin("http", token=token.name, person=token.person)
-            with called_from(origin), fail_after(seconds):
+            with called_from(origin), fail_after(options.seconds) as scope[DEADLINE]:
                 await self._app(scope, body, answer.send)
         except (CancelledError, *STOPS):
             raise
