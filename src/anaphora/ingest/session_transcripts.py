@@ -128,7 +128,7 @@ class SessionTranscripts:
             self._read_again.pop(session.transcript, None)
             self.bring_in(session)
 
-    def catch_up(
+    def look(
         self,
         folder: Path,
         pattern: str,

@@ -129,7 +129,7 @@ class SessionHooks:
         transcripts = other_transcripts(event)
         if transcripts is not None:
             folder, pattern, own_name = transcripts
-            self._transcripts.catch_up(folder, pattern, own_name, **limits)
+            self._transcripts.look(folder, pattern, own_name, **limits)
 
 
 def _session(event: HookEvent) -> AgentSession:

@@ -38,13 +38,13 @@ from anaphora.values.projects import (
 router = LaneRouter("context")
 
 
-@router.answers("GET /projects", "List projects", Projects)
+@router.answers("GET /projects", "List projects", Projects, kind="project")
 def list_projects(memory: Memory) -> Any:
     """The projects that are known, with their sizes."""
     return memory.projects()
 
 
-@router.answers("POST /projects", "Index a project", IndexReport)
+@router.answers("POST /projects", "Index a project", IndexReport, kind="long")
 def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
     """A folder on the server's machine, within its --projects folders; the token must allow it.
 
@@ -72,25 +72,27 @@ def index_project(memory: Memory, request: Request, body: NewProject) -> Any:
     return memory.index_project(root, name=body.name, embed=False)
 
 
-@router.answers("GET /projects/{project}/map", "The shape of a project", ProjectMap)
+@router.answers("GET /projects/{project}/map", "The shape of a project", ProjectMap, kind="project")
 def project_map(memory: Memory, project: Name, query: MapQuery) -> Any:
     """Its folders, or the files in one of them, and which imports from which."""
     return memory.project_map(project, within=query.within)
 
 
-@router.answers("DELETE /projects/{project}", "Forget a project", ProjectGone)
+@router.answers("DELETE /projects/{project}", "Forget a project", ProjectGone, kind="long")
 def remove_project(memory: Memory, project: Name) -> Any:
     """Its sections go; notes about it stay."""
     return {"removed": project, "sections": memory.remove_project(project)}
 
 
-@router.answers("POST /context/recall", "Recall for a task", RecallPackage, reads=True)
+@router.answers(
+    "POST /context/recall", "Recall for a task", RecallPackage, reads=True, kind="project"
+)
 def recall_context(memory: Memory, body: ContextQuestion) -> Any:
     """Where to look first and why, within a budget of tokens; `quality` says how far to trust."""
     return memory.recall_context(**body.given())
 
 
-@router.answers("GET /warm-up", "Begin a session", WarmUp)
+@router.answers("GET /warm-up", "Begin a session", WarmUp, kind="project")
 def warm_up(memory: Memory, query: WarmUpQuery) -> Any:
     """What a new session should know first."""
     return memory.warm_up(

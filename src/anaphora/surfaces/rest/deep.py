@@ -19,7 +19,7 @@ from anaphora.features.deep.schemas import (
     Traces,
 )
 from anaphora.surfaces.rest import calls
-from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.calls import answer, caller_of, in_threads_of, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import Name
 from anaphora.surfaces.wire import refuse_unknown
@@ -46,6 +46,7 @@ def _ask(
         }
     },
 )
+@in_threads_of("deep")
 async def deep_recall(request: Request, body: DeepQuestion) -> Response:
     """A model writes its own search, within a budget. Without one that answers: the best evidence.
 
@@ -63,19 +64,19 @@ def gaps(memory: Memory, query: GapQuery) -> Any:
     return memory.gaps(None if query.status == "all" else query.status)
 
 
-@router.answers("POST /extract", "Extract facts", Extracted)
+@router.answers("POST /extract", "Extract facts", Extracted, kind="deep")
 def extract(memory: Memory, body: ExtractWish) -> Any:
     """At most 20 lasting facts of a conversation, each bound to its turns."""
     return memory.extract(**body.given())
 
 
-@router.answers("POST /dream", "Run one dream", DreamReport)
+@router.answers("POST /dream", "Run one dream", DreamReport, kind="deep")
 def dream(memory: Memory, body: DreamWish) -> Any:
     """Open gaps are explored over what is known now, restatements linked. It never deletes."""
     return memory.dream(**body.given())
 
 
-@router.answers("POST /jobs", "Run queued jobs", DreamReport)
+@router.answers("POST /jobs", "Run queued jobs", DreamReport, kind="deep")
 def run_jobs(memory: Memory) -> Any:
     """What ended sessions have queued: extractions, then a dream that asks no model."""
     return memory.run_jobs()

@@ -16,7 +16,7 @@ from anaphora.features.documents.schemas import (
     NewDocumentQuery,
     SectionList,
 )
-from anaphora.surfaces.rest.calls import answer, caller_of, service_of
+from anaphora.surfaces.rest.calls import answer, caller_of, in_threads_of, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import DeleteQuery, Name
 from anaphora.values.documents import AddedDocument, Document
@@ -39,6 +39,7 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
         }
     },
 )
+@in_threads_of("document")
 async def add_document(request: Request, query: Annotated[NewDocumentQuery, Query()]) -> Response:
     """201 when it is new, or a new version of its name; 200 when these bytes are stored already."""
     content = await request.body()
@@ -98,7 +99,7 @@ async def document_file(request: Request, document_id: Name) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-@router.answers("DELETE /documents/{document_id}", "Forget a document", Forgotten)
+@router.answers("DELETE /documents/{document_id}", "Forget a document", Forgotten, kind="document")
 def forget_document(memory: Memory, document_id: Name, query: DeleteQuery) -> Any:
     """With all its versions. `undoable`: after a day; `soft`: only out of recall."""
     document = memory.document(document_id)

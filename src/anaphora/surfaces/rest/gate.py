@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import math
 from asyncio import CancelledError
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from anyio import fail_after, move_on_after
@@ -23,8 +22,9 @@ from anaphora.core.caller import CallOrigin, called_from
 from anaphora.core.incidents import STOPS, new_id
 from anaphora.errors import AnaphoraError, StoreError
 from anaphora.surfaces.logs import SERVER
+from anaphora.surfaces.rates import TokenBuckets
 from anaphora.surfaces.rest.auth import LIVE, Authenticator, is_page
-from anaphora.surfaces.rest.calls import Service, is_long
+from anaphora.surfaces.rest.calls import DEADLINE, Service
 from anaphora.surfaces.rest.problems import (
     REQUEST_ID,
     Problem,
@@ -39,39 +39,6 @@ _DIGITS: Final = 18
 REQUEST_HEADER: Final = "Anaphora-Request"
 _DOCUMENTS: Final = "/v1/documents"
 _IMPORT: Final = "/v1/import"
-
-
-@dataclass(slots=True)
-class TokenBuckets:
-    """A token bucket for each key: `rate` per second on average, `burst` at once. Rate 0: no limit.
-
-    The least recently used keys are dropped first; their buckets are full by then.
-    """
-
-    rate: float
-    burst: int
-    clock: Callable[[], float]
-    _kept: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
-
-    def take(self, key: str) -> None:
-        """Take one from the key's bucket. Raises the problem 429, with the time to retry."""
-        if not self.rate:
-            return
-        now = self.clock()
-        tokens, previous_time = self._kept.pop(key, (float(self.burst), now))
-        tokens = min(float(self.burst), tokens + (now - previous_time) * self.rate)
-        is_allowed = tokens >= 1.0
-        self._kept[key] = (tokens - 1.0 if is_allowed else tokens, now)
-        while len(self._kept) > _MOST_KEYS:
-            self._kept.popitem(last=False)
-        if not is_allowed:
-            seconds = max(1, math.ceil((1.0 - tokens) / self.rate))
-            raise Problem(
-                429,
-                "rate",
-                f"too many requests (limit {self.rate:g} per second); retry in {seconds} s",
-                {"Retry-After": str(seconds)},
-            )
 
 
 @dataclass(slots=True)
@@ -152,7 +119,7 @@ class RequestGate:
         self._options = service.options
         self._auth = Authenticator(service.tokens, service.options)
         self._buckets = TokenBuckets(
-            service.options.rate, service.options.burst, service.options.clock
+            service.options.rate, service.options.burst, service.options.clock, _MOST_KEYS
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -188,18 +155,17 @@ class RequestGate:
                 await self._preflight(headers)(scope, receive, answer.send)
                 return
             await self._admit(scope, headers)
-            method, path, options = scope["method"], scope["path"], self._options
+            options = self._options
             limit = {
                 _IMPORT: options.import_limit,
                 _DOCUMENTS: options.document_limit,
-            }.get(path, options.body_limit)
+            }.get(scope["path"], options.body_limit)
             body = limited_body(receive, limit, headers.get("content-length"), wanted=has_body)
-            seconds = options.long_seconds if is_long(method, path) else options.seconds
             token = scope["anaphora.caller"].token
             origin = CallOrigin("http")
             if token is not None:
                 origin = CallOrigin("http", token=token.name, person=token.person)
-            with called_from(origin), fail_after(seconds):
+            with called_from(origin), fail_after(options.seconds) as scope[DEADLINE]:
                 await self._app(scope, body, answer.send)
         except (CancelledError, *STOPS):
             raise
@@ -235,10 +201,22 @@ class RequestGate:
             token = None
         except Problem:
             # Guessing tokens counts against the rate limit, too.
-            self._buckets.take(f"address {address[0]}")
+            self._take(f"address {address[0]}")
             raise
-        self._buckets.take(f"token {token.id}" if token else f"address {address[0]}")
+        self._take(f"token {token.id}" if token else f"address {address[0]}")
         scope["anaphora.caller"] = self._auth.caller(token, scope["method"], scope["path"], headers)
+
+    def _take(self, key: str) -> None:
+        """Count a request. Raises the problem 429, with the time to retry."""
+        wait = self._buckets.take(key)
+        if wait:
+            seconds, limit = max(1, math.ceil(wait)), f"limit {self._buckets.rate:g} per second"
+            raise Problem(
+                429,
+                "rate",
+                f"too many requests ({limit}); retry in {seconds} s",
+                {"Retry-After": str(seconds)},
+            )
 
     def _foreign(self, headers: Headers) -> str | None:
         origin = headers.get("origin")

@@ -103,8 +103,8 @@ class MetricsMiddleware:
         finally:
             seconds = self._clock() - begun
             self._metrics.record(scope, status, seconds)
-            options, takes_long = self._options, is_long(scope["method"], scope["path"])
-            slow = options.slow_long_seconds if takes_long else options.slow_seconds
+            options = self._options
+            slow = options.slow_long_seconds if is_long(scope) else options.slow_seconds
             if status >= _FAILED:
                 _log.warning(_REQUEST, request_id, route_of(scope), status, seconds)
             elif seconds > slow:
