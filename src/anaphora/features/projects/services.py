@@ -297,19 +297,19 @@ class ProjectServices(FeatureServices):
 
     def counts(self) -> Mapping[str, int]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import count_projects
+        from anaphora.ops.projects import count_projects
 
         return count_projects(self)
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import check_projects
+        from anaphora.ops.projects import check_projects
 
         return check_projects(self)
 
     def repair(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import repair_sections
+        from anaphora.ops.projects import repair_sections
 
         return (repair_sections(self),)
 
