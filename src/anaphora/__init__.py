@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         AuditReport,
         AuditStatus,
     )
+    from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import (
         Check,
         Degraded,
@@ -92,7 +93,6 @@ if TYPE_CHECKING:
     from anaphora.values.models import Message, ModelRole, Reply
     from anaphora.values.namespaces import DeletedNamespace, NamespaceAccess
     from anaphora.values.projects import (
-        ContextMemory,
         DiaryEntry,
         EntityType,
         Focus,

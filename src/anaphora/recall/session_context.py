@@ -91,7 +91,7 @@ class SessionContext:
 
     def start(self, session: AgentSession) -> str:
         """The block for a session that begins."""
-        from anaphora.recall.context.warm_up import render_standing
+        from anaphora.recall.session.rendering import render_standing
 
         self._states.write(session, SessionState())
         warm = self._memory.warm_up(
