@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         AuditReport,
         AuditStatus,
     )
-    from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import (
         Check,
         Degraded,
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
     from anaphora.values.models import Message, ModelRole, Reply
     from anaphora.values.namespaces import DeletedNamespace, NamespaceAccess
     from anaphora.values.projects import (
+        ContextMemory,
         DiaryEntry,
         EntityType,
         Focus,

@@ -24,7 +24,6 @@ from anaphora.values.conversations import READ_IN_HOOKS
 if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import Recall
-    from anaphora.values.projects import WarmUp
     from anaphora.values.search import SearchHit
     from anaphora.values.sessions import AgentSession, ToolCallHit
 
@@ -63,7 +62,7 @@ class SessionMemory(Protocol):
         """Search everything stored."""
 
     @property
-    def warm_up(self) -> Callable[..., WarmUp]:
+    def warm_up(self) -> Callable[..., object]:
         """Collect what a new session should know."""
 
     @property
