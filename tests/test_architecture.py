@@ -265,7 +265,7 @@ OFFERED = (
     "anaphora.ingest.secrets.redacting",
     "anaphora.ingest.sections",
     "anaphora.ingest.sections.roles",
-    "anaphora.ingest.watch",
+    "anaphora.ingest.transcripts",
     "anaphora.ops",
     "anaphora.rank.*",
     "anaphora.reading.*",

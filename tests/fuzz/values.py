@@ -26,12 +26,11 @@ from anaphora.deep.sandbox.monty import MESSAGE_CHARS, Output, error_text, limit
 from anaphora.errors import FilterError, InvalidId, InvalidInput
 from anaphora.ingest.importers.base import Malformed
 from anaphora.ingest.importers.drafts import read_time as importers_time
-from anaphora.ingest.importers.drafts import safe_id
 from anaphora.store.filters import parse
 from anaphora.store.line_fields import time_in
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.threads.gojson import canonical_time, nanoseconds, read_time, utc_text
-from anaphora.store.threads.ids import check_id, file_name, id_of, needs_content
+from anaphora.store.threads.ids import check_id, file_name, id_of, needs_content, safe_id
 
 from .rooms import Room, as_json, dice, expect
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anaphora.container.filling import Fill
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.container.pages import NotePages
     from anaphora.core.progress import Progress
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.recall.identifiers import Identifier
@@ -88,6 +89,10 @@ class FeatureServices:
         return ()
 
     # Writing.
+
+    def pages(self) -> NotePages | None:
+        """Notes that are edited as pages beside memories."""
+        return None
 
     def import_files(
         self,

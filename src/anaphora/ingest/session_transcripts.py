@@ -76,7 +76,7 @@ class SessionTranscripts:
 
     def conversation_of(self, session: AgentSession) -> str:
         """The id of the conversation that a session's transcript becomes."""
-        from anaphora.ingest.importers.drafts import safe_id
+        from anaphora.store.threads.ids import safe_id
 
         conversation = safe_id(session.format, session.id)
         return self._went.get(conversation, conversation)
@@ -85,7 +85,7 @@ class SessionTranscripts:
         self, session: AgentSession, *, can_wait: bool = False, has_ended: bool = False
     ) -> None:
         """Import the session's transcript if it can be read; vectors follow later."""
-        from anaphora.ingest.importers.drafts import safe_id
+        from anaphora.store.threads.ids import safe_id
 
         transcript, now = session.transcript, self._clock()
         wait = self._read_again.get(transcript, 0.0) - now
@@ -141,7 +141,7 @@ class SessionTranscripts:
 
         The `most` that changed last, except those larger than `largest` bytes.
         """
-        from anaphora.ingest.watch import TranscriptWatch
+        from anaphora.ingest.transcripts import TranscriptWatch
 
         oldest = self._clock() - CATCH_UP.total_seconds()
         recent = []

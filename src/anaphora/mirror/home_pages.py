@@ -7,16 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anaphora.container.forgetting import forget_any
-from anaphora.errors import NotFound
-from anaphora.features.projects.services import ProjectServices
+from anaphora.errors import InvalidInput, NotFound
 from anaphora.mirror.page import HomePage, PageContent, PageKind
 from anaphora.values.memories import LABELS, MEMORY_FIELDS, MemoryRecord, NewMemory
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.container.pages import NotePages
 
 _PAGE: Final = 1000
-_ALL: Final = 1_000_000_000
 _EMPTY: Final[Mapping[str, Any]] = {"tags": (), "text": None}
 
 
@@ -25,7 +24,8 @@ class HomePages:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
-        self._projects = services.feature(ProjectServices)
+        by_feature = (feature.pages() for feature in services.features)
+        self._notes = next((notes for notes in by_feature if notes is not None), None)
         self._forgotten_ids: frozenset[str] | None = None
 
     def version(self) -> int:
@@ -44,8 +44,8 @@ class HomePages:
             cursor = page.cursor
             if cursor is None:
                 break
-        for row in self._projects.note_store.list(kind="observation", limit=_ALL):
-            pages[row.record.id] = _page("note", row.record)
+        for note in self._notes.list_all() if self._notes is not None else ():
+            pages[note.id] = _page("note", note)
         return pages
 
     def related(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -70,10 +70,9 @@ class HomePages:
         """
         if self._forgotten_ids is None:
             services = self._services
-            kinds = (services.records, self._projects.note_store)
-            forgotten_ids = {
-                record_id for kind in kinds for _, record_id in kind.tombstones_since(0)
-            }
+            forgotten_ids = {record_id for _, record_id in services.records.tombstones_since(0)}
+            if self._notes is not None:
+                forgotten_ids.update(self._notes.list_tombstones())
             for merged_id, target_id in services.records.merged().items():
                 if merged_id in forgotten_ids and services.records.many([target_id]):
                     forgotten_ids.discard(merged_id)
@@ -90,10 +89,7 @@ class HomePages:
         version: str | None = old
         while version is not None and version not in visited_ids:
             visited_ids.add(version)
-            record = services.records.many([version]).get(version)
-            if record is None:
-                note = self._projects.note_store.many([version]).get(version)
-                record = None if note is None else note.record
+            record = services.records.many([version]).get(version) or self._find_note(version)
             if record is None or record.superseded_by is None:
                 return None if record is None else version
             version = record.superseded_by
@@ -106,16 +102,14 @@ class HomePages:
         """
         services = self._services
         if page.kind == "note":
-            payload = page.payload or {}
-            return self._projects.note_taking.observe(
+            return self._require_notes().write(
                 said.text,
-                kind=cast("Any", said.type),
-                importance=int(payload.get("importance", 3)),
+                kind=said.type,
                 tags=said.labels.get("tags", ()),
                 source=page.source,
                 supersedes=page.id,
-                project=payload.get("project"),
-            ).id
+                payload=page.payload,
+            )
         changes: dict[str, Any] = {
             name: said.labels.get(name, _EMPTY[MEMORY_FIELDS[name].kind])
             for name in LABELS
@@ -131,12 +125,9 @@ class HomePages:
         """Add the page of a new file; its id. Raises InvalidInput."""
         services = self._services
         if kind == "note":
-            return self._projects.note_taking.observe(
-                said.text,
-                kind=cast("Any", said.type),
-                tags=said.labels.get("tags", ()),
-                source=source,
-            ).id
+            return self._require_notes().write(
+                said.text, kind=said.type, tags=said.labels.get("tags", ()), source=source
+            )
         return services.remember.remember(
             NewMemory(
                 said.text, type=cast("Any", said.type), path=path, source=source, **said.labels
@@ -156,7 +147,18 @@ class HomePages:
         record = self._services.records.many([record_id]).get(record_id)
         if record is not None:
             return _page("memory", record)
-        return _page("note", self._projects.note_store.get(record_id).record)
+        note = self._find_note(record_id)
+        if note is None:
+            raise NotFound("note", record_id)
+        return _page("note", note)
+
+    def _find_note(self, record_id: str) -> MemoryRecord | None:
+        return None if self._notes is None else self._notes.find(record_id)
+
+    def _require_notes(self) -> NotePages:
+        if self._notes is None:
+            raise InvalidInput("kind", "note", "no registered feature keeps notes")
+        return self._notes
 
 
 def _page(kind: PageKind, record: MemoryRecord) -> HomePage:

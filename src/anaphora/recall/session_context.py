@@ -24,7 +24,6 @@ from anaphora.values.conversations import READ_IN_HOOKS
 if TYPE_CHECKING:
     from anaphora.store.threads.conversations import Conversations
     from anaphora.values.conversations import Recall
-    from anaphora.values.projects import WarmUp
     from anaphora.values.search import SearchHit
     from anaphora.values.sessions import AgentSession, ToolCallHit
 
@@ -63,7 +62,7 @@ class SessionMemory(Protocol):
         """Search everything stored."""
 
     @property
-    def warm_up(self) -> Callable[..., WarmUp]:
+    def warm_up(self) -> Callable[..., object]:
         """Collect what a new session should know."""
 
     @property
@@ -91,7 +90,7 @@ class SessionContext:
 
     def start(self, session: AgentSession) -> str:
         """The block for a session that begins."""
-        from anaphora.recall.context.warm_up import render_standing
+        from anaphora.recall.session.rendering import render_standing
 
         self._states.write(session, SessionState())
         warm = self._memory.warm_up(

@@ -13,7 +13,7 @@ from rich.text import Text
 from anaphora.core.config import client_folders, load_settings
 from anaphora.core.display import one_line
 from anaphora.errors import UnknownFormat
-from anaphora.ingest.watch import IDLE, TranscriptWatch, WatchReport
+from anaphora.ingest.transcripts import IDLE, TranscriptWatch, WatchReport
 from anaphora.store.home.sealing import folder_name
 from anaphora.surfaces.cli.conversation import app as conversation
 from anaphora.surfaces.cli.offers import choose_offers, find_offers

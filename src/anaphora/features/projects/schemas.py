@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from anaphora.surfaces.rest.schemas import Body, Name, Parameters, Query, Seconds, Tags, Text
-from anaphora.values.projects import LEAST_BUDGET, DiaryEntry, NoteKind, Observation, Project
+from anaphora.values.context import LEAST_BUDGET
+from anaphora.values.projects import DiaryEntry, NoteKind, Observation, Project
 
 
 class MapQuery(Parameters):

@@ -11,6 +11,7 @@ from anaphora.container.services import service
 
 if TYPE_CHECKING:
     from anaphora.container.filling import Fill
+    from anaphora.container.pages import NotePages
     from anaphora.core.progress import Progress
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.sections.index import SectionIndex
@@ -131,6 +132,12 @@ class ProjectServices(FeatureServices):
         services = self.services
         linker = NoteLinker(self.graph, self.note_store, clock=services.clock, ids=services.ids)
         return NoteWriter(self.store, linker, services.embedder)
+
+    def pages(self) -> NotePages:
+        """As in `FeatureServices`."""
+        from anaphora.features.projects.pages import ObservationPages
+
+        return ObservationPages(self.note_store, self.note_taking)
 
     @service
     def upkeep(self) -> ProjectUpkeep:
@@ -297,19 +304,19 @@ class ProjectServices(FeatureServices):
 
     def counts(self) -> Mapping[str, int]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import count_projects
+        from anaphora.ops.projects import count_projects
 
         return count_projects(self)
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import check_projects
+        from anaphora.ops.projects import check_projects
 
         return check_projects(self)
 
     def repair(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import repair_sections
+        from anaphora.ops.projects import repair_sections
 
         return (repair_sections(self),)
 

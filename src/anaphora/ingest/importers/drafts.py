@@ -27,6 +27,7 @@ from anaphora.ingest.importers.base import (
 from anaphora.ingest.importers.tools import described_target, outcome_of
 from anaphora.ingest.problems import Problems
 from anaphora.store.hashing import digest
+from anaphora.store.threads.ids import safe_id
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 from anaphora.values.sessions import SessionPlace, ToolCall
 
@@ -56,7 +57,6 @@ class LeftOut:
 
 AFTER_LAST: Final = "\0after the last"
 
-_MAX_SAFE_ID = 100
 # A key stands beside every turn: one that is longer is known by its hash.
 _MAX_KEY = 1_000
 # Calls of tools that are held of one conversation.
@@ -65,17 +65,6 @@ _MOST_CALLS = 100_000
 _A_TURN = 3_200
 # Above these a number of seconds would lie in the year 5000 or later: it counts finer units.
 _FINER_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-
-
-def safe_id(source: str, key: str) -> str:
-    """A conversation id that every store takes: "<source>_<key>", plain characters only.
-
-    A key with other characters, or a long one, ends in a hash so that no two keys meet.
-    """
-    plain = re.sub(r"[^A-Za-z0-9._-]", "_", key)[:_MAX_SAFE_ID]
-    if plain != key:
-        plain = f"{plain}-{digest(key)[:8]}"
-    return f"{source}_{plain}"
 
 
 def read_time(value: object) -> datetime | None:

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import headed, one_line
-from anaphora.core.shown_times import shown_day
+from anaphora.core.display import headed
 from anaphora.rank.budget import token_cost
 from anaphora.recall.context.evidence import note_memory
 from anaphora.recall.context.excerpts import Excerpts
@@ -29,6 +28,7 @@ from anaphora.recall.packing import (
     rendered_part,
     with_tokens,
 )
+from anaphora.recall.session.rendering import HEADINGS
 from anaphora.recall.session.standing import held_memories
 from anaphora.values.context import LEAST_BUDGET, ContextMemory
 from anaphora.values.projects import RecallPackage, Target, WarmUp
@@ -45,19 +45,6 @@ SHAPE: Final = "The project:"
 HIGHLIGHTS: Final = "Worth opening:"
 TOPIC: Final = "On the topic:"
 SHAPE_CHARACTERS: Final = 600
-STANDING_CHARACTERS: Final = 200
-SESSION_CHARACTERS: Final = 420
-_HEADINGS: Final = {
-    "core": "Core block:",
-    "constraints": "Constraints:",
-    "blockers": "Blocked:",
-    "decisions": "Decisions:",
-    "preferences": "Preferences:",
-    "changed": "Changed lately:",
-    "diary": "Done lately:",
-    "sessions": "Last sessions:",
-    "facts": "Also kept:",
-}
 _CORE_BLOCK: Final = "the core block"
 _KINDS: Final = ("constraint", "blocker", "decision", "preference")
 MOST: Final = 8
@@ -107,18 +94,18 @@ class WarmUpRecall:
         core = self.opening(desk, current)
         # As much of the core block as its budget holds, and at most half of what is left.
         spared_tokens = remaining.tokens - min(self.core_tokens, remaining.tokens // 2)
-        fitting = remaining.take(core, rendered_memory, _HEADINGS["core"], len(core), spared_tokens)
+        fitting = remaining.take(core, rendered_memory, HEADINGS["core"], len(core), spared_tokens)
         notes = {"core": with_tokens(fitting)}
         shown_ids = {memory.id for memory in notes["core"]}
         says_left_out = len(shown_ids) < len(core) and remaining.pay(
-            rendered_left_out(len(core), _CORE_BLOCK), _HEADINGS["core"]
+            rendered_left_out(len(core), _CORE_BLOCK), HEADINGS["core"]
         )
         notes_by_kind = self._list_notes(names, directory, one_project=project is not None)
         lasting = desk.memories(current, shown_ids)
         rules = desk.rules_said(current)
         lasting["constraints"] = [*rules, *lasting.get("constraints", ())]
         lasting["sessions"] = list(desk.sessions([rule.text for rule in rules]))
-        for part, heading in _HEADINGS.items():
+        for part, heading in HEADINGS.items():
             if part != "core":
                 items = [*notes_by_kind.get(part, ()), *lasting.get(part, ())]
                 notes[part] = with_tokens(
@@ -217,7 +204,7 @@ class WarmUpRecall:
 def render_warm_up(warm: WarmUp) -> str:
     """The warm-up as compact text for an agent. What was recalled stands behind the mark."""
     lines = [HEADER]
-    for part, heading in _HEADINGS.items():
+    for part, heading in HEADINGS.items():
         items = [rendered_memory(memory) for memory in getattr(warm, part)]
         if part == "core" and warm.core_left_out:
             items.append(rendered_left_out(warm.core_left_out, _CORE_BLOCK))
@@ -229,25 +216,6 @@ def render_warm_up(warm: WarmUp) -> str:
     else:
         lines += [rendered_degraded(degradation) for degradation in warm.degraded]
     return "\n".join(lines)
-
-
-def render_standing(warm: WarmUp) -> Iterator[str]:
-    """What holds and what was done last, without facts and the project: a few lines of each."""
-    for part, heading in _HEADINGS.items():
-        if part != "facts" and (memories := getattr(warm, part)):
-            yield heading
-            for memory in memories:
-                day = f"{shown_day(memory.created_at)} " if memory.created_at else ""
-                has_title = part == "sessions" and memory.title not in {"", memory.id}
-                title = f"{one_line(memory.title, 70)} – " if has_title else ""
-                max_characters = SESSION_CHARACTERS if part == "sessions" else STANDING_CHARACTERS
-                # What is said of a text in its last line is not cut off with it.
-                body, mark, remark = memory.text.rpartition("\n(")
-                if mark and remark.endswith(")"):
-                    line = f"{one_line(body, max_characters)} ({one_line(remark, max_characters)}"
-                else:
-                    line = one_line(memory.text, max_characters)
-                yield f"- {day}{title}{line}"
 
 
 def _render_body(package: RecallPackage) -> str:
