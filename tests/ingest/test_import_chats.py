@@ -18,6 +18,7 @@ from tests.ingest.memory_sources import vscode_state
 from anaphora import ImportedConversation, ImportProblem
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.importers import FORMATS, detect
+from anaphora.ingest.importers.tools import described_target, outcome_of
 from anaphora.values.imports import ImportedElse
 
 
@@ -674,3 +675,36 @@ def test_exports_of_chats_come_in_once(home: Home, fixtures: Path, tmp_path: Pat
     with (folder / AIDER).open("a") as history:
         history.write("\n#### and the fourth?  \n\nThere is none.\n")
     assert home.take(folder).added == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        ({"command": ["bash", "-lc", "make test"]}, "make test"),
+        ('{"cmd": "rg -n port src"}', "rg -n port src"),
+        ("*** Begin Patch\n*** Update File: a.py\n@@\n*** Add File: b.py\n", "a.py, b.py"),
+        ({"file_path": "/w/shop/a.py", "content": "x"}, "a.py"),
+        ({"todos": [{"content": "x"}]}, ""),
+        (None, ""),
+    ],
+)
+def test_the_telling_part_of_a_call_is_kept(given: Any, target: str) -> None:
+    """Of a call's arguments the file, command or question comes, paths within the project."""
+    assert described_target(given, "/w/shop") == target
+
+
+@pytest.mark.parametrize(
+    ("said", "failed", "outcome"),
+    [
+        ("fine", False, "ok"),
+        ([{"type": "text", "text": "\nno such file"}], True, "failed: no such file"),
+        ('{"output": "boom", "metadata": {"exit_code": 2}}', None, "failed: boom"),
+        ("Exit code: 0\nWall time: 1 s", None, "ok"),
+        ("whatever", None, ""),
+    ],
+)
+def test_an_outcome_is_told_where_the_transcript_tells(
+    said: Any, failed: bool | None, outcome: str
+) -> None:
+    """Ended well, or failed with the first line of why; nothing where it cannot be known."""
+    assert outcome_of(said, failed) == outcome
