@@ -312,6 +312,38 @@ def test_tests_go_through_public_names() -> None:
     assert len(marked) <= INTERNAL
 
 
+# What users import. Test files that import nothing else of ours are the share below; it may only
+# rise. Inner objects that come by a fixture or a seam are inside as well.
+FRONT = {
+    "anaphora.adapters",
+    "anaphora.client",
+    "anaphora.errors",
+    "anaphora.keys",
+    "anaphora.testing",
+}
+SHARE = 0.99
+INNER_FIXTURES = {"open_again", "truth"}
+
+
+def test_most_tests_go_through_the_front_door() -> None:
+    """At least this share of the test files imports what users import, and nothing else of ours."""
+    behind = {
+        module
+        for module in map(module_of, SOURCES)
+        if module != "anaphora" and ".".join(module.split(".")[:2]) not in FRONT
+    }
+    tests = [file for file in TESTS if file.name.startswith("test_")]
+    inside: dict[str, set[str]] = {}
+    for file in tests:
+        facts = facts_of(file)
+        reached = behind & facts.imported | SEAMS & facts.attributes
+        reached |= INNER_FIXTURES & facts.arguments
+        if reached:
+            inside[str(file.relative_to(ROOT))] = reached
+    share = 1 - len(inside) / len(tests)
+    assert share >= SHARE, f"{share:.3f}: {inside}"
+
+
 def test_what_rooms_offer_is_there() -> None:
     """No name in the list of what tests may import is out of date."""
     modules = {module_of(file) for file in SOURCES}
