@@ -304,19 +304,19 @@ class ProjectServices(FeatureServices):
 
     def counts(self) -> Mapping[str, int]:
         """As in `FeatureServices`."""
-        from anaphora.ops.projects import count_projects
+        from anaphora.features.projects.care import count_projects
 
         return count_projects(self)
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.projects import check_projects
+        from anaphora.features.projects.care import check_projects
 
         return check_projects(self)
 
     def repair(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.projects import repair_sections
+        from anaphora.features.projects.care import repair_sections
 
         return (repair_sections(self),)
 
