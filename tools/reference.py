@@ -359,7 +359,8 @@ def _cell(text: str) -> str:
 def rest() -> str:
     """Every route of the server, from its OpenAPI document."""
     from anaphora import Memory
-    from anaphora.surfaces.rest import ServerOptions, create_app
+    from anaphora.surfaces.rest.options import ServerOptions
+    from anaphora.surfaces.rest.serving import create_app
 
     with (
         tempfile.TemporaryDirectory() as folder,

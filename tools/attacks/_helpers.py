@@ -80,7 +80,7 @@ def rest_server(home: Path, **options: Any) -> Iterator[tuple[int, Memory]]:
     import uvicorn
 
     from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
-    from anaphora.surfaces.rest import create_app
+    from anaphora.surfaces.rest.serving import create_app
     from anaphora.surfaces.rest.options import ServerOptions
 
     with opened(home, **options) as memory:

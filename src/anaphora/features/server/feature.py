@@ -6,7 +6,7 @@ from anaphora.container.feature import Commands, Feature
 
 FEATURE = Feature(
     "server",
-    application="anaphora.surfaces.rest:application_over",
+    application="anaphora.surfaces.rest.serving:application_over",
     commands=(
         Commands("anaphora.surfaces.cli.start:register", ("start",), 10),
         Commands("anaphora.surfaces.cli.serve:register", ("serve", "token"), 170),

@@ -150,7 +150,7 @@ def run_server(
 
     `on_start` gets the memory and the link to the page, once it can be opened.
     """
-    from anaphora.surfaces import rest
+    from anaphora.surfaces.rest import serving as rest
     from anaphora.surfaces.logs import server_logs
 
     settings = load_settings(context.obj.home)
