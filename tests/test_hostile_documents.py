@@ -42,18 +42,18 @@ from anaphora.core import worker
 from anaphora.core.plain import types_of
 from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.errors import UnknownFormat, UnreadableDocument
+from anaphora.features.documents.reading.base import DocumentLimits, Reading
+from anaphora.features.documents.reading.html import read_markup
+from anaphora.features.documents.reading.reading import read_document
+from anaphora.features.documents.reading.working import read_in_worker
+from anaphora.features.importing import reading
+from anaphora.features.importing.run import import_files
 from anaphora.features.importing.services import ImportingServices
-from anaphora.ingest import reading
+from anaphora.features.importing.values import ImportedElse
 from anaphora.ingest.bounds import Bounds
-from anaphora.ingest.documents.base import DocumentLimits, Reading
-from anaphora.ingest.documents.html import read_markup
-from anaphora.ingest.documents.reading import read_document
-from anaphora.ingest.documents.working import read_in_worker
-from anaphora.ingest.importing import import_files
 from anaphora.ops import import_export
 from anaphora.surfaces.cli import progress
 from anaphora.surfaces.rest.calls import Kind, kind_of
-from anaphora.values.imports import ImportedElse
 
 pytestmark = pytest.mark.internal
 

@@ -15,9 +15,9 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Budget, DeepAnswer, DeepStep, Memory
-from anaphora.deep.persisted.answers import MOST_TRACES, QuestionScope, answer_key
-from anaphora.deep.persisted.gaps import question_key
 from anaphora.errors import NotFound
+from anaphora.features.deep.persisted.answers import MOST_TRACES, QuestionScope, answer_key
+from anaphora.features.deep.persisted.gaps import question_key
 from anaphora.features.deep.tables import TABLES
 
 pytestmark = pytest.mark.internal

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anaphora import DeepSource, Memory, NewTurn
 from anaphora.core.analyser import query_terms
-from anaphora.deep.evidence.questions import (
+from anaphora.features.deep.evidence.questions import (
     asks_about_the_whole,
     first_hits,
     fold_for_erasure,
@@ -20,9 +20,9 @@ from anaphora.deep.evidence.questions import (
     says_nothing,
     seed_queries,
 )
-from anaphora.deep.evidence.scope import ScopedEvidence, parse_moment
-from anaphora.deep.evidence.sources import merge_sources, turn_id
-from anaphora.deep.recall import NEEDED, SURE
+from anaphora.features.deep.evidence.scope import ScopedEvidence, parse_moment
+from anaphora.features.deep.evidence.sources import merge_sources, turn_id
+from anaphora.features.deep.recall import NEEDED, SURE
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     TURN_WEIGHTS,

@@ -14,8 +14,8 @@ from tests.deep.asking import TEA, Script, opening, tell
 from tests.mcp_client import connected, text_of
 
 from anaphora import Budget, DeepAnswer, Memory
-from anaphora.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.errors import ModelError, ModelTimeout
+from anaphora.features.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
 from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.testing import ScriptedModel, run_cli

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora import Budget, DeepSource, DeepStep, Memory, Message, Reply, SubCall, Turn
-from anaphora.deep import prompts
-from anaphora.deep.budget import Meter, OverBudget
-from anaphora.deep.dreaming.extract import fact_prompt, rewording_prompt
-from anaphora.deep.evidence.scope import ScopeSession
-from anaphora.deep.models.base import prompt_tokens
+from anaphora.features.deep import prompts
+from anaphora.features.deep.budget import Meter, OverBudget
+from anaphora.features.deep.dreaming.extract import fact_prompt, rewording_prompt
+from anaphora.features.deep.evidence.scope import ScopeSession
+from anaphora.features.deep.models.base import prompt_tokens
+from anaphora.features.deep.values import BUDGET_LIMITS
 from anaphora.testing import ScriptedModel
-from anaphora.values.deep import BUDGET_LIMITS
 
 from .conftest import ASKED
 from .deep_desk import loop_over
@@ -39,8 +39,8 @@ def test_the_examples_run(ferrywell: Memory) -> None:
 def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     """The prompt names every host function, and says what the sandbox lacks."""
     from anaphora import Budget
-    from anaphora.deep.budget import Meter
-    from anaphora.deep.host import Host, SubCalls
+    from anaphora.features.deep.budget import Meter
+    from anaphora.features.deep.host import Host, SubCalls
 
     from .deep_desk import evidence_of
 

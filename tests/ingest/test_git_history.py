@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.core.repositories import branch_of, remote_name, repository_of
-from anaphora.ingest.projects.git_history import GitHistory, read_history
+from anaphora.features.projects.indexing.git_history import GitHistory, read_history
 
 Git = Callable[..., str]
 

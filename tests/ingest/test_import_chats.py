@@ -17,9 +17,9 @@ from tests.ingest.memory_sources import vscode_state
 
 from anaphora import ImportedConversation, ImportProblem
 from anaphora.errors import UnknownFormat
-from anaphora.ingest.importers import FORMATS, detect
-from anaphora.ingest.importers.tools import described_target, outcome_of
-from anaphora.values.imports import ImportedElse
+from anaphora.features.importing.formats import FORMATS, detect
+from anaphora.features.importing.formats.tools import described_target, outcome_of
+from anaphora.features.importing.values import ImportedElse
 
 
 def conversations(path: Path) -> list[ImportedConversation]:

@@ -17,10 +17,10 @@ from tests.ingest.imported import read
 
 from anaphora import ImportedConversation, ImportProblem, Memory
 from anaphora.errors import DamagedBackup, InvalidInput, StoreError, UnknownFormat
+from anaphora.features.importing.formats.base import FAILED
+from anaphora.features.importing.values import ImportedElse
 from anaphora.ingest.bounds import Bounds
-from anaphora.ingest.importers.base import FAILED
 from anaphora.ops.backup.archive import MANIFEST, opened
-from anaphora.values.imports import ImportedElse
 
 pytestmark = pytest.mark.internal
 

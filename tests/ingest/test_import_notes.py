@@ -16,8 +16,8 @@ from tests.ingest.memory_sources import FIXTURES
 
 from anaphora import ImportProblem, ImportReport, Memory, NewMemory
 from anaphora.errors import UnknownFormat
-from anaphora.ingest.importers import detect
-from anaphora.values.imports import ImportedElse, ImportedMemory
+from anaphora.features.importing.formats import detect
+from anaphora.features.importing.values import ImportedElse, ImportedMemory
 
 LOG = "harbour/Projects/Log of the quay.md"
 

@@ -25,14 +25,14 @@ from anaphora import (
     Target,
 )
 from anaphora.errors import InvalidInput
-from anaphora.recall.context.core_block import render_core
-from anaphora.recall.context.excerpts import Excerpts
-from anaphora.recall.context.package import (
+from anaphora.features.core_block.recall import render_core
+from anaphora.features.projects.recall.excerpts import Excerpts
+from anaphora.features.projects.recall.package import (
     HEADER,
     assemble,
     render_package,
 )
-from anaphora.recall.context.warm_up import render_warm_up
+from anaphora.features.projects.recall.warm_up import render_warm_up
 
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))
 AT = datetime(2026, 4, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from hypothesis import strategies as st
 
 from anaphora.core.analyser import STOP_WORDS
-from anaphora.recall.context.focus import (
+from anaphora.features.projects.recall.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,
     MOST_TERMS,

@@ -15,14 +15,14 @@ from tests.ingest.truth_desk import drop_vectors
 
 from anaphora import MemoryRecord, NewMemory
 from anaphora.errors import InvalidInput
+from anaphora.features.projects.store.rows import FileRow, ProjectRow, SectionRow
+from anaphora.features.projects.store.store import Projects
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import ClearRows, SealedRows, Sealer
 from anaphora.store.db.engine import Database
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.filters import parse
 from anaphora.store.hashing import hash_text
-from anaphora.store.projects.rows import FileRow, ProjectRow, SectionRow
-from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.store import ENDLESS, Records, short_line
 from anaphora.store.records.vectors import RecordVectors, VectorRow

@@ -33,9 +33,9 @@ from tests.mcp_client import SCRIPT, call
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
+from anaphora.features.oauth.address import public_address
 from anaphora.surfaces.mcp_server.callers import CallerBuckets, peer_of
 from anaphora.surfaces.mcp_server.http import gated
-from anaphora.surfaces.mcp_server.oauth.address import public_address
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS

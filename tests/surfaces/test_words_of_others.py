@@ -38,8 +38,8 @@ from anaphora import (
     WarmUp,
 )
 from anaphora.core.display import visible
-from anaphora.recall.context.package import render_package
-from anaphora.recall.context.warm_up import render_warm_up
+from anaphora.features.projects.recall.package import render_package
+from anaphora.features.projects.recall.warm_up import render_warm_up
 from anaphora.surfaces.cli import main
 from anaphora.surfaces.mcp_server.render import deep_text
 from anaphora.surfaces.mcp_server.tools import TOOLS

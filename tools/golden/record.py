@@ -79,8 +79,8 @@ def surfaces(given: argparse.Namespace, place: Path, record: Recording) -> None:
     for page in sorted((given.tree / "docs" / "reference").glob("*.md")):
         record.keep(f"reference {page.name}", page.read_text("utf-8").splitlines())
     with anaphora.Memory.open(place / "home", embedder="hashing", warm=False) as memory:
+        from anaphora.features.server.serving import create_app
         from anaphora.surfaces.rest.options import ServerOptions
-        from anaphora.surfaces.rest.serving import create_app
 
         app = create_app(memory, settings=ServerOptions(page=None))
         record.keep("openapi", json.loads(json.dumps(app.openapi())))
@@ -151,8 +151,8 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
     import uvicorn
 
     from anaphora import RemoteMemory
+    from anaphora.features.server.serving import create_app
     from anaphora.surfaces.rest.options import ServerOptions
-    from anaphora.surfaces.rest.serving import create_app
     from anaphora.testing.scripted import ScriptedModel
 
     # How far a model is loaded when a question comes depends on the machine; so do durations.

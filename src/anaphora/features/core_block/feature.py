@@ -23,10 +23,10 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
 FEATURE = Feature(
     "core_block",
     _make_services,
-    routes=("anaphora.features.core_block.routes:router",),
+    routes=(f"{__package__}.routes:router",),
     commands=(
         Commands(
-            "anaphora.surfaces.cli.core:register",
+            f"{__package__}.commands:register",
             ("core",),
             60,
         ),

@@ -157,7 +157,7 @@ def import_(
                     chosen_paths, format=form, again=again, embed=False, progress=progress
                 )
         except UnknownFormat as error:
-            from anaphora.ingest.importers import RECOGNISED
+            from anaphora.features.importing.formats import RECOGNISED
 
             reason, formats, _ = error.reason.partition(RECOGNISED)
             if not formats:
@@ -169,7 +169,7 @@ def import_(
         present(report, _show_import, as_json=as_json)
         if embed:
             finish_vectors(memory, quiet=as_json)
-    from anaphora.ingest.importers.passing import EMPTY
+    from anaphora.features.importing.formats.passing import EMPTY
 
     # The formats were recognised, but the files were empty.
     has_content = report.conversations or _has_memories(report)
@@ -231,7 +231,7 @@ def _show_import(report: ImportReport) -> None:
 
 def _show_problems(report: ImportReport) -> None:
     """List the first problems, and the recognised formats if a format was unknown."""
-    from anaphora.ingest.importers import RECOGNISED
+    from anaphora.features.importing.formats import RECOGNISED
     from anaphora.ingest.problems import UNKNOWN, UNKNOWN_ALL
 
     terminal = console()

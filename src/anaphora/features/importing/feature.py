@@ -22,10 +22,8 @@ FEATURE = Feature(
     _make_services,
     commands=(
         # Before the group itself: `app` gets its commands when it is added.
-        Commands(
-            "anaphora.features.importing.commands:register_conversation", ("conversation",), 19
-        ),
-        Commands("anaphora.features.importing.commands:register", ("import",), 91),
+        Commands(f"{__package__}.commands:register_conversation", ("conversation",), 19),
+        Commands(f"{__package__}.commands:register", ("import",), 91),
     ),
-    cli=CommandLine(offers="anaphora.features.importing.offers:find_offers"),
+    cli=CommandLine(offers=f"{__package__}.offers:find_offers"),
 )

@@ -11,8 +11,8 @@ from anaphora.store.maintenance import note_counts
 from anaphora.values.conversations import FINISH_VECTORS, Check
 
 if TYPE_CHECKING:
+    from anaphora.features.projects.index.index import SectionIndex
     from anaphora.features.projects.services import ProjectServices
-    from anaphora.index.sections.index import SectionIndex
 
 
 def count_projects(projects: ProjectServices) -> dict[str, int]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
-    from anaphora.ingest.notes import NoteWriter
-    from anaphora.store.projects.notes import Notes
+    from anaphora.features.projects.notes import NoteWriter
+    from anaphora.features.projects.store.notes import Notes
     from anaphora.values.memories import MemoryRecord
 
 _ALL: Final = 1_000_000_000

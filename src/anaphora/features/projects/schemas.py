@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from anaphora.features.projects.values import DiaryEntry, NoteKind, Observation, Project
 from anaphora.surfaces.rest.schemas import Body, Name, Parameters, Query, Seconds, Tags, Text
 from anaphora.values.context import LEAST_BUDGET
-from anaphora.values.projects import DiaryEntry, NoteKind, Observation, Project
 
 
 class MapQuery(Parameters):

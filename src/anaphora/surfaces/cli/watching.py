@@ -10,8 +10,8 @@ import typer
 from anaphora.surfaces.cli.output import console, styled
 
 if TYPE_CHECKING:
-    from anaphora.mirror.manager import Mirror
-    from anaphora.sync.manager import Sync
+    from anaphora.features.mirror.manager import Mirror
+    from anaphora.features.sync.manager import Sync
 
 
 def watch_until_stopped(what: Sync | Mirror, every: float, called: str) -> None:

@@ -72,9 +72,9 @@ def serve(
             _run_until_end(run_stdio, session, erase)
         return
     from anaphora.core.config import load_settings
+    from anaphora.features.oauth.address import public_address
     from anaphora.surfaces import access
     from anaphora.surfaces.mcp_server.http import is_loopback, parsed_address, run_http
-    from anaphora.surfaces.mcp_server.oauth.address import public_address
     from anaphora.surfaces.mcp_server.sdk import build_server
 
     host, port = parsed_address(http)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.features.deep.values import Budget
 from anaphora.ingest.live_turns import extend_by_new
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, times_between
 from anaphora.values.conversations import READ_AWAITED, Degraded, NewTurn, Recall
-from anaphora.values.deep import Budget
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.values.deep import DeepStep
+    from anaphora.features.deep.values import DeepStep
 
 NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
@@ -143,7 +143,7 @@ def _rows(found: Recall[Any], text: str | None) -> Answer:
 
 def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Collect what a task in a project needs."""
-    from anaphora.recall.context.package import render_package
+    from anaphora.features.projects.recall.package import render_package
 
     package = mask(memory.recall_context(**context.in_project(arguments)))
     package = replace(package, degraded=(*context.degraded, *package.degraded))
@@ -152,8 +152,8 @@ def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -
 
 def warm_up(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Collect what a new session should know."""
-    from anaphora.recall.context.package import HEADER
-    from anaphora.recall.context.warm_up import render_warm_up
+    from anaphora.features.projects.recall.package import HEADER
+    from anaphora.features.projects.recall.warm_up import render_warm_up
 
     # A named project overrides the folder in which the session starts.
     directory = None if "project" in arguments else context.directory

@@ -24,17 +24,17 @@ from anaphora.api.workers import Workers
 from anaphora.core.environment import environment
 from anaphora.core.incidents import STOPS, report
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
+from anaphora.features.oauth.address import LOOPBACK, PublicAddress
 from anaphora.store.tokens import PREFIX
 from anaphora.surfaces.access import OWN, bearer, is_own
 from anaphora.surfaces.mcp_server.callers import peer_of
-from anaphora.surfaces.mcp_server.oauth.address import LOOPBACK, PublicAddress
 from anaphora.surfaces.mcp_server.sessions import FairSessions
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
+    from anaphora.features.oauth.app import AuthorizationServer
     from anaphora.store.tokens import Token
-    from anaphora.surfaces.mcp_server.oauth.app import AuthorizationServer
     from anaphora.surfaces.mcp_server.session import ServerSession
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]*\]|[^\[\]:]*)(?::\d*)?")
@@ -164,7 +164,7 @@ class TokenGate:
         self._checking = Workers(ThreadPoolExecutor(2, thread_name_prefix="anaphora-gate"))
         self.oauth: AuthorizationServer | None = None
         if public is not None:
-            from anaphora.surfaces.mcp_server.oauth.app import AuthorizationServer
+            from anaphora.features.oauth.app import AuthorizationServer
 
             self.oauth = AuthorizationServer(session.memory, self._checking, public)
 

@@ -62,7 +62,7 @@ def read(memory: Memory, uri: str) -> str:
         turns.sort(key=lambda pair: pair[1].ts)
         return render.recent_text(turns[-RECENT:])
     if uri == _CORE:
-        from anaphora.recall.context.core_block import render_core
+        from anaphora.features.core_block.recall import render_core
 
         return render_core(memory.core_block()) or "The core block is empty."
     if uri == _MEMORIES:

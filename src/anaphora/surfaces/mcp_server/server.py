@@ -40,7 +40,7 @@ from anaphora.surfaces.mcp_server.tools import TOOLS, ToolSpec, checked
 from anaphora.surfaces.wire import dumps, plain
 
 if TYPE_CHECKING:
-    from anaphora.values.deep import DeepStep
+    from anaphora.features.deep.values import DeepStep
 
 ROOTS_PATIENCE: Final = 0.5
 """Seconds within which a client must name its folders."""

@@ -14,10 +14,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from anaphora.errors import InvalidInput
+from anaphora.features.deep.values import DeepAnswer, Gap, Scope
+from anaphora.features.projects.values import NOTE_KINDS, DiaryEntry, Quality, RecallPackage, WarmUp
 from anaphora.surfaces.meanings import FILTER_EXAMPLE, LIMIT, NOTE, meaning
 from anaphora.values.context import LEAST_BUDGET
 from anaphora.values.conversations import Degraded, RecallMode, TurnHit, TurnRole
-from anaphora.values.deep import DeepAnswer, Gap, Scope
 from anaphora.values.memories import (
     LABELS,
     MEMORY_FIELDS,
@@ -28,7 +29,6 @@ from anaphora.values.memories import (
     Remembered,
     Verdict,
 )
-from anaphora.values.projects import NOTE_KINDS, DiaryEntry, Quality, RecallPackage, WarmUp
 from anaphora.values.search import KINDS, SearchHit
 
 if TYPE_CHECKING:
