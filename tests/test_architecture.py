@@ -21,21 +21,36 @@ ROOMS = {
     "api",
     "client",
     "container",
-    "ops",
     "core",
-    "deep",
     "embed",
+    "features",
     "index",
     "ingest",
-    "mirror",
+    "ops",
     "rank",
     "reading",
     "recall",
     "store",
     "surfaces",
-    "sync",
+    "testing",
     "values",
 }
+FEATURES = {
+    "audit",
+    "coding_agents",
+    "core_block",
+    "deep",
+    "documents",
+    "embedders",
+    "importing",
+    "mirror",
+    "oauth",
+    "projects",
+    "server",
+    "sync",
+}
+NAMING = {"anaphora", "anaphora.registry", "anaphora.adapters.claude_agent_sdk"}
+"""What may name features: the public names, the registry, and the adapter of one coding agent."""
 HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "typer", "rich")
 
 
@@ -54,8 +69,65 @@ def test_imports_go_one_way() -> None:
 
 def test_the_tree_shows_the_rooms() -> None:
     """The package has exactly the rooms that the architecture names."""
-    found = {p.name for p in (ROOT / "src" / "anaphora").iterdir() if (p / "__init__.py").exists()}
-    assert found == ROOMS
+    package = ROOT / "src" / "anaphora"
+    assert {p.name for p in package.iterdir() if (p / "__init__.py").exists()} == ROOMS
+    folders = {p.parent.name for p in (package / "features").glob("*/feature.py")}
+    assert folders == FEATURES
+
+
+@pytest.mark.promise("package.rooms")
+def test_the_kernel_imports_no_feature() -> None:
+    """Not in a function, not for a type checker, and not by a module's name in a string."""
+    edges = [
+        (module, used)
+        for module, file in ((module_of(file), file) for file in SOURCES)
+        if feature_of(module) is None and module not in NAMING
+        for used in modules_named_in(file)
+        if feature_of(used) is not None
+    ]
+    assert edges == []
+
+
+@pytest.mark.promise("package.rooms")
+def test_features_do_not_import_each_other() -> None:
+    """What one needs of another comes through a hook of the kernel."""
+    edges = [
+        (module, used)
+        for module, file in ((module_of(file), file) for file in SOURCES)
+        if (feature := feature_of(module)) is not None
+        for used in modules_named_in(file)
+        if feature_of(used) not in (None, feature)
+    ]
+    assert edges == []
+
+
+@pytest.mark.promise("package.rooms")
+def test_the_registry_imports_each_feature_once() -> None:
+    """One line for each, and no other module has one."""
+    registry = (ROOT / "src" / "anaphora" / "registry.py").read_text()
+    imported = re.findall(r"^from anaphora\.features\.(\w+) import feature as \1$", registry, re.M)
+    assert sorted(imported) == sorted(FEATURES)
+    assert registry.count("anaphora.features.") == len(FEATURES)
+
+
+def feature_of(module: str) -> str | None:
+    """The feature that a module belongs to."""
+    parts = module.split(".")
+    return parts[2] if parts[1:2] == ["features"] and len(parts) > 2 else None
+
+
+def modules_named_in(file: Path) -> set[str]:
+    """Every module of the package that a file imports anywhere, or names in a string."""
+    named: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            named.update(name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named.add(node.module)
+            named.update(f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named.update(re.findall(r"\banaphora\.features\.[\w.]+", node.value))
+    return {name for name in named if name.startswith("anaphora")}
 
 
 def test_a_field_of_a_memory_touches_few_places() -> None:
@@ -140,11 +212,11 @@ def test_importing_the_package_brings_in_nothing_heavy() -> None:
 
 
 ALLOWED = {
-    "rest/processes.py": {"socket"},
+    "server/processes.py": {"socket"},
     "core/resident.py": {"socket"},
     "resident/server.py": {"socket"},
     "remotes/server.py": {"httpx"},
-    "embed/endpoint.py": {"httpx"},
+    "embedders/endpoint.py": {"httpx"},
     "client/connection.py": {"httpx"},
 }
 
@@ -378,7 +450,7 @@ INNER = {
     module_of(source)
     for source in SOURCES
     if source.relative_to(ROOT / "src" / "anaphora").parts[0]
-    in ROOMS - {"adapters", "api", "client", "surfaces", "values"}
+    in ROOMS - {"adapters", "api", "client", "surfaces", "testing", "values"}
 }
 
 
