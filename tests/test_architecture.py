@@ -393,7 +393,7 @@ FRONT = {
     "anaphora.keys",
     "anaphora.testing",
 }
-SHARE = 0.99
+SHARE = 0.57
 INNER_FIXTURES = {"open_again", "truth"}
 
 
