@@ -50,7 +50,8 @@ def rows(memory: Memory) -> dict[str, int]:
     """How many rows each table of deep recall has."""
     held = memory._services().table_rows
     return {
-        table: len(held.find(table)) for table in [*(table.name for table in TABLES), "session_job"]
+        table: len(held.find(table))
+        for table in [*(table.name for table in TABLES), "fact_turn", "session_job"]
     }
 
 

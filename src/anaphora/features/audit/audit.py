@@ -5,18 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from anaphora.core.arguments import checked
 from anaphora.errors import AnaphoraError, InvalidInput
-from anaphora.features.audit.services import AuditServices
 from anaphora.features.audit.trail import AuditTrail, digest_of
 from anaphora.features.audit.values import AuditEntry, AuditReport, AuditStatus
 from anaphora.values.actions import AuditAction
 from anaphora.values.conversations import Check
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN: Final = 50
 
@@ -83,10 +79,10 @@ class Audit:
         return self._trail.verify(tip)
 
 
-def audit_checks(audit: AuditServices) -> Iterator[Check]:
+def audit_checks(trail: AuditTrail) -> Iterator[Check]:
     """The checks of `doctor` for the trail, if there is one. Nothing raises."""
     try:
-        report = audit.trail.verify()
+        report = trail.verify()
         if not report.entries and not report.tip and report.problem is None:
             return
     except AnaphoraError as error:
@@ -96,5 +92,5 @@ def audit_checks(audit: AuditServices) -> Iterator[Check]:
         detail = f"{report.problem.fault} from entry {report.problem.number} on: "
         yield Check("audit", ok=False, detail=detail + report.problem.detail)
         return
-    state = "kept" if audit.trail.is_on() else "switched off"
+    state = "kept" if trail.is_on() else "switched off"
     yield Check("audit", ok=True, detail=f"{report.entries} entries follow each other; {state}")

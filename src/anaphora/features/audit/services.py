@@ -43,4 +43,4 @@ class AuditServices(FeatureServices):
         """As in `FeatureServices`."""
         from anaphora.features.audit.audit import audit_checks
 
-        return audit_checks(self)
+        return audit_checks(self.trail)
