@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from anaphora import Memory
 from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
-from anaphora.deep.evidence.questions import asks_about_the_whole
-from anaphora.deep.evidence.sources import TURNS, hit_to_source
-from anaphora.deep.recall import NEEDED, SURE, best_evidence
+from anaphora.features.deep.evidence.questions import asks_about_the_whole
+from anaphora.features.deep.evidence.sources import TURNS, hit_to_source
+from anaphora.features.deep.recall import NEEDED, SURE, best_evidence
 from anaphora.features.deep.services import DeepServices
 from anaphora.rank.confidence import (
     REACH,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from anaphora import Memory
-from anaphora.surfaces.setup.dialogue import ServerDialogue
+from anaphora.features.coding_agents.setup.dialogue import ServerDialogue
 from bench.datasets import haystacks
 from bench.figures import Figure, at_most, keep, percentile
 from bench.measuring import memory_of, user_environment

@@ -22,12 +22,12 @@ from typing import Final, TypeVar
 from uuid import uuid4
 
 from anaphora import Memory
+from anaphora.features.coding_agents.hooks.protocols import read_event
+from anaphora.features.coding_agents.hooks.session import SessionHooks
+from anaphora.features.coding_agents.session_context import MOST_HITS
 from anaphora.rank.budget import token_cost
 from anaphora.rank.relevance import relevance_features
-from anaphora.recall.session_context import MOST_HITS
 from anaphora.recall.unasked import turn_evidence
-from anaphora.surfaces.hooks.protocols import read_event
-from anaphora.surfaces.hooks.session import SessionHooks
 from anaphora.values.conversations import READ_IN_HOOKS
 from anaphora.values.search import SearchHit
 from bench.changes import ABSENT, FITTED, Story, holds_any, read_stories

@@ -37,7 +37,7 @@ _PRELOADED = (
     "anaphora.embed.minilm",
     "anaphora.surfaces.cli.program",
     "anaphora.surfaces.cli.app",
-    "anaphora.surfaces.hooks.session",
+    "anaphora.features.coding_agents.hooks.session",
     "anaphora.surfaces.mcp_server.server",
     "anaphora.surfaces.mcp_server.stdio",
     "anaphora.surfaces.rest",

@@ -21,21 +21,36 @@ ROOMS = {
     "api",
     "client",
     "container",
-    "ops",
     "core",
-    "deep",
     "embed",
+    "features",
     "index",
     "ingest",
-    "mirror",
+    "ops",
     "rank",
     "reading",
     "recall",
     "store",
     "surfaces",
-    "sync",
+    "testing",
     "values",
 }
+FEATURES = {
+    "audit",
+    "coding_agents",
+    "core_block",
+    "deep",
+    "documents",
+    "embedders",
+    "importing",
+    "mirror",
+    "oauth",
+    "projects",
+    "server",
+    "sync",
+}
+NAMING = {"anaphora", "anaphora.registry", "anaphora.adapters.claude_agent_sdk"}
+"""What may name features: the public names, the registry, and the adapter of one coding agent."""
 HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "typer", "rich")
 
 
@@ -54,8 +69,65 @@ def test_imports_go_one_way() -> None:
 
 def test_the_tree_shows_the_rooms() -> None:
     """The package has exactly the rooms that the architecture names."""
-    found = {p.name for p in (ROOT / "src" / "anaphora").iterdir() if (p / "__init__.py").exists()}
-    assert found == ROOMS
+    package = ROOT / "src" / "anaphora"
+    assert {p.name for p in package.iterdir() if (p / "__init__.py").exists()} == ROOMS
+    folders = {p.parent.name for p in (package / "features").glob("*/feature.py")}
+    assert folders == FEATURES
+
+
+@pytest.mark.promise("package.rooms")
+def test_the_kernel_imports_no_feature() -> None:
+    """Not in a function, not for a type checker, and not by a module's name in a string."""
+    edges = [
+        (module, used)
+        for module, file in ((module_of(file), file) for file in SOURCES)
+        if feature_of(module) is None and module not in NAMING
+        for used in modules_named_in(file)
+        if feature_of(used) is not None
+    ]
+    assert edges == []
+
+
+@pytest.mark.promise("package.rooms")
+def test_features_do_not_import_each_other() -> None:
+    """What one needs of another comes through a hook of the kernel."""
+    edges = [
+        (module, used)
+        for module, file in ((module_of(file), file) for file in SOURCES)
+        if (feature := feature_of(module)) is not None
+        for used in modules_named_in(file)
+        if feature_of(used) not in (None, feature)
+    ]
+    assert edges == []
+
+
+@pytest.mark.promise("package.rooms")
+def test_the_registry_imports_each_feature_once() -> None:
+    """One line for each, and no other module has one."""
+    registry = (ROOT / "src" / "anaphora" / "registry.py").read_text()
+    imported = re.findall(r"^from anaphora\.features\.(\w+) import feature as \1$", registry, re.M)
+    assert sorted(imported) == sorted(FEATURES)
+    assert registry.count("anaphora.features.") == len(FEATURES)
+
+
+def feature_of(module: str) -> str | None:
+    """The feature that a module belongs to."""
+    parts = module.split(".")
+    return parts[2] if parts[1:2] == ["features"] and len(parts) > 2 else None
+
+
+def modules_named_in(file: Path) -> set[str]:
+    """Every module of the package that a file imports anywhere, or names in a string."""
+    named: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            named.update(name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named.add(node.module)
+            named.update(f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named.update(re.findall(r"\banaphora\.features\.[\w.]+", node.value))
+    return {name for name in named if name.startswith("anaphora")}
 
 
 def test_a_field_of_a_memory_touches_few_places() -> None:
@@ -82,7 +154,7 @@ def test_a_field_of_a_memory_touches_few_places() -> None:
         "anaphora.surfaces.mcp_server.render",
         # The lines of an export, and the notes in it that have no such field.
         "anaphora.ops.transfer.memories",
-        "anaphora.ops.transfer.notes",
+        "anaphora.features.projects.export",
     }
 
 
@@ -140,11 +212,11 @@ def test_importing_the_package_brings_in_nothing_heavy() -> None:
 
 
 ALLOWED = {
-    "rest/processes.py": {"socket"},
+    "server/processes.py": {"socket"},
     "core/resident.py": {"socket"},
     "resident/server.py": {"socket"},
     "remotes/server.py": {"httpx"},
-    "embed/endpoint.py": {"httpx"},
+    "embedders/endpoint.py": {"httpx"},
     "client/connection.py": {"httpx"},
 }
 
@@ -249,32 +321,32 @@ OFFERED = (
     "anaphora.core.repositories",
     "anaphora.core.resident",
     "anaphora.core.tracing",
-    "anaphora.deep.evidence.questions",
-    "anaphora.deep.models.*",
-    "anaphora.deep.sandbox",
+    "anaphora.features.deep.evidence.questions",
+    "anaphora.features.deep.models.*",
+    "anaphora.features.deep.sandbox",
     "anaphora.embed.*",
     "anaphora.index.memories.index",
-    "anaphora.index.sections.index",
+    "anaphora.features.projects.index.index",
     "anaphora.index.turns.index",
     "anaphora.ingest.bounds",
     "anaphora.ingest.files.*",
-    "anaphora.ingest.importers*",
-    "anaphora.ingest.projects.git_history",
+    "anaphora.features.importing.formats*",
+    "anaphora.features.projects.indexing.git_history",
     "anaphora.ingest.secrets.formats",
     "anaphora.ingest.secrets.masking",
     "anaphora.ingest.secrets.redacting",
     "anaphora.ingest.sections",
     "anaphora.ingest.sections.roles",
-    "anaphora.ingest.watch",
+    "anaphora.ingest.transcripts",
     "anaphora.ops",
     "anaphora.rank.*",
     "anaphora.reading.*",
-    "anaphora.recall.context.core_block",
+    "anaphora.features.core_block.recall",
     "anaphora.recall.snippets",
-    "anaphora.recall.context.excerpts",
-    "anaphora.recall.context.focus",
-    "anaphora.recall.context.package",
-    "anaphora.recall.context.warm_up",
+    "anaphora.features.projects.recall.excerpts",
+    "anaphora.features.projects.recall.focus",
+    "anaphora.features.projects.recall.package",
+    "anaphora.features.projects.recall.warm_up",
     "anaphora.recall.conversation",
     "anaphora.recall.identifiers",
     "anaphora.recall.query",
@@ -287,7 +359,7 @@ OFFERED = (
     "anaphora.store.hashing",
     "anaphora.store.threads.*",
     "anaphora.store.tokens",
-    "anaphora.sync.remotes.opening",
+    "anaphora.features.sync.remotes.opening",
 )
 # How many test files reach further in. It may only fall.
 INTERNAL = 71
@@ -310,6 +382,38 @@ def test_tests_go_through_public_names() -> None:
             unmarked[test] = found
     assert unmarked == {}
     assert len(marked) <= INTERNAL
+
+
+# What users import. Test files that import nothing else of ours are the share below; it may only
+# rise. Inner objects that come by a fixture or a seam are inside as well.
+FRONT = {
+    "anaphora.adapters",
+    "anaphora.client",
+    "anaphora.errors",
+    "anaphora.keys",
+    "anaphora.testing",
+}
+SHARE = 0.57
+INNER_FIXTURES = {"open_again", "truth"}
+
+
+def test_most_tests_go_through_the_front_door() -> None:
+    """At least this share of the test files imports what users import, and nothing else of ours."""
+    behind = {
+        module
+        for module in map(module_of, SOURCES)
+        if module != "anaphora" and ".".join(module.split(".")[:2]) not in FRONT
+    }
+    tests = [file for file in TESTS if file.name.startswith("test_")]
+    inside: dict[str, set[str]] = {}
+    for file in tests:
+        facts = facts_of(file)
+        reached = behind & facts.imported | SEAMS & facts.attributes
+        reached |= INNER_FIXTURES & facts.arguments
+        if reached:
+            inside[str(file.relative_to(ROOT))] = reached
+    share = 1 - len(inside) / len(tests)
+    assert share >= SHARE, f"{share:.3f}: {inside}"
 
 
 def test_what_rooms_offer_is_there() -> None:
@@ -346,7 +450,7 @@ INNER = {
     module_of(source)
     for source in SOURCES
     if source.relative_to(ROOT / "src" / "anaphora").parts[0]
-    in ROOMS - {"adapters", "api", "client", "surfaces", "values"}
+    in ROOMS - {"adapters", "api", "client", "surfaces", "testing", "values"}
 }
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 
 from anaphora import AsyncMemory, ConversationStore, Memory
-from anaphora.api.aio import AsyncConversations, Opening
 
+AsyncConversations = get_type_hints(AsyncMemory.conversations.fget)["return"]  # type: ignore[attr-defined]
 PAIRS = [(Memory, AsyncMemory), (ConversationStore, AsyncConversations)]
 # Instant in both: nothing is read or written before the view, or the registration, is used.
 INSTANT = {"open", "scoped", "on"}
@@ -54,10 +55,11 @@ def test_every_method_has_the_same_parameters_and_words(
     assert inspect.iscoroutinefunction(function) == (name not in INSTANT)
 
 
-def test_opening_is_awaited_or_entered() -> None:
+def test_opening_is_awaited_or_entered(tmp_path: Path) -> None:
     """What `open` returns can be awaited and can be entered."""
-    assert hasattr(Opening, "__await__")
-    assert hasattr(Opening, "__aenter__")
+    opening = AsyncMemory.open(tmp_path, embedder="hashing")
+    assert hasattr(opening, "__await__")
+    assert hasattr(opening, "__aenter__")
 
 
 def test_every_callback_runs_in_the_loop() -> None:

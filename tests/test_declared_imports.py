@@ -217,7 +217,7 @@ def test_the_base_imports_with_what_the_base_brings() -> None:
         scope = module.removeprefix("anaphora.")
         assert extras_of(scope) or scope in OTHERS_FRAMEWORKS, f"{module}: {error}"
         assert error.startswith(missing), f"{module}: {error}"
-    assert "anaphora.surfaces.rest.app" in failed
+    assert "anaphora.features.server.app" in failed
 
 
 @pytest.mark.promise("package.declared")

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from typer.main import get_command
 
-from anaphora.surfaces.cli.app import app
+from anaphora.testing import run_cli
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,8 +28,7 @@ def manifests() -> dict[str, Any]:
 
 def options_of_serve() -> set[str]:
     """The options that `anaphora serve` takes."""
-    command = get_command(app).commands["serve"]  # type: ignore[attr-defined]
-    return {word for parameter in command.params for word in parameter.opts}
+    return set(re.findall(r"--[a-z][a-z-]*", run_cli("serve", "--help").stdout))
 
 
 def test_the_image_is_run_by_nobody_special() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from anaphora import Memory, Vector, Vectors
-from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.testing import WordHashingEmbedder, run_cli
 
 IN_CALL = 1 << 14
@@ -157,17 +156,6 @@ def test_vectors_of_a_large_thing_are_never_made_in_the_callers_time(
     assert any(CODE in text for text in find(CODE))
     forget()
     assert not any(CODE in text for text in find(CODE))
-
-
-@pytest.mark.promise("recall.large_things")
-def test_who_closes_the_home_waits_for_a_piece_and_no_more() -> None:
-    """What is embedded behind a call ends between two pieces; what was done before is given."""
-    embedder = CountingEmbedder(threading.current_thread())
-    service = EmbedderService(spec_for(embedder))
-    done = service.embed(["Salt.", LONG, "Bread."], stopping=lambda: len(embedder.in_call) > 2)
-    assert len(done) == 1
-    assert sum(embedder.in_call) <= 3 * IN_CALL
-    assert len(service.embed([LONG, "Bread."])) == 2
 
 
 @pytest.mark.promise("recall.large_things")

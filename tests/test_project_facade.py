@@ -12,9 +12,7 @@ import pytest
 
 from anaphora import Memory, RecallPackage, Vectors
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.recall.context.package import render_package
-from anaphora.recall.context.warm_up import render_warm_up
-from anaphora.testing import WordHashingEmbedder
+from anaphora.testing import WordHashingEmbedder, run_cli
 
 FILES = {
     "README.md": "# Heron\n\nKeeps herons.\n\n## Install\n\nRun `make nest`.\n",
@@ -67,7 +65,8 @@ def test_a_task_gets_the_right_files(memory: Memory, root: Path) -> None:
     assert "add_egg" in first.reason
     assert package.quality in {"strong", "partial"}
     assert package.tokens <= package.budget
-    assert "src/heron/nest.py" in render_package(package)
+    words = ("project", "recall", "the weight of an egg is wrong in `Nest.add_egg`", "--block")
+    assert "src/heron/nest.py" in run_cli(*words, home=memory.home).stdout
 
 
 @pytest.mark.promise("project.fresh")
@@ -318,7 +317,9 @@ def test_a_session_begins_warm(memory: Memory, root: Path) -> None:
     assert [one.text for one in warm.decisions] == ["Fly south in June."]
     assert [one.text for one in warm.diary] == ["Built half of the nest; twigs are missing."]
     assert any("heron" in line for line in warm.shape)
-    assert "May" not in render_warm_up(warm)
+    assert (
+        "Fly south in May." not in run_cli("project", "warm-up", "--block", home=memory.home).stdout
+    )
     topic = memory.warm_up("how herons glide against the wind").topic
     assert topic is not None
     assert paths(topic)[0] == "src/heron/flight.py"

@@ -75,7 +75,7 @@ def everything(home: Path, clock: Clock, ids: dict[str, str]) -> dict[str, Any]:
             "all gaps": memory.gaps(None),
             "rows": {
                 name: memory._services().table_rows.find(name)
-                for name in [*(table.name for table in TABLES), "session_job"]
+                for name in [*(table.name for table in TABLES), "fact_turn", "session_job"]
             },
         }  # fmt: skip
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.core.worker import Piece
-from anaphora.ingest.reading import FileStarted, ReadItem
-from anaphora.values.imports import ImportedElse
+from anaphora.features.importing.reading import FileStarted, ReadItem
+from anaphora.features.importing.values import ImportedElse
 
 
 def take_memory() -> Iterator[int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from anaphora import Memory
-from anaphora.deep.models.scripted import ScriptedModel
+from anaphora.testing.scripted import ScriptedModel
 
 __all__ = ["MOMENT", "QUESTION", "demo_home"]
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from anaphora import __version__
 from anaphora.core.config import ClientFolders
-from anaphora.surfaces.setup.clients import SKILL, entries, skill_text
+from anaphora.features.coding_agents.setup.clients import SKILL, entries, skill_text
 
 __all__ = ["PLUGINS", "files"]
 

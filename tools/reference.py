@@ -193,10 +193,10 @@ def python() -> str:
     from anaphora.embed import base
     from anaphora.features.deep.calls import DeepCalls
     from anaphora.features.projects.calls import ProjectCalls
+    from anaphora.features.sync import manager
     from anaphora.store import tokens
     from anaphora.store.threads.conversations import Conversations
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
-    from anaphora.sync import manager
     from anaphora.values import models
 
     public_values = [
@@ -359,7 +359,8 @@ def _cell(text: str) -> str:
 def rest() -> str:
     """Every route of the server, from its OpenAPI document."""
     from anaphora import Memory
-    from anaphora.surfaces.rest import ServerOptions, create_app
+    from anaphora.features.server.serving import create_app
+    from anaphora.surfaces.rest.options import ServerOptions
 
     with (
         tempfile.TemporaryDirectory() as folder,

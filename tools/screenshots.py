@@ -89,7 +89,7 @@ def _served(memory: Memory) -> Iterator[str]:
     """A real server over `memory` on a free port of loopback, in a thread; gives its URL."""
     import uvicorn
 
-    from anaphora.surfaces.rest import create_app
+    from anaphora.features.server.serving import create_app
 
     app = create_app(memory)
     server = uvicorn.Server(

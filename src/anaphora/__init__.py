@@ -20,40 +20,14 @@ if TYPE_CHECKING:
     from anaphora.core.progress import Progress
     from anaphora.core.recalled import strip_recalled
     from anaphora.embed.base import Embedder, Vector, Vectors
-    from anaphora.ops import Backup, Exported
-    from anaphora.store.threads.file_store import ConversationStore, conversations_dir
-    from anaphora.store.tokens import NewToken, Token
-    from anaphora.values.actions import AuditAction
-    from anaphora.values.audit import (
+    from anaphora.features.audit.values import (
         AuditEntry,
         AuditFault,
         AuditProblem,
         AuditReport,
         AuditStatus,
     )
-    from anaphora.values.conversations import (
-        Check,
-        Degraded,
-        Excerpt,
-        Health,
-        ImportedConversation,
-        ImportedTurn,
-        ImportProblem,
-        ImportReport,
-        NewTurn,
-        Recall,
-        RecallMode,
-        RelatedTurn,
-        Source,
-        Stats,
-        Thread,
-        ThreadProblem,
-        ThreadSummary,
-        Turn,
-        TurnHit,
-        TurnRole,
-    )
-    from anaphora.values.deep import (
+    from anaphora.features.deep.values import (
         Budget,
         CostSnapshot,
         DeepAnswer,
@@ -69,29 +43,19 @@ if TYPE_CHECKING:
         TokenCount,
         TraceSummary,
     )
-    from anaphora.values.documents import AddedDocument, Document, DocumentFormat, DocumentSection
-    from anaphora.values.memories import (
-        Action,
-        Contradiction,
-        CoreBlock,
-        CoreEntry,
-        CoreKind,
-        Forgotten,
-        MemoryHit,
-        MemoryRecord,
-        MemoryType,
-        NewMemory,
-        Page,
-        Reindexed,
-        RelatedMemory,
-        Remembered,
-        SurvivingSource,
-        Verdict,
+    from anaphora.features.documents.values import (
+        AddedDocument,
+        Document,
+        DocumentFormat,
+        DocumentSection,
     )
-    from anaphora.values.mirror import MirrorConflict, MirrorProblem, MirrorReport, MirrorStatus
-    from anaphora.values.models import Message, ModelRole, Reply
-    from anaphora.values.namespaces import DeletedNamespace, NamespaceAccess
-    from anaphora.values.projects import (
+    from anaphora.features.mirror.values import (
+        MirrorConflict,
+        MirrorProblem,
+        MirrorReport,
+        MirrorStatus,
+    )
+    from anaphora.features.projects.values import (
         ContextMemory,
         DiaryEntry,
         EntityType,
@@ -115,9 +79,7 @@ if TYPE_CHECKING:
         Target,
         WarmUp,
     )
-    from anaphora.values.search import SearchHit, SearchKind
-    from anaphora.values.sessions import SessionPlace, ToolCall, ToolCallHit
-    from anaphora.values.sync import (
+    from anaphora.features.sync.values import (
         SyncConflict,
         SyncDevice,
         SyncEntry,
@@ -128,6 +90,54 @@ if TYPE_CHECKING:
         SyncStatus,
         SyncVerification,
     )
+    from anaphora.ops import Backup, Exported
+    from anaphora.store.threads.file_store import ConversationStore, conversations_dir
+    from anaphora.store.tokens import NewToken, Token
+    from anaphora.values.actions import AuditAction
+    from anaphora.values.conversations import (
+        Check,
+        Degraded,
+        Excerpt,
+        Health,
+        ImportedConversation,
+        ImportedTurn,
+        ImportProblem,
+        ImportReport,
+        NewTurn,
+        Recall,
+        RecallMode,
+        RelatedTurn,
+        Source,
+        Stats,
+        Thread,
+        ThreadProblem,
+        ThreadSummary,
+        Turn,
+        TurnHit,
+        TurnRole,
+    )
+    from anaphora.values.memories import (
+        Action,
+        Contradiction,
+        CoreBlock,
+        CoreEntry,
+        CoreKind,
+        Forgotten,
+        MemoryHit,
+        MemoryRecord,
+        MemoryType,
+        NewMemory,
+        Page,
+        Reindexed,
+        RelatedMemory,
+        Remembered,
+        SurvivingSource,
+        Verdict,
+    )
+    from anaphora.values.models import Message, ModelRole, Reply
+    from anaphora.values.namespaces import DeletedNamespace, NamespaceAccess
+    from anaphora.values.search import SearchHit, SearchKind
+    from anaphora.values.sessions import SessionPlace, ToolCall, ToolCallHit
 
 __all__ = [
     "Action", "AddedDocument", "AsyncMemory", "AuditAction", "AuditEntry", "AuditFault",
@@ -157,7 +167,7 @@ __version__ = "0.1.0"
 # of the time to an agent's first answer.
 _MODULES = {
     "anaphora.values.actions": ("AuditAction",),
-    "anaphora.values.audit": (
+    "anaphora.features.audit.values": (
         "AuditEntry", "AuditFault", "AuditProblem", "AuditReport", "AuditStatus",
     ),
     "anaphora.values.conversations": (
@@ -166,11 +176,11 @@ _MODULES = {
         "Source", "Stats", "Thread", "ThreadProblem", "ThreadSummary", "Turn", "TurnHit",
         "TurnRole",
     ),
-    "anaphora.values.deep": (
+    "anaphora.features.deep.values": (
         "Budget", "CostSnapshot", "DeepAnswer", "DeepSource", "DeepStep", "DreamReport",
         "Extracted", "Gap", "GapStatus", "Link", "Scope", "SubCall", "TokenCount", "TraceSummary",
     ),
-    "anaphora.values.documents": (
+    "anaphora.features.documents.values": (
         "AddedDocument", "Document", "DocumentFormat", "DocumentSection",
     ),
     "anaphora.values.memories": (
@@ -178,9 +188,11 @@ _MODULES = {
         "MemoryRecord", "MemoryType", "NewMemory", "Page", "Reindexed", "RelatedMemory",
         "Remembered", "SurvivingSource", "Verdict",
     ),
-    "anaphora.values.mirror": ("MirrorConflict", "MirrorProblem", "MirrorReport", "MirrorStatus"),
+    "anaphora.features.mirror.values": (
+        "MirrorConflict", "MirrorProblem", "MirrorReport", "MirrorStatus",
+    ),
     "anaphora.values.namespaces": ("DeletedNamespace", "NamespaceAccess"),
-    "anaphora.values.projects": (
+    "anaphora.features.projects.values": (
         "ContextMemory", "DiaryEntry", "EntityType", "Focus", "GraphEvidence", "HistoryEvidence",
         "IndexReport", "Intent", "MapLink", "MapNode", "NoteKind", "Observation", "Predicate",
         "Project", "ProjectMap", "Quality", "RecallPackage", "RelationStatus", "Skipped",
@@ -188,7 +200,7 @@ _MODULES = {
     ),
     "anaphora.values.search": ("SearchHit", "SearchKind"),
     "anaphora.values.sessions": ("SessionPlace", "ToolCall", "ToolCallHit"),
-    "anaphora.values.sync": (
+    "anaphora.features.sync.values": (
         "SyncConflict", "SyncDevice", "SyncEntry", "SyncItem", "SyncReport", "SyncRollback",
         "SyncSide", "SyncStatus", "SyncVerification",
     ),

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from anaphora import Budget, Memory, ModelRole, Scope
-from anaphora.deep.evidence.scope import NamespaceEvidence
-from anaphora.deep.loop import DeepLoop, LoopResult, OnStep
-from anaphora.deep.models.scripted import Scripted
-from anaphora.deep.sandbox.base import Engine
-from anaphora.deep.sandbox.monty import MontyEngine
+from anaphora.features.deep.evidence.scope import NamespaceEvidence
+from anaphora.features.deep.loop import DeepLoop, LoopResult, OnStep
+from anaphora.features.deep.sandbox.base import Engine
+from anaphora.features.deep.sandbox.monty import MontyEngine
 from anaphora.features.deep.services import DeepServices
 from anaphora.testing import ScriptedModel
+from anaphora.testing.scripted import Scripted
 
 
 def evidence_of(memory: Memory) -> NamespaceEvidence:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Memory, NewTurn
-from anaphora.deep.persisted.answers import MOST_ANSWERS, QuestionScope, answer_key
-from anaphora.deep.persisted.gaps import question_key
 
 pytestmark = pytest.mark.internal
 
@@ -164,11 +159,11 @@ def test_only_so_many_answers_are_kept(tmp_path: Path, clock: Clock, script: Scr
     """The oldest answer goes when there are more than 50."""
     with opening(tmp_path, clock)(script) as memory:
         tell(memory)
-        for number in range(MOST_ANSWERS + 2):
+        for number in range(50 + 2):
             clock.advance(seconds=1)
             memory.deep_recall(f"{TEA} cups {number}", scope="all_sessions")
         assert not memory.deep_recall(f"{TEA} cups 0", scope="all_sessions").cached
-        assert memory.deep_recall(f"{TEA} cups {MOST_ANSWERS}", scope="all_sessions").cached
+        assert memory.deep_recall(f"{TEA} cups {50}", scope="all_sessions").cached
 
 
 def test_an_answer_without_support_is_not_kept(
@@ -180,63 +175,6 @@ def test_an_answer_without_support_is_not_kept(
         tell(memory)
         assert not memory.deep_recall(TEA).supported
         assert not memory.deep_recall(TEA).cached
-
-
-def test_a_key_is_a_digest_that_says_nothing() -> None:
-    """The key is SHA-256 in hex over all that tells questions apart."""
-    one = QuestionScope("How many?", "all_sessions", None, True, ("a", "b"))
-    keys = {
-        answer_key("default", one),
-        answer_key("work", one),
-        answer_key("default", QuestionScope("How many?", "all_sessions", "c", True, ("a", "b"))),
-        answer_key("default", QuestionScope("How many?", "all_sessions", None, False, ("a", "b"))),
-        answer_key("default", QuestionScope("How many?", "all_sessions", None, True, ("b", "a"))),
-    }
-    assert len(keys) == 5
-    assert all(len(key) == 64 for key in keys)
-    assert answer_key("default", one) == answer_key(
-        "default", QuestionScope("how  many", "all_sessions", None, True, ("a", "b"))
-    )
-
-
-def letters(text: str) -> str:
-    """A text as it is read: neither case nor the way in which an accent is written tells."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-
-
-SIGNS = st.characters(exclude_categories=["Cs"]).filter(lambda c: not c.isspace())
-WORDS = st.text(max_size=12)
-
-
-@pytest.mark.promise("deep.question_form")
-@given(before=WORDS, one=SIGNS, other=SIGNS, after=WORDS)
-@example("Why did we drop C", "#", "+", "?")
-@example("What is Ma", "ß", "s", "se?")
-@example("Is it ", "\N{DOG FACE}", "\N{CAT FACE}", "?")
-@example("Was it ", "-", "+", "5 degrees?")
-@example("the regex a", "?", "*", "")
-@example("the sign ", "?", "!", "")
-@example("sch", "ö", "o", "n?")
-def test_one_sign_makes_another_question(before: str, one: str, other: str, after: str) -> None:
-    """Two texts that differ in one sign have keys of their own, as answers and as gaps."""
-    first, second = f"{before}{one}{after}", f"{before}{other}{after}"
-    assume(letters(first) != letters(second))
-    # A mark at the end of a word is the one sign that may be left away.
-    assume(not {one, other} & set("?\uff1f\u061f") or " ".join((after + "x").split()) != "x")
-    keys = {
-        answer_key("default", QuestionScope(text, "all_sessions", None, True))
-        for text in (first, second)
-    }
-    assert len(keys) == 2
-    assert question_key(first) != question_key(second)
-
-
-@pytest.mark.promise("deep.question_form")
-@given(st.text(max_size=40), st.sampled_from([" ", "  ", "\t", "\n", "\u3000"]))
-def test_case_and_space_make_no_other_question(text: str, space: str) -> None:
-    """However wide its gaps and whatever its case, a question is the same."""
-    wide = space + space.join(text.split()) + space
-    assert question_key(wide) == question_key(text) == question_key(text.lower())
 
 
 @pytest.mark.promise("deep.question_form")

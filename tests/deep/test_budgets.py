@@ -1,4 +1,4 @@
-"""What a question may spend: laws of the meter, and loops that end at each limit."""
+"""What a question may spend: loops end at each limit, and refuse what is none."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.tokens import token_cost
 
 from anaphora import Budget, Memory, Message, Reply
-from anaphora.deep.budget import Meter, OverBudget
-from anaphora.deep.models.base import prompt_tokens
 from anaphora.errors import InvalidInput
 from anaphora.testing import ScriptedModel
-from anaphora.values.deep import BUDGET_LIMITS
 
 from .deep_desk import loop_over
 from .scripts import Timer, block
 
 pytestmark = pytest.mark.internal
 
+LIMITS = ("iterations", "sub_calls", "tokens", "seconds", "dollars")
 QUESTION = "Why did we move the queue away from Redis?"
 LOOK = block('hits = search("queue Redis", limit=3)\nprint(hits[0]["id"], hits[0]["text"])')
 # Dollars a million tokens that make small budgets matter.
@@ -44,7 +41,7 @@ class Counting:
         assert timeout > 0
         self.calls += 1
         text = LOOK
-        taken = prompt_tokens(messages)
+        taken = sum(token_cost(message.text) + 4 for message in messages)
         price = self.price(taken, max_output)
         self.spent_tokens += taken + max_output
         self.spent_dollars += price or 0.0
@@ -52,69 +49,6 @@ class Counting:
 
     def price(self, input_tokens: int, output_tokens: int) -> float | None:
         return self._inner.price(input_tokens, output_tokens)
-
-
-@pytest.mark.promise("deep.budgets")
-@given(
-    budget=st.builds(
-        Budget,
-        iterations=st.integers(1, 5),
-        sub_calls=st.integers(0, 6),
-        tokens=st.integers(0, 5_000),
-        seconds=st.floats(0, 50),
-        dollars=st.none() | st.floats(0, 3),
-    ),
-    calls=st.lists(
-        st.tuples(
-            st.sampled_from(["code", "sub"]),
-            st.integers(0, 2_000),
-            st.integers(1, 3_000),
-            st.sampled_from(["settle", "release", "withdraw", "leave"]),
-            st.booleans(),
-            st.floats(0, 5),
-        ),
-        max_size=25,
-    ),
-    prices=st.none() | st.tuples(st.floats(0, 500), st.floats(0, 500)),
-)
-def test_no_limit_is_ever_passed(
-    budget: Budget,
-    calls: list[tuple[str, int, int, str, bool, float]],
-    prices: tuple[float, float] | None,
-) -> None:
-    """Whatever is asked for and in whatever order, what is granted stays within every limit."""
-    timer = Timer()
-    meter = Meter(budget, timer)
-    model = ScriptedModel([], prices=prices)
-    tokens, dollars, subs = 0, 0.0, 0
-    for role, size, output, end, last, pause in calls:
-        messages = (Message("user", "x" * size),)
-        try:
-            claim = meter.claim(role, model, messages, output, last=last)  # type: ignore[arg-type]
-        except OverBudget:
-            assert meter.refused[-1] in BUDGET_LIMITS
-            continue
-        assert 0 < claim.seconds <= budget.seconds - (timer.now - 1_000.0)
-        assert 0 < claim.max_output <= output
-        price = model.price(prompt_tokens(messages), claim.max_output)
-        if end == "withdraw":
-            meter.withdraw(claim)
-            continue
-        subs += role == "sub"
-        if end == "release":
-            meter.release(claim)
-            continue
-        tokens += prompt_tokens(messages) + claim.max_output
-        dollars += price or 0.0
-        if end == "settle":
-            taken = prompt_tokens(messages)
-            meter.settle(claim, Reply("", taken, claim.max_output, price))
-        timer.now += pause
-    assert tokens <= budget.tokens
-    assert subs <= budget.sub_calls
-    assert meter.snapshot().sub_calls == subs
-    if budget.dollars is not None and prices is not None:
-        assert dollars <= budget.dollars * (1 + 1e-9)
 
 
 @pytest.mark.promise("deep.budgets")
@@ -276,7 +210,7 @@ def test_a_refused_answer_is_better_than_none(ferrywell: Memory) -> None:
 
 
 @pytest.mark.promise("deep.budgets")
-@pytest.mark.parametrize("name", [*BUDGET_LIMITS, "execution_seconds"])
+@pytest.mark.parametrize("name", [*LIMITS, "execution_seconds"])
 @pytest.mark.parametrize("value", [-1, float("nan"), "5", True, None])
 def test_a_budget_that_is_none(name: str, value: object) -> None:
     """A limit that is not a number, or below zero, is refused by its name, as it is made."""

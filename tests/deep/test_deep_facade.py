@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
 from anaphora import Budget, DeepAnswer, DeepStep, Memory
-from anaphora.deep.persisted.answers import MOST_TRACES
 from anaphora.errors import NotFound
+from anaphora.features.deep.persisted.answers import MOST_TRACES, QuestionScope, answer_key
+from anaphora.features.deep.persisted.gaps import question_key
 from anaphora.features.deep.tables import TABLES
 
 pytestmark = pytest.mark.internal
@@ -46,7 +50,8 @@ def rows(memory: Memory) -> dict[str, int]:
     """How many rows each table of deep recall has."""
     held = memory._services().table_rows
     return {
-        table: len(held.find(table)) for table in [*(table.name for table in TABLES), "session_job"]
+        table: len(held.find(table))
+        for table in [*(table.name for table in TABLES), "fact_turn", "session_job"]
     }
 
 
@@ -276,3 +281,62 @@ def test_saved_answers_of_another_program_are_read() -> None:
     whole["steps"][0]["invented"] = 2
     del whole["degraded"], whole["steps"][0]["sub_calls"]
     assert from_plain(DeepAnswer, whole) == DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))
+
+
+def test_a_key_is_a_digest_that_says_nothing() -> None:
+    """The key is SHA-256 in hex over all that tells questions apart."""
+    one = QuestionScope("How many?", "all_sessions", None, True, ("a", "b"))
+    keys = {
+        answer_key("default", one),
+        answer_key("work", one),
+        answer_key("default", QuestionScope("How many?", "all_sessions", "c", True, ("a", "b"))),
+        answer_key("default", QuestionScope("How many?", "all_sessions", None, False, ("a", "b"))),
+        answer_key("default", QuestionScope("How many?", "all_sessions", None, True, ("b", "a"))),
+    }
+    assert len(keys) == 5
+    assert all(len(key) == 64 for key in keys)
+    assert answer_key("default", one) == answer_key(
+        "default", QuestionScope("how  many", "all_sessions", None, True, ("a", "b"))
+    )
+
+
+def letters(text: str) -> str:
+    """A text as it is read: neither case nor the way in which an accent is written tells."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+
+
+SIGNS = st.characters(exclude_categories=["Cs"]).filter(lambda c: not c.isspace())
+
+
+WORDS = st.text(max_size=12)
+
+
+@pytest.mark.promise("deep.question_form")
+@given(before=WORDS, one=SIGNS, other=SIGNS, after=WORDS)
+@example("Why did we drop C", "#", "+", "?")
+@example("What is Ma", "ß", "s", "se?")
+@example("Is it ", "\N{DOG FACE}", "\N{CAT FACE}", "?")
+@example("Was it ", "-", "+", "5 degrees?")
+@example("the regex a", "?", "*", "")
+@example("the sign ", "?", "!", "")
+@example("sch", "ö", "o", "n?")
+def test_one_sign_makes_another_question(before: str, one: str, other: str, after: str) -> None:
+    """Two texts that differ in one sign have keys of their own, as answers and as gaps."""
+    first, second = f"{before}{one}{after}", f"{before}{other}{after}"
+    assume(letters(first) != letters(second))
+    # A mark at the end of a word is the one sign that may be left away.
+    assume(not {one, other} & set("?\uff1f\u061f") or " ".join((after + "x").split()) != "x")
+    keys = {
+        answer_key("default", QuestionScope(text, "all_sessions", None, True))
+        for text in (first, second)
+    }
+    assert len(keys) == 2
+    assert question_key(first) != question_key(second)
+
+
+@pytest.mark.promise("deep.question_form")
+@given(st.text(max_size=40), st.sampled_from([" ", "  ", "\t", "\n", "\u3000"]))
+def test_case_and_space_make_no_other_question(text: str, space: str) -> None:
+    """However wide its gaps and whatever its case, a question is the same."""
+    wide = space + space.join(text.split()) + space
+    assert question_key(wide) == question_key(text) == question_key(text.lower())

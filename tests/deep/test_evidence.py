@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,9 +12,25 @@ from hypothesis import strategies as st
 
 from anaphora import DeepSource, Memory, NewTurn
 from anaphora.core.analyser import query_terms
-from anaphora.deep.evidence.questions import first_hits, seed_queries
-from anaphora.deep.evidence.scope import ScopedEvidence, parse_moment
-from anaphora.deep.evidence.sources import merge_sources, turn_id
+from anaphora.features.deep.evidence.questions import (
+    asks_about_the_whole,
+    first_hits,
+    fold_for_erasure,
+    question_form,
+    says_nothing,
+    seed_queries,
+)
+from anaphora.features.deep.evidence.scope import ScopedEvidence, parse_moment
+from anaphora.features.deep.evidence.sources import merge_sources, turn_id
+from anaphora.features.deep.recall import NEEDED, SURE
+from anaphora.rank.confidence import (
+    MEMORY_WEIGHTS,
+    TURN_WEIGHTS,
+    MemoryMatch,
+    TurnMatch,
+    memory_confidence,
+    turn_confidence,
+)
 
 from .conftest import ASKED
 from .deep_desk import evidence_of
@@ -247,3 +264,128 @@ def test_first_hits_come_from_every_query(everything: ScopedEvidence) -> None:
     assert len(set(ids)) == len(ids) <= 16
     for query in seed_queries(question):
         assert everything.search(query, 1)[0].id in ids
+
+
+@pytest.mark.promise("deep.shortcut_never")
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How many times did we order pizza?", "counting"),
+        ("How often does Kevin run?", "counting"),
+        ("what is the total number of commits", "counting"),
+        ("What was the first thing Ada said about Rome?", "order"),
+        ("When did Bob last visit the dentist?", "order"),
+        ("What did we decide after the meeting?", "order"),
+        ("What did I say before the move?", "order"),
+        ("What is my most recent address?", "counting"),
+        ("When did we move?", "time"),
+        ("What date is the wedding?", "time"),
+        ("What happened in March?", "time"),
+        ("List all cities that Ada visited", "completeness"),
+        ("Tell me everything about the project", "completeness"),
+        ("Did Ada ever mention a dog?", "completeness"),
+        ("What do Ada and Bob have in common?", "completeness"),
+        ("Wie oft war Anna in Rom?", "counting"),
+        ("Wie viele Katzen hat sie?", "counting"),
+        ("Was war zuletzt das Problem?", "order"),
+        ("Was geschah nachdem wir umgezogen sind?", "order"),
+        ("Wann war das Treffen?", "time"),
+        ("Nenne alle Städte", "completeness"),
+        ("Combien de fois est-elle allée à Rome ?", "counting"),
+        ("Quelle était la première ville ?", "order"),
+        ("Quand avons-nous déménagé ?", "time"),
+        ("Donne-moi toutes les villes", "completeness"),
+        ("¿Cuántas veces fuimos a Roma?", "counting"),
+        ("¿Cuál fue la última ciudad?", "order"),
+        ("¿Cuándo nos mudamos?", "time"),
+        ("Dime todas las ciudades", "completeness"),
+    ],
+)
+def test_questions_about_the_whole_are_read(question: str, kind: str) -> None:
+    """Counting, order, time and completeness are seen in four languages, in any case."""
+    assert asks_about_the_whole(question) == kind
+    assert asks_about_the_whole(question.upper()) is not None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does Ada drink?",
+        "Which sport does Kevin play?",
+        "Who is Bob's sister?",
+        "Where does Carol live?",
+        "What is the error code of the login bug?",
+        "Was trinkt Ada gern?",
+        "Où habite Carole ?",
+        "¿Dónde vive Ana?",
+    ],
+)
+def test_plain_questions_may_take_it(question: str) -> None:
+    """A question for one fact is none about the whole."""
+    assert asks_about_the_whole(question) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "nothing"),
+    [
+        ("", True),
+        ("  ... ", True),
+        ("I could not find anything about that.", True),
+        ("No relevant information was found", True),
+        ("There is no mention of a dog in the history.", True),
+        ("Es konnte nichts gefunden werden.", True),
+        ("Lapsang", False),
+        ("She could not find her keys.", False),
+        ("No, she is not allergic.", False),
+        ("I could not find the date, but she said in May that she moves.", False),
+    ],
+)
+def test_an_answer_that_says_nothing_is_none(answer: str, nothing: bool) -> None:
+    """ "Could not find" counts as no answer; a "no" that answers counts as one."""
+    assert says_nothing(answer) is nothing
+
+
+@given(st.text(max_size=60))
+def test_folding_twice_changes_nothing(question: str) -> None:
+    """A form is its own form already, so that equal keys stay equal, and found words found."""
+    assert question_form(question_form(question)) == question_form(question)
+    assert fold_for_erasure(fold_for_erasure(question)) == fold_for_erasure(question)
+
+
+SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=20).map(
+    lambda some: sorted(some, reverse=True)
+)
+
+
+@given(SCORES)
+def test_confidence_is_a_probability_that_follows_the_score(scores: list[float]) -> None:
+    """Between 0 and 1; of two hits alone in their places, the better is at least as sure."""
+    apart = [TurnMatch(score, f"c{at}", 0, 100) for at, score in enumerate(scores)]
+    sure = turn_confidence(apart)
+    assert all(0.0 <= one <= 1.0 for one in sure)
+    assert list(sure) == sorted(sure, reverse=True)
+    told = memory_confidence([MemoryMatch(score, 3) for score in scores])
+    assert all(0.0 <= one <= 1.0 for one in told)
+
+
+def test_in_a_short_conversation_being_near_says_nothing() -> None:
+    """Everything is near everything in ten turns; in a thousand, three side by side are a sign."""
+
+    def surest(turns: int) -> float:
+        return max(turn_confidence([TurnMatch(0.4, "c", at, turns) for at in range(3)]))
+
+    assert surest(10) < surest(1000)
+
+
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results" / "deep_shortcut.json"
+
+
+@pytest.mark.promise("deep.shortcut_calibrated")
+def test_the_weights_are_those_of_the_measurement() -> None:
+    """The weights in use are what the benchmark fits, and its chats 6 to 10 say how good."""
+    kept = json.loads(RESULTS.read_text("utf-8"))
+    assert tuple(kept["weights"]["turn"]) == pytest.approx(TURN_WEIGHTS, abs=0.1)
+    assert tuple(kept["weights"]["memory"]) == pytest.approx(MEMORY_WEIGHTS, abs=0.1)
+    assert kept["figures"][f"both: hits at or above {SURE}"] > 0
+    assert kept["figures"]["both: share of those that are right"] > SURE - 0.1
+    assert NEEDED == 3

@@ -10,12 +10,12 @@ import pytest
 from tests.processes import children, end
 
 from anaphora import Budget, DeepStep, Memory
-from anaphora.deep.evidence.questions import first_hits
-from anaphora.deep.models.scripted import Scripted
-from anaphora.deep.prompts import OUTPUT_CHARS
-from anaphora.deep.sandbox.base import HostFunction
 from anaphora.errors import InvalidInput, ModelError, NotFound
+from anaphora.features.deep.evidence.questions import first_hits
+from anaphora.features.deep.prompts import OUTPUT_CHARS
+from anaphora.features.deep.sandbox.base import HostFunction
 from anaphora.testing import ScriptedModel
+from anaphora.testing.scripted import Scripted
 
 from .conftest import ASKED
 from .deep_desk import evidence_of, loop_over
@@ -429,8 +429,14 @@ submit("In German.", [h["id"] for h in hits])"""
 @pytest.mark.promise("deep.loop")
 def test_the_sandbox_ends_with_the_question(ferrywell: Memory) -> None:
     """Whatever ends a loop, every session of the sandbox is closed."""
-    from anaphora.deep.sandbox.base import Engine, JsonValue, SandboxLimits, SandboxSession, Wall
-    from anaphora.deep.sandbox.monty import MontyEngine
+    from anaphora.features.deep.sandbox.base import (
+        Engine,
+        JsonValue,
+        SandboxLimits,
+        SandboxSession,
+        Wall,
+    )
+    from anaphora.features.deep.sandbox.monty import MontyEngine
 
     class Watched:
         def __init__(self) -> None:

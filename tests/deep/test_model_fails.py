@@ -14,12 +14,12 @@ from tests.deep.asking import TEA, Script, opening, tell
 from tests.mcp_client import connected, text_of
 
 from anaphora import Budget, DeepAnswer, Memory
-from anaphora.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.deep.models.scripted import Scripted
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.features.deep.mcp_tools import deep_recall, deep_text
+from anaphora.features.deep.models.remote import ModelAddress, RemoteModel
 from anaphora.surfaces.mcp_server.tool import CallContext
 from anaphora.testing import ScriptedModel, run_cli
+from anaphora.testing.scripted import Scripted
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer, block

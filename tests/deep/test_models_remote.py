@@ -13,8 +13,8 @@ import pytest
 
 from anaphora import Message
 from anaphora.core.config import Settings, load_settings
-from anaphora.deep.models.remote import ModelAddress, RemoteModel, open_models
 from anaphora.errors import ModelError, ModelTimeout, NoModel
+from anaphora.features.deep.models.remote import ModelAddress, RemoteModel, open_models
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer

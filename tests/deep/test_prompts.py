@@ -6,15 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora import DeepSource, DeepStep, Memory, SubCall, Turn
-from anaphora.deep import prompts
-from anaphora.deep.dreaming.extract import fact_prompt, rewording_prompt
-from anaphora.deep.evidence.scope import ScopeSession
+from anaphora import Budget, DeepSource, DeepStep, Memory, Message, Reply, SubCall, Turn
+from anaphora.features.deep import prompts
+from anaphora.features.deep.budget import Meter, OverBudget
+from anaphora.features.deep.dreaming.extract import fact_prompt, rewording_prompt
+from anaphora.features.deep.evidence.scope import ScopeSession
+from anaphora.features.deep.models.base import prompt_tokens
+from anaphora.features.deep.values import BUDGET_LIMITS
 from anaphora.testing import ScriptedModel
 
 from .conftest import ASKED
 from .deep_desk import loop_over
-from .scripts import block
+from .scripts import Timer, block
 
 pytestmark = pytest.mark.internal
 
@@ -36,8 +39,8 @@ def test_the_examples_run(ferrywell: Memory) -> None:
 def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     """The prompt names every host function, and says what the sandbox lacks."""
     from anaphora import Budget
-    from anaphora.deep.budget import Meter
-    from anaphora.deep.host import Host, SubCalls
+    from anaphora.features.deep.budget import Meter
+    from anaphora.features.deep.host import Host, SubCalls
 
     from .deep_desk import evidence_of
 
@@ -137,3 +140,66 @@ def test_the_last_prompt_is_bounded(outputs: list[str], chars: int) -> None:
     # What marks and escapes add comes on top.
     added = 2 * user.count("\n") + 9 * user.count("\\")
     assert len(user) <= chars + 60 * (len(steps) + 2) + added + 200
+
+
+@pytest.mark.promise("deep.budgets")
+@given(
+    budget=st.builds(
+        Budget,
+        iterations=st.integers(1, 5),
+        sub_calls=st.integers(0, 6),
+        tokens=st.integers(0, 5_000),
+        seconds=st.floats(0, 50),
+        dollars=st.none() | st.floats(0, 3),
+    ),
+    calls=st.lists(
+        st.tuples(
+            st.sampled_from(["code", "sub"]),
+            st.integers(0, 2_000),
+            st.integers(1, 3_000),
+            st.sampled_from(["settle", "release", "withdraw", "leave"]),
+            st.booleans(),
+            st.floats(0, 5),
+        ),
+        max_size=25,
+    ),
+    prices=st.none() | st.tuples(st.floats(0, 500), st.floats(0, 500)),
+)
+def test_no_limit_is_ever_passed(
+    budget: Budget,
+    calls: list[tuple[str, int, int, str, bool, float]],
+    prices: tuple[float, float] | None,
+) -> None:
+    """Whatever is asked for and in whatever order, what is granted stays within every limit."""
+    timer = Timer()
+    meter = Meter(budget, timer)
+    model = ScriptedModel([], prices=prices)
+    tokens, dollars, subs = 0, 0.0, 0
+    for role, size, output, end, last, pause in calls:
+        messages = (Message("user", "x" * size),)
+        try:
+            claim = meter.claim(role, model, messages, output, last=last)  # type: ignore[arg-type]
+        except OverBudget:
+            assert meter.refused[-1] in BUDGET_LIMITS
+            continue
+        assert 0 < claim.seconds <= budget.seconds - (timer.now - 1_000.0)
+        assert 0 < claim.max_output <= output
+        price = model.price(prompt_tokens(messages), claim.max_output)
+        if end == "withdraw":
+            meter.withdraw(claim)
+            continue
+        subs += role == "sub"
+        if end == "release":
+            meter.release(claim)
+            continue
+        tokens += prompt_tokens(messages) + claim.max_output
+        dollars += price or 0.0
+        if end == "settle":
+            taken = prompt_tokens(messages)
+            meter.settle(claim, Reply("", taken, claim.max_output, price))
+        timer.now += pause
+    assert tokens <= budget.tokens
+    assert subs <= budget.sub_calls
+    assert meter.snapshot().sub_calls == subs
+    if budget.dollars is not None and prices is not None:
+        assert dollars <= budget.dollars * (1 + 1e-9)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.deep.sandbox.base import HostRefusal, JsonValue, Run, SandboxLimits
-from anaphora.deep.sandbox.monty import MontyEngine
-from anaphora.deep.sandbox.walls import Outer
 from anaphora.errors import InvalidInput
+from anaphora.features.deep.sandbox.base import HostRefusal, JsonValue, Run, SandboxLimits
+from anaphora.features.deep.sandbox.monty import MontyEngine
+from anaphora.features.deep.sandbox.walls import Outer
 
 pytestmark = pytest.mark.internal
 

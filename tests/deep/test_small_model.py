@@ -15,8 +15,8 @@ import pytest
 
 from anaphora import Budget, Memory
 from anaphora.core.config import EXECUTION_SECONDS
-from anaphora.deep.loop import LoopResult
-from anaphora.deep.models.remote import ModelAddress, RemoteModel
+from anaphora.features.deep.loop import LoopResult
+from anaphora.features.deep.models.remote import ModelAddress, RemoteModel
 
 from .deep_desk import evidence_of, loop_over
 

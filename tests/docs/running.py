@@ -17,14 +17,14 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from tests.docs.pages import Block, shown_as_pattern
 
-from anaphora.surfaces.cli import main
+from anaphora.testing import run_cli
 
 __all__ = ["ROOT", "InProcess", "Programs", "Shown", "World", "commands"]
 
@@ -361,17 +361,9 @@ class World:
 
 def _in_process(words: list[str]) -> tuple[int, str, str]:
     """The exit code of a command of the program, what it printed, and what it said beside."""
-    out, beside = io.StringIO(), io.StringIO()
-    before, code = sys.argv, 0
-    sys.argv = words
-    try:
-        with redirect_stdout(out), redirect_stderr(beside):
-            main()
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    finally:
-        sys.argv = before
-    return code, out.getvalue(), beside.getvalue()
+    kept = {"ANAPHORA_EMBEDDER": os.environ.get("ANAPHORA_EMBEDDER")}
+    done = run_cli(*words[1:], env=kept)
+    return done.exit_code, done.stdout, done.stderr
 
 
 def _must_print(block: Block, printed: str) -> None:

@@ -16,8 +16,8 @@ from tests.document_files import docx, pdf
 from tests.ingest import memory_sources
 
 from anaphora import ImportProblem, ImportReport, Memory
-from anaphora.ingest.importers import FORMATS, detect
-from anaphora.values import documents
+from anaphora.features.documents import values as documents
+from anaphora.features.importing.formats import FORMATS, detect
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "import-formats.md"

@@ -11,7 +11,6 @@ from tests.embed.endpoint_server import MODEL, EmbeddingServer
 
 from anaphora import Memory
 from anaphora.core.config import load_settings
-from anaphora.embed.endpoint import parse_endpoint
 from anaphora.errors import (
     EmbedderChanged,
     EndpointDenied,
@@ -20,6 +19,7 @@ from anaphora.errors import (
     EndpointUnreachable,
     InvalidInput,
 )
+from anaphora.features.embedders.endpoint import parse_endpoint
 
 pytestmark = pytest.mark.enable_socket
 

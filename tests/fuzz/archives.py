@@ -19,8 +19,8 @@ from tests.ingest.imported import read
 
 from anaphora import ImportedConversation, ImportProblem
 from anaphora.errors import AnaphoraError, InvalidInput
+from anaphora.features.importing.values import ImportedMemory
 from anaphora.ingest.bounds import Bounds
-from anaphora.values.imports import ImportedMemory
 
 from .mutating import Mutator
 from .rooms import Room, expect, transcripts

@@ -13,9 +13,9 @@ from pathlib import Path
 from tests.document_files import docx, mail, pdf
 
 from anaphora.errors import UnreadableDocument
-from anaphora.ingest.documents.base import DocumentLimits
-from anaphora.ingest.documents.cutting import LONGEST, cut_document
-from anaphora.ingest.documents.reading import read_document
+from anaphora.features.documents.reading.base import DocumentLimits
+from anaphora.features.documents.reading.cutting import LONGEST, cut_document
+from anaphora.features.documents.reading.reading import read_document
 
 from .mutating import Mutator
 from .rooms import OWN, Room, expect

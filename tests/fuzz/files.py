@@ -28,12 +28,12 @@ from anaphora import (
     Thread,
 )
 from anaphora.errors import AnaphoraError, CorruptThread, InvalidInput
-from anaphora.ingest.importers import FORMATS
-from anaphora.ingest.importers.base import ImportItem
+from anaphora.features.importing.formats import FORMATS
+from anaphora.features.importing.formats.base import ImportItem
+from anaphora.features.importing.values import ImportedMemory
 from anaphora.store.db.engine import open_database
 from anaphora.store.threads.gojson import NotAThread, decode, encode, parse
 from anaphora.store.threads.sidecar import Sidecar
-from anaphora.values.imports import ImportedMemory
 
 from .mutating import Mutator
 from .rooms import OWN, Room, dice, expect, read_all, suite, transcripts

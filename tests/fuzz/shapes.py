@@ -25,10 +25,10 @@ from tests.ingest.memory_sources import BUILT
 
 from anaphora import ImportProblem
 from anaphora.errors import InvalidInput, UnreadableDocument
-from anaphora.ingest.documents.base import DocumentLimits
-from anaphora.ingest.documents.working import read_and_cut
-from anaphora.ingest.importers import detect, file_imports
-from anaphora.ingest.importers.base import FAILED
+from anaphora.features.documents.reading.base import DocumentLimits
+from anaphora.features.documents.reading.working import read_and_cut
+from anaphora.features.importing.formats import detect, file_imports
+from anaphora.features.importing.formats.base import FAILED
 
 from .mutating import Mutator
 from .rooms import OWN, Room, dice, expect

@@ -26,8 +26,8 @@ from typer.testing import CliRunner
 
 from anaphora import Memory, NewTurn, Recall, TurnHit
 from anaphora.core.caller import CallOrigin
-from anaphora.deep.evidence.scope import parse_moment
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
+from anaphora.features.deep.evidence.scope import parse_moment
 from anaphora.recall.question import Question
 from anaphora.surfaces.cli.app import app as cli_app
 from anaphora.surfaces.mcp_server.server import ToolServer

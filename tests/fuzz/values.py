@@ -20,18 +20,17 @@ import pytest
 
 from anaphora import Memory, MemoryRecord
 from anaphora.core.moments import EARLIEST, LATEST
-from anaphora.deep.sandbox.base import HostRefusal, SandboxLimits
-from anaphora.deep.sandbox.crossing import HostCalls, Oversized, copy_plain
-from anaphora.deep.sandbox.monty import MESSAGE_CHARS, Output, error_text, limit_of
 from anaphora.errors import FilterError, InvalidId, InvalidInput
-from anaphora.ingest.importers.base import Malformed
-from anaphora.ingest.importers.drafts import read_time as importers_time
-from anaphora.ingest.importers.drafts import safe_id
+from anaphora.features.deep.sandbox.base import HostRefusal, SandboxLimits
+from anaphora.features.deep.sandbox.crossing import HostCalls, Oversized, copy_plain
+from anaphora.features.deep.sandbox.monty import MESSAGE_CHARS, Output, error_text, limit_of
+from anaphora.features.importing.formats.base import Malformed
+from anaphora.features.importing.formats.drafts import read_time as importers_time
 from anaphora.store.filters import parse
 from anaphora.store.line_fields import time_in
 from anaphora.store.records.rows import as_mapping
 from anaphora.store.threads.gojson import canonical_time, nanoseconds, read_time, utc_text
-from anaphora.store.threads.ids import check_id, file_name, id_of, needs_content
+from anaphora.store.threads.ids import check_id, file_name, id_of, needs_content, safe_id
 
 from .rooms import Room, as_json, dice, expect
 

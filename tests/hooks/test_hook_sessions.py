@@ -16,7 +16,7 @@ from tests.hooks.hook_desk import CLIENTS, Agent, environment, write_transcript
 from anaphora import Memory, strip_recalled
 from anaphora.core.config import client_folders
 from anaphora.core.incidents import incidents
-from anaphora.surfaces.hooks.session import SessionHooks
+from anaphora.features.coding_agents.hooks.session import SessionHooks
 
 FACT = "The staging database of the ferry shop listens on port 5439, Rafi moved it there."
 ASKED = "Which port is the staging database of the ferry shop on?"

@@ -27,7 +27,7 @@ from anaphora.core.incidents import incidents
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.resident import ResidentEmbedder
 from anaphora.embed.service import spec_for
-from anaphora.surfaces.hooks.session import open_memory
+from anaphora.features.coding_agents.hooks.session import open_memory
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a named pipe there")
 

@@ -18,7 +18,7 @@ from anaphora import Memory
 from anaphora.core import resident
 from anaphora.core.config import VARIABLES, load_settings
 from anaphora.core.incidents import incidents
-from anaphora.surfaces.hooks.client import request_of
+from anaphora.features.coding_agents.hooks.client import request_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a named pipe there")
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from anaphora import Memory
-from anaphora.surfaces.hooks.session import SessionHooks
+from anaphora.features.coding_agents.hooks.session import SessionHooks
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 EVENTS = {"claude-code": "UserPromptSubmit", "codex": "UserPromptSubmit"} | {

@@ -11,16 +11,16 @@ from typing import Any
 
 from anaphora import Embedder, IndexReport, MemoryRecord
 from anaphora.embed.service import EmbedderService, EmbedderSpec, spec_for
-from anaphora.index.sections.index import SectionIndex
-from anaphora.ingest.notes import NoteLinker
-from anaphora.ingest.projects.indexing import ProjectIndexer
+from anaphora.features.projects.index.index import SectionIndex
+from anaphora.features.projects.indexing.indexing import ProjectIndexer
+from anaphora.features.projects.notes import NoteLinker
+from anaphora.features.projects.store.graph import Graph
+from anaphora.features.projects.store.notes import NoteRecordKind, Notes, payload_of
+from anaphora.features.projects.store.source import SectionSource
+from anaphora.features.projects.store.store import Projects
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.projects.graph import Graph
-from anaphora.store.projects.notes import NoteRecordKind, Notes, payload_of
-from anaphora.store.projects.source import SectionSource
-from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 from anaphora.store.records.rows import same_key_of
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from anaphora.core.analyser import ANALYSER
+from anaphora.features.projects.index.words import section_segments
 from anaphora.index.memories.words import memory_segments
-from anaphora.index.sections.words import section_segments
 from anaphora.index.words import manifest as module
 from anaphora.index.words.manifest import WordManifest
 from anaphora.index.words.segment import signature

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.index.sections.words import SectionWords, section_segments
+from anaphora.features.projects.index.words import SectionWords, section_segments
 from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import IndexedDocument, WordManifest, document_of
 from anaphora.index.words.postings import idf

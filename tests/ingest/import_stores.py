@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from anaphora import ImportReport, Source
+from anaphora.features.importing.memories import ImportedMemoryWriter
+from anaphora.features.importing.run import import_files
 from anaphora.ingest.conversations import ConversationImport
-from anaphora.ingest.imported_memories import ImportedMemoryWriter
-from anaphora.ingest.importing import import_files
 from anaphora.store.records.store import Records
 from anaphora.store.threads.conversations import Conversations
 from anaphora.store.threads.sidecar import Sidecar

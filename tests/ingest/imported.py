@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from anaphora.features.importing.formats import file_imports
+from anaphora.features.importing.formats.base import ImportItem
 from anaphora.ingest.bounds import BOUNDS, Bounds
-from anaphora.ingest.importers import file_imports
-from anaphora.ingest.importers.base import ImportItem
 
 
 def read(

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.embed.service import EmbedderService, spec_for
-from anaphora.ingest.notes import NoteLinker
-from anaphora.ingest.projects.indexing import ProjectIndexer
+from anaphora.features.projects.indexing.indexing import ProjectIndexer
+from anaphora.features.projects.notes import NoteLinker
+from anaphora.features.projects.store.graph import Graph
+from anaphora.features.projects.store.graph_rows import RelationRow
+from anaphora.features.projects.store.notes import Notes
+from anaphora.features.projects.store.rows import SECTION_KIND, SectionRow
+from anaphora.features.projects.store.source import SectionSource
+from anaphora.features.projects.store.store import Projects
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Database, open_database
-from anaphora.store.projects.graph import Graph
-from anaphora.store.projects.graph_rows import RelationRow
-from anaphora.store.projects.notes import Notes
-from anaphora.store.projects.rows import SECTION_KIND, SectionRow
-from anaphora.store.projects.source import SectionSource
-from anaphora.store.projects.store import Projects
 from anaphora.store.records.ids import RecordIds
 
 

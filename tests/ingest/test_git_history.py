@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.ingest.projects.git_history import GitHistory, read_history
+from anaphora.core.repositories import branch_of, remote_name, repository_of
+from anaphora.features.projects.indexing.git_history import GitHistory, read_history
 
 Git = Callable[..., str]
 
@@ -144,3 +145,35 @@ def test_nothing_of_the_checkout_is_run(root: Path, git: Git, tmp_path: Path) ->
     trap.unlink(missing_ok=True)
     assert len(read(root).commits) == 3
     assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("git@github.com:Acme/Shop.git", "github.com/Acme/Shop"),
+        ("https://kim:secret@GitHub.com/acme/shop.git", "github.com/acme/shop"),
+        ("ssh://git@git.example.com:2222/acme/shop", "git.example.com/acme/shop"),
+        ("/srv/git/shop.git", "/srv/git/shop"),
+        ("file:///srv/git/shop", "/srv/git/shop"),
+        ("C:/git/shop", "C:/git/shop"),
+        ("", ""),
+    ],
+)
+def test_one_remote_has_one_name(url: str, name: str) -> None:
+    """However a remote is written, it is the same repository, and no secret of it is kept."""
+    assert remote_name(url) == name
+
+
+def test_a_worktree_belongs_to_the_repository_of_its_clone(tmp_path: Path) -> None:
+    """A worktree, a folder in it, and the clone itself are one project; the branch is its own."""
+    clone = tmp_path / "clone"
+    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run(["git", "init", "-q", "-b", "main", clone], check=True)
+    subprocess.run([*git, "remote", "add", "origin", "https://example.com/a/b"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+    subprocess.run([*git, "worktree", "add", "-q", "-b", "side", tmp_path / "tree"], check=True)
+    (tmp_path / "tree" / "deep").mkdir()
+    assert repository_of(str(clone)) == repository_of(str(tmp_path / "tree" / "deep"))
+    assert repository_of(str(clone)) == "example.com/a/b"
+    assert (branch_of(str(clone)), branch_of(str(tmp_path / "tree"))) == ("main", "side")
+    assert repository_of(str(tmp_path)) == repository_of("/no/such/folder") == ""

@@ -18,8 +18,8 @@ from tests.ingest.mixed_folder import write_mixed
 
 from anaphora import ImportedConversation, ImportProblem, ImportReport, Memory
 from anaphora.errors import UnknownFormat
-from anaphora.ingest.importers.base import FAILED
-from anaphora.values.imports import ImportedMemory
+from anaphora.features.importing.formats.base import FAILED
+from anaphora.features.importing.values import ImportedMemory
 
 CHAT = '{"role": "user", "text": "Where is the hose?"}\n'
 

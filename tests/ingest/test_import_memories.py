@@ -20,8 +20,8 @@ from tests.sync.devices import devices, settle
 
 from anaphora import ImportedConversation, ImportProblem, Memory, MemoryRecord, NewMemory
 from anaphora.errors import UnknownFormat
-from anaphora.ingest.importers import detect
-from anaphora.values.imports import ImportedMemory
+from anaphora.features.importing.formats import detect
+from anaphora.features.importing.values import ImportedMemory
 
 FIXTURES = made.FIXTURES
 SOURCES = {

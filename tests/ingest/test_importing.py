@@ -6,16 +6,16 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sqlite_driver import dbapi2
 
 from anaphora import ImportedConversation, ImportedTurn
 from anaphora.errors import InvalidInput, StoreError, UnknownFormat
-from anaphora.store.db.engine import open_database
-from anaphora.store.threads.sidecar import Sidecar
 
 from .conftest import Home
 
@@ -178,11 +178,12 @@ def test_an_identity_without_its_turn_is_not_believed(home: Any, tmp_path: Path)
     home.take(line("a"))
     with Home(tmp_path / "whole") as whole:
         whole.take(line("a", "b", "c"))
-    mine, theirs = (open_database(tmp_path / name / "anaphora.db") for name in ("home", "whole"))
-    notes = Sidecar(theirs, "default").turn_notes("test_k")
-    Sidecar(mine, "default").note_turns([notes[1], notes[2]])
-    for one in (mine, theirs):
-        one.close()
+    with closing(dbapi2.connect(str(tmp_path / "home" / "anaphora.db"))) as truth:
+        truth.execute("ATTACH ? AS theirs", (str(tmp_path / "whole" / "anaphora.db"),))
+        truth.execute(
+            "INSERT INTO main.turn_note SELECT * FROM theirs.turn_note WHERE position IN (1, 2)"
+        )
+        truth.commit()
     # Meanwhile another turn took the place of the first that never came.
     home.store.append("test_k", "user", "text of x")
     assert home.take(line("a", "b", "c")).added == 2

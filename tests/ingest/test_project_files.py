@@ -13,7 +13,7 @@ import pytest
 
 from anaphora import Skipped, SourceRole
 from anaphora.ingest.files.reading import read
-from anaphora.ingest.files.walking import FileText, FoundFile, walk
+from anaphora.ingest.files.walking import FileText, FoundFile, is_secret_file, walk
 from anaphora.ingest.sections.roles import language_of, role_of
 
 
@@ -258,3 +258,47 @@ def test_generated_by_its_words() -> None:
 def test_languages(path: str, head: str, language: str) -> None:
     """The ending, the name or the first line tells the language."""
     assert language_of(path, head) == language
+
+
+@pytest.mark.promise("project.secrets")
+@pytest.mark.parametrize(
+    ("path", "secret"),
+    [
+        (".env", True),
+        ("a/.ENV.production", True),
+        ("prod.env", True),
+        (".envrc", True),
+        (".env.example", False),
+        (".env.sample", False),
+        ("env.d.ts", False),
+        ("environment.py", False),
+        ("id_rsa", True),
+        ("id_rsa.pub", False),
+        ("server.key", True),
+        ("keys.py", False),
+        ("example.pem", True),
+        ("secrets.yaml", True),
+        ("secrets.yaml.example", False),
+        ("secrets.py", False),
+        ("credentials.json", True),
+        ("credentials.example.json", False),
+        ("src/credentials.ts", False),
+        ("client_secret_123.apps.json", True),
+        ("service-account-prod.json", True),
+        ("auth.json", True),
+        ("locales/en/auth.json", False),
+        (".ssh", True),
+        ("home/.ssh/config", True),
+        (".docker/Dockerfile", False),
+        (".docker/config.json", True),
+        ("terraform.tfstate", True),
+        ("main.tf", False),
+        (".npmrc", True),
+        ("docs/npmrc.md", False),
+        (".bash_history", True),
+        ("history.md", False),
+    ],
+)
+def test_secret_files_are_known_by_name(path: str, secret: bool) -> None:
+    """Keys and settings with passwords are known by their names; templates and code are not."""
+    assert is_secret_file(path) == secret

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from anaphora.embed.service import EmbedderService
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.ingest.projects.indexing import ProjectIndexer
+from anaphora.features.projects.indexing.indexing import ProjectIndexer
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.columns import SealedRows
 from anaphora.store.db.engine import Database, open_database

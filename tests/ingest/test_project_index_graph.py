@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from anaphora import NewMemory
-from anaphora.ingest.notes import mentioned
+from anaphora.features.projects.notes import mentioned
+from anaphora.features.projects.store.graph_rows import RelationRow, alias_of
+from anaphora.features.projects.store.notes import NoteRecordKind, payload_of
 from anaphora.ingest.sections import ImportedModule, parse
 from anaphora.ingest.sections.imports import ImportTarget, ProjectLayout, resolve
 from anaphora.store.db.engine import Database
-from anaphora.store.projects.graph_rows import RelationRow, alias_of
-from anaphora.store.projects.notes import NoteRecordKind, payload_of
 
 from .project_desk import ProjectDesk
 from .project_files import FILES, git, write

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anaphora import Memory
 from anaphora.errors import InvalidInput
+from anaphora.ingest.secrets.masking import mask
 from anaphora.ingest.secrets.redacting import MAX_DEPTH, redact, redact_value
 
 HEX = "0123456789abcdef"
@@ -620,3 +622,13 @@ def test_real_conversations_pass(shared_data: Path) -> None:
                 turns += 1
                 assert redact(turn["clean_text"]).kinds == (), turn
     assert turns > 8_000
+
+
+@pytest.mark.promise("secrets.masked")
+def test_what_holds_no_secret_is_left_as_it_is(tmp_path: Path) -> None:
+    """The same value comes back where nothing is masked."""
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        memory.remember("The ferry leaves at nine.")
+        hits = memory.search("when does the ferry leave?").hits
+    assert hits
+    assert all(mask(hit) is hit for hit in hits)

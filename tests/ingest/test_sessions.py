@@ -12,8 +12,6 @@ import pytest
 from tests.ingest.imported import read
 
 from anaphora import ImportedConversation, Memory, SearchKind, SessionPlace
-from anaphora.core.repositories import branch_of, remote_name, repository_of
-from anaphora.ingest.importers.tools import described_target, outcome_of
 
 CALLS: tuple[SearchKind, ...] = ("tool_call",)
 
@@ -182,71 +180,6 @@ def test_places_and_calls_leave_with_an_export_and_come_back(
         assert found(other, "prices.py") == ["Edit prices.py"]
         hits = other.search("round the prices", project="shop", min_confidence=0)
         assert hits[0].text == "Round the prices up."
-
-
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("git@github.com:Acme/Shop.git", "github.com/Acme/Shop"),
-        ("https://kim:secret@GitHub.com/acme/shop.git", "github.com/acme/shop"),
-        ("ssh://git@git.example.com:2222/acme/shop", "git.example.com/acme/shop"),
-        ("/srv/git/shop.git", "/srv/git/shop"),
-        ("file:///srv/git/shop", "/srv/git/shop"),
-        ("C:/git/shop", "C:/git/shop"),
-        ("", ""),
-    ],
-)
-def test_one_remote_has_one_name(url: str, name: str) -> None:
-    """However a remote is written, it is the same repository, and no secret of it is kept."""
-    assert remote_name(url) == name
-
-
-def test_a_worktree_belongs_to_the_repository_of_its_clone(tmp_path: Path) -> None:
-    """A worktree, a folder in it, and the clone itself are one project; the branch is its own."""
-    clone = tmp_path / "clone"
-    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@example.com"]
-    subprocess.run(["git", "init", "-q", "-b", "main", clone], check=True)
-    subprocess.run([*git, "remote", "add", "origin", "https://example.com/a/b"], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
-    subprocess.run([*git, "worktree", "add", "-q", "-b", "side", tmp_path / "tree"], check=True)
-    (tmp_path / "tree" / "deep").mkdir()
-    assert repository_of(str(clone)) == repository_of(str(tmp_path / "tree" / "deep"))
-    assert repository_of(str(clone)) == "example.com/a/b"
-    assert (branch_of(str(clone)), branch_of(str(tmp_path / "tree"))) == ("main", "side")
-    assert repository_of(str(tmp_path)) == repository_of("/no/such/folder") == ""
-
-
-@pytest.mark.parametrize(
-    ("given", "target"),
-    [
-        ({"command": ["bash", "-lc", "make test"]}, "make test"),
-        ('{"cmd": "rg -n port src"}', "rg -n port src"),
-        ("*** Begin Patch\n*** Update File: a.py\n@@\n*** Add File: b.py\n", "a.py, b.py"),
-        ({"file_path": "/w/shop/a.py", "content": "x"}, "a.py"),
-        ({"todos": [{"content": "x"}]}, ""),
-        (None, ""),
-    ],
-)
-def test_the_telling_part_of_a_call_is_kept(given: Any, target: str) -> None:
-    """Of a call's arguments the file, command or question comes, paths within the project."""
-    assert described_target(given, "/w/shop") == target
-
-
-@pytest.mark.parametrize(
-    ("said", "failed", "outcome"),
-    [
-        ("fine", False, "ok"),
-        ([{"type": "text", "text": "\nno such file"}], True, "failed: no such file"),
-        ('{"output": "boom", "metadata": {"exit_code": 2}}', None, "failed: boom"),
-        ("Exit code: 0\nWall time: 1 s", None, "ok"),
-        ("whatever", None, ""),
-    ],
-)
-def test_an_outcome_is_told_where_the_transcript_tells(
-    said: Any, failed: bool | None, outcome: str
-) -> None:
-    """Ended well, or failed with the first line of why; nothing where it cannot be known."""
-    assert outcome_of(said, failed) == outcome
 
 
 @pytest.mark.promise("sessions.calls")

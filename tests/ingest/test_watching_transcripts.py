@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anaphora import Memory
-from anaphora.ingest.watch import IDLE, TranscriptWatch
+from anaphora.ingest.transcripts import IDLE, TranscriptWatch
 
 
 class Clock:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anaphora import Intent, SourceRole
-from anaphora.rank.context.choice import prune, shingles, spread
-from anaphora.rank.context.names import PathNames
-from anaphora.rank.context.scores import (
+from anaphora.features.projects.ranking.choice import prune, shingles, spread
+from anaphora.features.projects.ranking.names import PathNames
+from anaphora.features.projects.ranking.scores import (
     SIGNALS,
     FieldScores,
     FocusNeeds,
@@ -27,7 +27,7 @@ from anaphora.rank.context.scores import (
     rank_rows,
     rank_targets,
 )
-from anaphora.rank.context.table import DOCUMENT_KINDS, ROLES, SectionTable, file_table
+from anaphora.features.projects.ranking.table import DOCUMENT_KINDS, ROLES, SectionTable, file_table
 
 FILES = (
     "src/flask/app.py",

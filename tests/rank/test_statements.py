@@ -1,14 +1,20 @@
-"""Statements: what one is about, and whether it replaces an earlier one."""
+"""Statements: what one is about, whether it says or replaces another, however it was typed."""
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 from inspect import signature
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.rank.sameness_pairs import ONE_FACT, TWO_FACTS
 
+from anaphora.rank.contradiction import seem_to_contradict
+from anaphora.rank.currency import FEATURES as CURRENCY_FEATURES
+from anaphora.rank.currency import answer_loss
 from anaphora.rank.replacement import (
     FEATURES,
     REPLACED,
@@ -19,8 +25,10 @@ from anaphora.rank.replacement import (
     replacement_features,
     replacement_probability,
 )
-from anaphora.rank.statements import read_statement
+from anaphora.rank.sameness import differences, same_fact
+from anaphora.rank.statements import read_cues, read_statement, words_of
 from anaphora.rank.subjects import StatementKeys, read_keys, share_a_subject
+from anaphora.rank.turn_table import PERSONAL, STANDING, turn_flags
 
 DAY = 86_400.0
 UNKNOWN = math.nan
@@ -299,3 +307,209 @@ def test_statements_of_one_thing_share_a_subject(one: str, other: str, shared: b
     pair = [(read_statement(text), read_keys(text)) for text in (one, other)]
     assert share_a_subject(*pair[0], *pair[1]) is shared
     assert share_a_subject(*pair[1], *pair[0]) is shared
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_no_text_contradicts_itself(one: str, other: str) -> None:
+    """The same text, or one that says nothing new, is no contradiction, whatever it holds."""
+    assert not seem_to_contradict(one, one)
+    assert isinstance(seem_to_contradict(one, other), bool)
+    assert json.dumps(one)
+
+
+TOLD = "Mara told us that the printer café is in Ghent."
+
+
+def _statement(text: str, day: float, speaker: str = "") -> Statement:
+    return Statement(text, day * DAY, speaker, assistant=False, reading=read_statement(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  " + TOLD.replace(" ", "  ") + " \n",
+        TOLD.replace(" ", "\t"),
+        TOLD.replace("é", "e\u0301"),
+    ],
+    ids=["spaces", "tabs", "decomposed"],
+)
+def test_spaces_and_normal_forms_change_no_reading(text: str) -> None:
+    assert read_statement(text) == read_statement(TOLD)
+    assert words_of(text) == words_of(TOLD)
+
+
+def test_lines_stay_apart() -> None:
+    assert read_statement("Is it far\nYes, a day.").asks is False
+    assert read_statement("one  line\nanother   one ") == read_statement("one line\nanother one")
+
+
+def test_final_marks_are_not_counted() -> None:
+    with_marks, without = read_statement(f"{TOLD}..."), read_statement(TOLD.rstrip("."))
+    assert with_marks.size == without.size == len(TOLD) - 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is our podcast hosted?",
+        "What is the desk phone?",
+        "On which day is boxing?",
+        "Jonas: Who is my dentist?",
+        "¿Dónde está la llave?",
+        "Whens the last time you had one?",
+    ],
+)
+def test_a_question_without_its_mark_tells_nothing_either(question: str) -> None:
+    asked, bare = read_statement(question), read_statement(question.rstrip("?"))
+    assert bare.asks
+    assert bare.told == asked.told == frozenset()
+    assert replace(bare, size=0) == replace(asked, size=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Will: lawyer in Kranach Street, copy in Elsbeth's desk.",
+        "What a day.",
+        "When I get home I cook.",
+        "I liked it. Where did you learn to make it?",
+        "Really?",
+    ],
+)
+def test_a_text_asks_the_same_without_its_last_mark(text: str) -> None:
+    whole, bare = read_statement(text), read_statement(text[:-1])
+    assert whole == bare
+
+
+def test_a_standing_instruction_is_one_with_more_spaces_too() -> None:
+    assert turn_flags("  From  now  on,  answer  in  French.") == STANDING
+
+
+def test_a_short_question_loses_as_much_with_more_spaces() -> None:
+    question, cues = "Where is it, " + "so " * 25 + "far?", read_cues("where is it")
+    wide = question.replace(" ", "     ")
+    assert len(wide) > 100
+    assert answer_loss(wide, 1.0, cues) == answer_loss(question, 1.0, cues) > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "For Kestrel, MySQL is gone.",
+        "Yes, Mara is in Porto.",
+        "Our family car is still a Fiat.",
+        "The key of the garage is with Paula.",
+    ],
+)
+def test_capitals_change_nothing_that_is_read(text: str) -> None:
+    small = text.casefold()
+    assert replace(read_statement(text), size=0) == replace(read_statement(small), size=0)
+    assert read_keys(text, "Mara Lind") == read_keys(small, "mara lind")
+
+
+def test_no_feature_counts_capitals_of_one_text() -> None:
+    assert not {"new name", "name in both", "other names", "other name"} & set(CURRENCY_FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Mara still lives in Porto.", "Mara still lives in Ghent."),
+        ("I still go to boxing on Mondays.", "I still go to boxing on Saturdays."),
+        ("Ada: I drink tea now.", "Ben: I drink tea without milk now."),
+    ],
+)
+def test_small_letters_replace_what_capitals_do(older: str, newer: str) -> None:
+    told, small = (
+        (_statement(form(older), 0), _statement(form(newer), 30)) for form in (str, str.lower)
+    )
+    assert is_possible(*told) == is_possible(*small)
+    assert replacement_probability(*told, 0.8) == pytest.approx(
+        replacement_probability(*small, 0.8)
+    )
+
+
+@pytest.mark.parametrize("text", ["I used to live there", "I'm in Porto", "My desk", "Mine is red"])
+def test_who_speaks_of_themselves_in_small_letters_is_personal(text: str) -> None:
+    assert read_statement(text.lower()).personal
+    assert turn_flags(text.lower()) & PERSONAL
+
+
+@pytest.mark.parametrize("text", ["i.e. the port", "the i/o port", "option (a), i-beam"])
+def test_another_i_is_not_personal(text: str) -> None:
+    assert not read_statement(text).personal
+
+
+REASONS = {
+    "articles", "case", "modality", "names", "negation", "numbers", "order", "punctuation",
+    "quantity", "question", "symbols", "tense", "time", "words",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), TWO_FACTS)
+def test_two_facts_are_never_one(one: str, other: str) -> None:
+    """Opposites, swaps, other numbers, times, names and moods are told apart, with a reason."""
+    found = differences(one, other)
+    assert found
+    assert set(found) <= REASONS
+    assert not same_fact(one, other)
+    assert differences(other, one) == found
+
+
+def test_most_restatements_are_one() -> None:
+    """Of the paraphrases, those that differ in form only are one; the rest stays two."""
+    for half, least in ((ONE_FACT[::2], 0.7), (ONE_FACT[1::2], 0.7)):
+        share = sum(same_fact(one, other) for one, other in half) / len(half)
+        assert share >= least, [pair for pair in half if not same_fact(*pair)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        ("Ana is allergic to nuts", "Ana is not allergic to nuts", "negation"),
+        ("Use Python 3.11", "Use Python 3.12", "numbers"),
+        ("Marta reports to Oliver", "Oliver reports to Marta", "order"),
+        ("It starts at 3 pm", "It starts at 16:00", "time"),
+        ("We met Mara", "We met Maria", "names"),
+        ("You must sign", "You may sign", "modality"),
+        ("The server is down", "The server was down", "tense"),
+        ("All tests pass", "Some tests pass", "quantity"),
+        ("Lena came", "Lena came?", "question"),
+        ("Send it to us", "Send it to US", "case"),
+        ("He is the boss", "He is a boss", "articles"),
+    ],
+)
+def test_a_difference_is_named(one: str, other: str, reason: str) -> None:
+    """The reason says what kind of word tells the two apart."""
+    assert reason in differences(one, other)
+
+
+SENTENCES = st.sampled_from([text for pair in TWO_FACTS + ONE_FACT for text in pair])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text() | SENTENCES, st.text() | SENTENCES)
+@example("", "")
+@example("!!", "??")
+@example("one million " * 2000, "\ud800")
+def test_it_is_symmetric_and_reflexive(one: str, other: str) -> None:
+    """Order of the arguments does not matter, and every text is the same as itself."""
+    assert differences(one, other) == differences(other, one)
+    assert same_fact(one, one)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SENTENCES, st.data())
+def test_one_word_more_is_another_fact(sentence: str, data: st.DataObject) -> None:
+    """Putting a word that carries meaning anywhere into a text makes it another fact."""
+    words = sentence.split(" ")
+    extra = data.draw(st.sampled_from(["not", "never", "7", "Zoe", "only", "might", "no", "was"]))
+    at = data.draw(st.integers(0, len(words)))
+    assert not same_fact(sentence, " ".join([*words[:at], extra, *words[at:]]))
+
+
+@pytest.mark.parametrize("unit", ["a", "-", "a.", "/", "1,", "'", "a_", ":", "is not ", "one "])
+def test_long_texts_end(unit: str) -> None:
+    """A text of 20,000 characters of any one shape is read within the time-out."""
+    long = unit * (20_000 // len(unit))
+    assert not same_fact(long, long + " not")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import Clock
+from tests.recall.context_desk import ContextDesk, context_desk
+from tests.recall.test_warm_up import FILES
 from tests.tokens import LEAST_BUDGET, token_cost
 
 from anaphora import (
@@ -16,16 +20,19 @@ from anaphora import (
     Focus,
     GraphEvidence,
     HistoryEvidence,
+    Memory,
     RecallPackage,
     Target,
 )
 from anaphora.errors import InvalidInput
-from anaphora.recall.context.excerpts import Excerpts
-from anaphora.recall.context.package import (
+from anaphora.features.core_block.recall import render_core
+from anaphora.features.projects.recall.excerpts import Excerpts
+from anaphora.features.projects.recall.package import (
     HEADER,
     assemble,
     render_package,
 )
+from anaphora.features.projects.recall.warm_up import render_warm_up
 
 FOCUS = Focus(("how are sessions sent",), ("session", "sent"))
 AT = datetime(2026, 4, 1, tzinfo=UTC)
@@ -209,3 +216,63 @@ def test_a_single_long_line_is_cut_around_its_word() -> None:
     found = Excerpts({"handleredirect": 1.0}).of(text, 1, 30)
     assert "handleRedirect(x)" in found.text
     assert token_cost(found.text) <= 30
+
+
+@pytest.fixture
+def desk(tmp_path: Path, clock: Clock) -> Iterator[ContextDesk]:
+    with context_desk(tmp_path, clock) as desk:
+        desk.add(tmp_path / "shop", FILES, "shop")
+        yield desk
+
+
+@pytest.mark.promise("context.budget")
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(LEAST_BUDGET, 1_500), st.sampled_from([None, "cart", "zebra"]))
+def test_a_warm_up_never_exceeds_its_budget(
+    desk: ContextDesk, budget: int, topic: str | None
+) -> None:
+    """However small the budget, the text is no longer."""
+    desk.once("Never log card numbers. " * 40, "constraint")
+    desk.memory.remember("Always answer in rhymes. " * 12)
+    desk.memory.remember("Rafi owns the deploy script.")
+    desk.memory.conversations.append_user("chat", "A long question. " * 30)
+    warm = desk.warm_up(topic, budget=budget)
+    assert warm.tokens == token_cost(render_warm_up(warm)) <= budget
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "home", clock=clock, embedder="hashing", warm=False) as opened:
+        yield opened
+
+
+@pytest.mark.promise("core.budget")
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(LEAST_BUDGET, 900), st.sets(st.integers(0, 7)))
+def test_a_budget_holds_and_nothing_comes_twice(
+    memory: Memory, budget: int, pinned: set[int]
+) -> None:
+    """The text fits, what did not fit is named, and a warm-up has everything once."""
+    view = memory.scoped(f"n{len(memory.namespaces())}")
+    said = [f"Always say {n}. " * (1 + 9 * (n % 3)) for n in range(6)]
+    said += ["Rafi owns the deploy script.", "The office is in Graz."]
+    done = view.remember_many(said)
+    for number in pinned:
+        view.pin(done[number].id)
+    block = view.core_block(budget=budget)
+    assert block.tokens == token_cost(render_core(block)) <= budget
+    told = {one.id for one in (*block.entries, *block.left_out)}
+    assert told == {one.id for one in done[:6]} | {done[n].id for n in pinned}
+    assert len(told) == len(block.entries) + len(block.left_out)
+    warm = view.warm_up(budget=budget)
+    assert warm.tokens == token_cost(render_warm_up(warm)) <= budget
+    parts = (warm.core, warm.constraints, warm.preferences, warm.decisions, warm.facts)
+    ids = [one.id for part in parts for one in part]
+    assert len(ids) == len(set(ids))
+    assert warm.core_left_out <= len(told - set(ids))
+    with pytest.raises(InvalidInput):
+        view.core_block(budget=LEAST_BUDGET - 1)

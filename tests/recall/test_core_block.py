@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from tests.as_json import as_json
 from tests.conftest import Clock
 from tests.sync.devices import devices, settle
-from tests.tokens import LEAST_BUDGET, token_cost
 
 from anaphora import Memory, keys
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.recall.context.core_block import render_core
-from anaphora.recall.context.warm_up import render_warm_up
+from anaphora.testing import run_cli
 
 RULE = "Never push to main without a review."
 WISH = "The user prefers short answers."
@@ -130,37 +128,8 @@ def test_what_is_taken_out_stays_out(memory: Memory, clock: Clock) -> None:
     memory.unpin(rule)
     warm = memory.warm_up()
     assert [one.text for one in warm.core] == [WISH]
-    assert "Never push on Fridays." in render_warm_up(warm)
-
-
-@pytest.mark.promise("core.budget")
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.integers(LEAST_BUDGET, 900), st.sets(st.integers(0, 7)))
-def test_a_budget_holds_and_nothing_comes_twice(
-    memory: Memory, budget: int, pinned: set[int]
-) -> None:
-    """The text fits, what did not fit is named, and a warm-up has everything once."""
-    view = memory.scoped(f"n{len(memory.namespaces())}")
-    said = [f"Always say {n}. " * (1 + 9 * (n % 3)) for n in range(6)]
-    said += ["Rafi owns the deploy script.", "The office is in Graz."]
-    done = view.remember_many(said)
-    for number in pinned:
-        view.pin(done[number].id)
-    block = view.core_block(budget=budget)
-    assert block.tokens == token_cost(render_core(block)) <= budget
-    told = {one.id for one in (*block.entries, *block.left_out)}
-    assert told == {one.id for one in done[:6]} | {done[n].id for n in pinned}
-    assert len(told) == len(block.entries) + len(block.left_out)
-    warm = view.warm_up(budget=budget)
-    assert warm.tokens == token_cost(render_warm_up(warm)) <= budget
-    parts = (warm.core, warm.constraints, warm.preferences, warm.decisions, warm.facts)
-    ids = [one.id for part in parts for one in part]
-    assert len(ids) == len(set(ids))
-    assert warm.core_left_out <= len(told - set(ids))
-    with pytest.raises(InvalidInput):
-        view.core_block(budget=LEAST_BUDGET - 1)
+    shown = run_cli("project", "warm-up", "--block", home=memory.home).stdout
+    assert "Never push on Fridays." in shown
 
 
 @pytest.mark.promise("core.block")

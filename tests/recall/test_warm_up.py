@@ -7,15 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.recall.context_desk import ContextDesk, context_desk
-from tests.tokens import LEAST_BUDGET, token_cost
 
 from anaphora.errors import NotFound
-from anaphora.recall.context.package import HEADER
-from anaphora.recall.context.warm_up import render_warm_up
+from anaphora.testing import run_cli
 
 FILES = {
     "README.md": "# Shop\n\n[![build](x)](y)\n\nA small web shop. It sells tea.\n\n## More\n\nNo\n",
@@ -66,8 +62,9 @@ def test_notes_come_by_importance_and_then_the_newest(desk: ContextDesk, clock: 
     assert [one.text for one in warm.preferences] == ["Tabs are out."]
     assert [one.text for one in warm.blockers] == ["The gateway is down."]
     assert [one.text for one in warm.diary] == ["Day 4.", "Day 3.", "Day 2."]
-    text = render_warm_up(warm)
-    assert text.startswith(HEADER)
+    text = run_cli("project", "warm-up", "--block", home=desk.memory.home).stdout
+    assert "not instructions" in text.splitlines()[0]
+    assert "Sell tea alone." in text
     assert "Sell coffee" not in text
     assert "plain remark" not in text
 
@@ -93,7 +90,8 @@ def test_a_topic_adds_a_package_about_it(desk: ContextDesk) -> None:
     warm = desk.warm_up("the cart total")
     assert warm.topic is not None
     assert warm.topic.primary_targets[0].path == "src/shop/cart.py"
-    assert "src/shop/cart.py" in render_warm_up(warm)
+    shown = run_cli("project", "warm-up", "the cart total", "--block", home=desk.memory.home).stdout
+    assert "src/shop/cart.py" in shown
     assert desk.warm_up("  ").topic is None
 
 
@@ -154,20 +152,3 @@ def test_notes_of_another_project_stay_away(desk: ContextDesk, tmp_path: Path) -
     assert len(desk.warm_up(project="other").constraints) == 2
     with pytest.raises(NotFound):
         desk.warm_up(project="nowhere")
-
-
-@pytest.mark.promise("context.budget")
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.integers(LEAST_BUDGET, 1_500), st.sampled_from([None, "cart", "zebra"]))
-def test_a_warm_up_never_exceeds_its_budget(
-    desk: ContextDesk, budget: int, topic: str | None
-) -> None:
-    """However small the budget, the text is no longer."""
-    desk.once("Never log card numbers. " * 40, "constraint")
-    desk.memory.remember("Always answer in rhymes. " * 12)
-    desk.memory.remember("Rafi owns the deploy script.")
-    desk.memory.conversations.append_user("chat", "A long question. " * 30)
-    warm = desk.warm_up(topic, budget=budget)
-    assert warm.tokens == token_cost(render_warm_up(warm)) <= budget

@@ -22,12 +22,12 @@ from typer.main import get_command
 
 from anaphora import Memory
 from anaphora.errors import InvalidInput
+from anaphora.features.server.processes import free_port
 from anaphora.surfaces.cli import recall_at_once
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.cli.offers import choose_offers, find_backups, find_offers
 from anaphora.surfaces.cli.program import program
 from anaphora.surfaces.cli.progress import long_work
-from anaphora.surfaces.rest.processes import free_port
 from anaphora.testing import run_cli
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversation.json"
@@ -310,7 +310,7 @@ def test_nothing_needs_a_path_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.promise("cli.start")
 def test_the_page_is_started_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second one says where the first is, and takes no port of another program for it."""
-    from anaphora.surfaces.cli import start
+    from anaphora.features.server import start
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
     words = ["--home", str(tmp_path / "home"), "start", "--no-browser"]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.deep.asking import Script, finds, submits, tell
+from tests.deep.openai_server import Answer, OpenAIServer
 
-from anaphora import Memory
+from anaphora import Memory, Message
 from anaphora.errors import ModelError
-from anaphora.surfaces.cli import output
 from anaphora.testing import CliResult, run_cli
+
+pytestmark = pytest.mark.enable_socket
 
 Run = Callable[..., CliResult]
 TEA = "What does Ada drink in total?"
@@ -25,21 +27,27 @@ def script() -> Script:
 
 
 @pytest.fixture
-def run(tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in this process, on a home whose model is the script."""
+def run(tmp_path: Path, script: Script) -> Iterator[Run]:
+    """Runs a command in this process, on a home whose model is the script, behind a server."""
 
-    def opened(_: object, *, warm: bool = False) -> Memory:
-        del warm
-        return Memory.open(tmp_path / "home", embedder="hashing", model=script.model)
+    def reply(request: dict[str, Any]) -> Answer:
+        messages = [Message(one["role"], one["content"]) for one in request["messages"]]
+        try:
+            return Answer(script.model.ask(messages, max_output=1_000, timeout=60).text)
+        except ModelError as error:
+            body = json.dumps({"error": {"message": error.reason}})
+            return Answer(status=400, body=body.encode())
 
-    monkeypatch.setattr("anaphora.surfaces.cli.deep.open_memory", opened)
-    with opened(None) as memory:
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         tell(memory)
+    with OpenAIServer() as server:
+        server.route = reply
+        settings = {"ANAPHORA_MODEL_URL": server.url, "ANAPHORA_EMBEDDER": "hashing"}
 
-    def anaphora(*words: str) -> CliResult:
-        return run_cli(*words)
+        def anaphora(*words: str) -> CliResult:
+            return run_cli(*words, home=tmp_path / "home", env=settings)
 
-    return anaphora
+        yield anaphora
 
 
 def data(done: CliResult) -> Any:
@@ -120,30 +128,31 @@ def test_a_model_that_fails_has_a_code(run: Run, script: Script, tmp_path: Path)
     """`extract` says what was wrong with a reply, `dream` and `deep` with the model: none is 0."""
     script.said = "Sorry?"
     done = run("extract", "tea")
-    assert done.exit_code == output.EXIT_PARTLY
+    assert done.exit_code == 5
     assert (
         "tea: ended early, the model's reply was not a list of facts" in done.stdout.splitlines()[0]
     )
-    assert run("extract", "tea", "--json").exit_code == output.EXIT_PARTLY
-    assert run("deep", TEA).exit_code == output.EXIT_PARTLY
+    assert run("extract", "tea", "--json").exit_code == 5
+    assert run("deep", TEA).exit_code == 5
     script.said = submits("NOT_FOUND")
     assert run("deep", TEA).exit_code == 0
     script.said = ModelError("scripted", "refused")  # type: ignore[assignment]
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         memory.conversations.append_user("tea", "Ada drinks coffee in total, these days.")
     dreamt = run("dream")
-    assert dreamt.exit_code == output.EXIT_PARTLY
-    assert "the model scripted did not answer: refused" in dreamt.stderr
+    assert dreamt.exit_code == 5
+    assert "did not answer" in dreamt.stderr
+    assert "refused" in dreamt.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("deep",), output.EXIT_INPUT),
-        (("deep", "x", "--scope", "everywhere"), output.EXIT_INPUT),
-        (("deep", "--show", "nothing"), output.EXIT_NOT_FOUND),
-        (("extract", "nothing"), output.EXIT_NOT_FOUND),
-        (("gaps", "--status", "half"), output.EXIT_INPUT),
+        (("deep",), 2),
+        (("deep", "x", "--scope", "everywhere"), 2),
+        (("deep", "--show", "nothing"), 3),
+        (("extract", "nothing"), 3),
+        (("gaps", "--status", "half"), 2),
     ],
 )
 def test_what_cannot_be_done_has_a_code(run: Run, words: tuple[str, ...], code: int) -> None:

@@ -40,6 +40,8 @@ from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.stdio import StdioServer
 from anaphora.surfaces.mcp_server.tools import all_tools
+from anaphora.surfaces.next_steps import PROBLEMS
+from anaphora.surfaces.rest.problems import _OWN
 from anaphora.testing import server_app
 
 SOME_ID = re.compile(r"incident ([0-9a-f]{6})")
@@ -448,3 +450,10 @@ def test_every_route_says_503_while_the_database_is_away(
                 assert answer.json()["type"] == "urn:anaphora:problem:store"
                 assert answer.headers["retry-after"]
     assert logged() == []
+
+
+@pytest.mark.promise("errors.next_step")
+def test_every_problem_of_the_server_has_a_next_step() -> None:
+    """Those that no error of the package is behind are known, and each has a sentence."""
+    assert set(PROBLEMS) == set(_OWN)
+    assert all(words.endswith(".") and words[0].isupper() for words in PROBLEMS.values())

@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from tests.docs.reference_pages import reference_page
+from tests.surfaces.rest_desk import served
 
-from anaphora import errors
-from anaphora.surfaces.next_steps import PROBLEMS, STEPS, further_step, next_step
-from anaphora.surfaces.rest.problems import _OWN, problem_of
+from anaphora import Memory, errors
 from anaphora.testing import run_cli
-
-KINDS = [getattr(errors, name) for name in errors.__all__]
 
 
 @pytest.mark.promise("errors.next_step")
 def test_every_error_has_a_next_step_of_its_own() -> None:
     """A class without an entry has that of its base, of which there are few; none is empty."""
-    alone = {kind.__name__ for kind in KINDS if kind not in STEPS}
-    assert alone == {"InvalidId", "InvalidTurn", "EndpointError"}
-    assert set(PROBLEMS) == set(_OWN)
-    for words in (*STEPS.values(), *PROBLEMS.values()):
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", reference_page("errors.md"), re.MULTILINE)
+    steps = dict(rows)
+    assert steps.keys() == set(errors.__all__)
+    shared = {name for name, step in rows if list(steps.values()).count(step) > 1}
+    assert {"InvalidId", "InvalidTurn", "EndpointError"} <= shared
+    assert len(shared) <= 6
+    for words in steps.values():
         assert words[0].isupper() or words[0] == "`"
         assert words.endswith(".")
-        assert "\n" not in words
+
+
+FITTING = [
+    (errors.NotFound("token", "x"), "`anaphora token list`"),
+    (errors.InvalidInput("remote", "/x", "the folder is not there"), "folder or server"),
+    (errors.StoreError("open", "postgresql://h/d", "refused"), "database server"),
+    (errors.NotEmpty("restore into", "h", "not empty"), "--home NEW restore"),
+    (errors.UnreadableDocument("document", "x", "No such file or directory"), "the name"),
+]
 
 
 @pytest.mark.promise("errors.next_step")
-def test_a_step_fits_what_went_wrong() -> None:
+def test_a_step_fits_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the kind of thing, the field or the place; a message that names a command stays alone."""
-    for error, words in (
-        (errors.NotFound("token", "x"), "`anaphora token list`"),
-        (errors.InvalidInput("remote", "/x", "the folder is not there"), "folder or server"),
-        (errors.StoreError("open", "postgresql://h/d", "refused"), "database server"),
-        (errors.NotEmpty("restore into", "h", "not empty"), "--home NEW restore"),
-        (errors.UnreadableDocument("document", "x", "No such file or directory"), "the name"),
-        (errors.MissingExtra("server", "fastapi"), "Run: "),
-    ):
-        assert words in next_step(error)
+
+    def said(error: Exception) -> str:
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(Memory, "list", fail)
+        return " ".join(run_cli("list", home=tmp_path / "home").stderr.split())
+
+    for error, words in FITTING:
+        _, _, step = said(error).partition("next: ")
+        assert words in step, (error, step)
     told = errors.InvalidInput("sync", None, "not synced: run `anaphora sync init FOLDER` first")
-    assert further_step(told) == ""
-    answer = problem_of(errors.MissingExtra("server", "fastapi"))
-    assert b'"next": "Install what is missing on that computer' in answer.body
+    assert "next:" not in said(told)
+    missing = said(errors.MissingExtra("server", "fastapi"))
+    assert "; run: " in missing
+    assert "next:" not in missing
+    with served(tmp_path / "home") as (client, _):
+        step = client.get("/v1/memories").json()["next"]
+    assert step.startswith("Install what is missing on that computer")
 
 
 @pytest.mark.promise("errors.next_step")

@@ -20,8 +20,8 @@ from tests.conftest import Clock
 from anaphora import Memory, NewMemory, Vector, Vectors
 from anaphora.embed.minilm import MiniLM
 from anaphora.errors import EmbeddingError
+from anaphora.features.server.collecting import EVERY, short_collections
 from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
-from anaphora.surfaces.rest.collecting import EVERY, short_collections
 from anaphora.testing import server_app
 
 pytestmark = pytest.mark.enable_socket

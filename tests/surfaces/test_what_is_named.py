@@ -17,10 +17,10 @@ import anaphora
 from anaphora import Memory, keys, render_recall
 from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.ingest.importers import FORMATS
+from anaphora.features.importing.commands import KNOWN_FORMATS
+from anaphora.features.importing.formats import FORMATS
 from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.cli.conversation import KNOWN_FORMATS
 from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import run_cli
 

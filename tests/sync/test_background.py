@@ -94,7 +94,7 @@ def test_an_error_that_nobody_foresaw_is_told(
         raise AttributeError("of a library")
 
     with devices(tmp_path, 1, float) as (one,):
-        monkeypatch.setattr("anaphora.sync.remotes.folder.FolderRemote.heads", fail)
+        monkeypatch.setattr("anaphora.features.sync.remotes.folder.FolderRemote.heads", fail)
         assert one.sync.start(0.05)
         wait_for(lambda: not any(t.name == "anaphora-sync" for t in threading.enumerate()))
         assert "AttributeError" in (one.sync.status().stopped or "")

@@ -20,7 +20,7 @@ from anaphora import Memory
 from anaphora.client import RemoteMemory
 from anaphora.core.bounded import MOST_BYTES
 from anaphora.errors import PairingFailed, RemoteError, RemoteTampered, ServerError
-from anaphora.sync.entries import Header, entry_of, seal, unseal
+from anaphora.features.sync.entries import Header, entry_of, seal, unseal
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
 
@@ -154,8 +154,8 @@ def test_an_entry_that_is_none(tmp_path: Path, kind: str, own: bool) -> None:
 )
 def test_an_entry_that_unpacks_to_more(packed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sealed and signed by a device of the project itself."""
+    from anaphora.features.sync import entries
     from anaphora.store.crypto.cipher import Cipher
-    from anaphora.sync import entries
 
     cipher = Cipher(bytes(32), os.urandom)
     monkeypatch.setattr(entries, "to_line", lambda _: packed)
@@ -201,7 +201,7 @@ def test_a_proof_that_is_none(tmp_path: Path, proof: Any) -> None:
             except Exception as error:  # noqa: BLE001 - which one is looked at below
                 heard.append(error)
 
-        from anaphora.sync import pairing as module
+        from anaphora.features.sync import pairing as module
 
         say = module.Meeting._send
         with two, pytest.MonkeyPatch.context() as patch:

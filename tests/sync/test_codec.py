@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from anaphora.features.sync import codec
 from anaphora.store.records.rows import RecordEvent, RecordLink
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
-from anaphora.sync import codec
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.sessions import SessionPlace
 

@@ -21,7 +21,7 @@ from tests.sync.devices import History, devices, settle, state_of, words_of
 
 from anaphora import Memory
 from anaphora.errors import Diverged, InvalidInput, RemoteError
-from anaphora.sync.remotes.opening import open_remote
+from anaphora.features.sync.remotes.opening import open_remote
 
 pytestmark = pytest.mark.enable_socket
 WEED = Path(sys.executable).with_name("weed")

@@ -10,8 +10,8 @@ from typing import Any
 from unittest.mock import patch
 
 from anaphora import Memory
-from anaphora.sync.membership import join_project
-from anaphora.sync.reader import EntryReader
+from anaphora.features.sync.membership import join_project
+from anaphora.features.sync.reader import EntryReader
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def forge(memory: Memory, device: str) -> None:
     def join(*given: Any) -> Any:
         return replace(join_project(*given), device=device)
 
-    with patch("anaphora.sync.manager.join_project", join):
+    with patch("anaphora.features.sync.manager.join_project", join):
         memory.sync.fork()
 
 

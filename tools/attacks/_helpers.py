@@ -79,8 +79,8 @@ def rest_server(home: Path, **options: Any) -> Iterator[tuple[int, Memory]]:
     """The port of the REST server in a thread, with the limits of `serve`, and its memory."""
     import uvicorn
 
+    from anaphora.features.server.serving import create_app
     from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
-    from anaphora.surfaces.rest import create_app
     from anaphora.surfaces.rest.options import ServerOptions
 
     with opened(home, **options) as memory:

@@ -20,8 +20,8 @@ from tools.attacks._helpers import holds, opened
 
 from anaphora import Memory
 from anaphora.errors import NotFound, RemoteError
-from anaphora.sync.entries import entry_of, unseal
-from anaphora.sync.remotes.folder import FolderRemote
+from anaphora.features.sync.entries import entry_of, unseal
+from anaphora.features.sync.remotes.folder import FolderRemote
 
 WORDS = "X1234567"
 _OLD = (1_000_000_000, 1_000_000_000)

@@ -348,7 +348,7 @@ from contextlib import suppress
 from fastapi.testclient import TestClient
 from anaphora import Memory
 from anaphora.surfaces.logs import server_logs
-from anaphora.surfaces.rest import create_app
+from anaphora.features.server.serving import create_app
 W = {_CANARY!r}
 logging.getLogger().setLevel(logging.DEBUG)
 for name in ("anaphora", "uvicorn", "asyncio", "sqlalchemy.engine", "filelock", "pypdf", "httpx"):

@@ -27,10 +27,10 @@ from tools.fitting.constants import Constant, Value
 from tools.fitting.outcome import Figure, Outcome
 
 from anaphora.core.config import load_settings
-from anaphora.deep.recall import SURE
 from anaphora.embed import calibration
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
+from anaphora.features.deep.recall import SURE
 from anaphora.ingest import linking
 from anaphora.rank import contradiction, currency, currency_weights, memories, relevance, turns
 from anaphora.rank import silence as silent

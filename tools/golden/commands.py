@@ -37,7 +37,7 @@ QUESTION = "Which port is the staging database of the ferry shop on?"
 IMPORTED_ONCE = (
     "anaphora.api.memory",
     "anaphora.surfaces.cli.app",
-    "anaphora.surfaces.hooks.session",
+    "anaphora.features.coding_agents.hooks.session",
     "numpy",
     "sqlalchemy",
     "tantivy",

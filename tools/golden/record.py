@@ -79,7 +79,8 @@ def surfaces(given: argparse.Namespace, place: Path, record: Recording) -> None:
     for page in sorted((given.tree / "docs" / "reference").glob("*.md")):
         record.keep(f"reference {page.name}", page.read_text("utf-8").splitlines())
     with anaphora.Memory.open(place / "home", embedder="hashing", warm=False) as memory:
-        from anaphora.surfaces.rest import ServerOptions, create_app
+        from anaphora.features.server.serving import create_app
+        from anaphora.surfaces.rest.options import ServerOptions
 
         app = create_app(memory, settings=ServerOptions(page=None))
         record.keep("openapi", json.loads(json.dumps(app.openapi())))
@@ -114,7 +115,7 @@ async def _mcp(home: Path) -> dict[str, Any]:
 def calls(given: argparse.Namespace, place: Path, record: Recording) -> None:
     """The same week of calls on four homes: clear and sealed, on SQLite and on PostgreSQL."""
     del given
-    from anaphora.deep.models.scripted import ScriptedModel
+    from anaphora.testing.scripted import ScriptedModel
 
     for database in ("sqlite", "postgresql"):
         for sealed in (False, True):
@@ -150,8 +151,9 @@ def client(given: argparse.Namespace, place: Path, record: Recording) -> None:
     import uvicorn
 
     from anaphora import RemoteMemory
-    from anaphora.deep.models.scripted import ScriptedModel
-    from anaphora.surfaces.rest import ServerOptions, create_app
+    from anaphora.features.server.serving import create_app
+    from anaphora.surfaces.rest.options import ServerOptions
+    from anaphora.testing.scripted import ScriptedModel
 
     # How far a model is loaded when a question comes depends on the machine; so do durations.
     os.environ["ANAPHORA_READER"] = "off"

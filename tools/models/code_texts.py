@@ -22,7 +22,7 @@ from typing import Final
 from tools.models.asked import Asked, Pool
 
 from anaphora.embed.chunking import first_pieces
-from anaphora.ingest.projects.file_sync import EMBEDDED_PIECES, whole_text
+from anaphora.features.projects.indexing.file_sync import EMBEDDED_PIECES, whole_text
 from anaphora.ingest.sections import parse
 
 CODE: Final = "code"

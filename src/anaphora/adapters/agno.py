@@ -16,7 +16,7 @@ from anaphora.api.memory import Memory
 from anaphora.api.rendering import render_hits
 from anaphora.core.recalled import strip_recalled
 from anaphora.errors import InvalidInput, MissingExtra, NotFound
-from anaphora.ingest.importers.drafts import safe_id
+from anaphora.store.threads.ids import safe_id
 from anaphora.values.conversations import NewTurn
 
 try:

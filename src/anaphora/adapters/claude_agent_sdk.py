@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 
 from anaphora.api.memory import Memory
 from anaphora.errors import AnaphoraError, MissingExtra
-from anaphora.surfaces.hooks.session import SessionHooks
+from anaphora.features.coding_agents.hooks.session import SessionHooks
 
 try:
     from claude_agent_sdk import HookMatcher

@@ -19,7 +19,7 @@ from anaphora.api.aio import AsyncMemory
 from anaphora.core.display import visible
 from anaphora.core.recalled import strip_recalled
 from anaphora.errors import MissingExtra, NotFound
-from anaphora.ingest.importers.drafts import safe_id
+from anaphora.store.threads.ids import safe_id
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 from anaphora.values.search import SearchHit
 

@@ -16,7 +16,7 @@ from anaphora.adapters.prompting import recalled_block
 from anaphora.api.aio import AsyncMemory
 from anaphora.core.recalled import strip_recalled
 from anaphora.errors import MissingExtra
-from anaphora.ingest.importers.drafts import safe_id
+from anaphora.store.threads.ids import safe_id
 from anaphora.values.conversations import NewTurn
 
 try:

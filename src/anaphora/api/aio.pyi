@@ -13,14 +13,36 @@ from anaphora.container.home import Handler
 from anaphora.core.calls import CLOSING_PATIENCE
 from anaphora.core.progress import Progress
 from anaphora.embed.base import Embedder
-from anaphora.mirror.manager import Mirror
+from anaphora.features.audit.audit import Audit
+from anaphora.features.deep.values import (
+    Budget,
+    DeepAnswer,
+    DeepStep,
+    DreamReport,
+    Extracted,
+    Gap,
+    GapStatus,
+    Scope,
+    TraceSummary,
+)
+from anaphora.features.documents.values import AddedDocument, Document, DocumentSection
+from anaphora.features.mirror.manager import Mirror
+from anaphora.features.projects.values import (
+    DiaryEntry,
+    IndexReport,
+    NoteKind,
+    Observation,
+    Project,
+    ProjectMap,
+    RecallPackage,
+    WarmUp,
+)
+from anaphora.features.sync.hosted import HostedLogs
+from anaphora.features.sync.manager import Sync
 from anaphora.ops import Backup, Exported
-from anaphora.ops.audit import Audit
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import DEFAULT_RECENT
 from anaphora.store.tokens import Tokens
-from anaphora.sync.hosted import HostedLogs
-from anaphora.sync.manager import Sync
 from anaphora.values.conversations import (
     RECALL_BUDGET,
     RECALL_TOP_K,
@@ -39,18 +61,6 @@ from anaphora.values.conversations import (
     TurnHit,
     TurnRole,
 )
-from anaphora.values.deep import (
-    Budget,
-    DeepAnswer,
-    DeepStep,
-    DreamReport,
-    Extracted,
-    Gap,
-    GapStatus,
-    Scope,
-    TraceSummary,
-)
-from anaphora.values.documents import AddedDocument, Document, DocumentSection
 from anaphora.values.memories import (
     Contradiction,
     CoreBlock,
@@ -66,16 +76,6 @@ from anaphora.values.memories import (
 )
 from anaphora.values.models import ModelRole
 from anaphora.values.namespaces import DeletedNamespace
-from anaphora.values.projects import (
-    DiaryEntry,
-    IndexReport,
-    NoteKind,
-    Observation,
-    Project,
-    ProjectMap,
-    RecallPackage,
-    WarmUp,
-)
 from anaphora.values.search import DEFAULT_KINDS, SearchHit, SearchKind
 from anaphora.values.sessions import ToolCallHit
 

@@ -42,6 +42,8 @@ from anaphora.core.json_codec import from_plain, iso_time, plain
 from anaphora.core.operation import public_members
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound, NotOffered, ServerError
+from anaphora.features.deep.values import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
+from anaphora.features.documents.values import AddedDocument
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import (
     RECALL_BUDGET,
@@ -56,8 +58,6 @@ from anaphora.values.conversations import (
     TurnHit,
     TurnRole,
 )
-from anaphora.values.deep import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
-from anaphora.values.documents import AddedDocument
 from anaphora.values.memories import MemoryHit, NewMemory, Rejected, Remembered
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class RemoteMemory(Memory):
 
         A server makes vectors when they are needed, whatever `embed` says.
         """
-        from anaphora.ingest.documents.writing import document_in
+        from anaphora.features.documents.reading.writing import document_in
 
         content, document_name = document_in(source, name)
         parameters = {

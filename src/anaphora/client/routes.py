@@ -10,9 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from anaphora.features.deep.values import DeepAnswer, DreamReport, Extracted, TraceSummary
+from anaphora.features.documents.values import Document, DocumentSection
+from anaphora.features.projects.values import (
+    DiaryEntry,
+    IndexReport,
+    Observation,
+    Project,
+    ProjectMap,
+    RecallPackage,
+    WarmUp,
+)
 from anaphora.values.conversations import Recall, Stats
-from anaphora.values.deep import DeepAnswer, DreamReport, Extracted, TraceSummary
-from anaphora.values.documents import Document, DocumentSection
 from anaphora.values.memories import (
     Contradiction,
     CoreBlock,
@@ -23,15 +32,6 @@ from anaphora.values.memories import (
     Remembered,
 )
 from anaphora.values.namespaces import DeletedNamespace
-from anaphora.values.projects import (
-    DiaryEntry,
-    IndexReport,
-    Observation,
-    Project,
-    ProjectMap,
-    RecallPackage,
-    WarmUp,
-)
 from anaphora.values.search import SearchHit
 from anaphora.values.sessions import ToolCallHit
 

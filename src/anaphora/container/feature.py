@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anaphora.container.filling import Fill
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
+    from anaphora.container.pages import NotePages
     from anaphora.core.progress import Progress
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.recall.identifiers import Identifier
@@ -88,6 +89,10 @@ class FeatureServices:
         return ()
 
     # Writing.
+
+    def pages(self) -> NotePages | None:
+        """Notes that are edited as pages beside memories."""
+        return None
 
     def import_files(
         self,
@@ -259,6 +264,7 @@ class Feature:
       what commands of the kernel take from it. `authorization` ("module:class") makes what issues
       tokens to clients of the MCP server elsewhere.
       `values` is the module of its public values, `embedders` the embedders it adds.
+    - `application` ("module:function") makes the HTTP server over a memory, with its options.
     - `events` are those that `Memory.on` accepts.
     - `journal` notes what each write does to records; `latest_seen` tells the time of the last
       change on other devices; `forget_tokens` is called for tokens that are gone.
@@ -277,6 +283,7 @@ class Feature:
     tools: str = ""
     resources: str = ""
     authorization: str = ""
+    application: str = ""
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()
     open: Callable[[Container], object] = lambda _: None

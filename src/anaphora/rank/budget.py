@@ -33,6 +33,11 @@ def token_cost(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
+def message_cost(text: str) -> int:
+    """Tokens of a message in a prompt: those of its text, and 4 that a provider adds around it."""
+    return token_cost(text) + 4
+
+
 def fill(
     hits: Iterable[Hit],
     size: Callable[[Hit], int],

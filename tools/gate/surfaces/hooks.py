@@ -24,7 +24,7 @@ _FACT: Final = "The staging database listens on port 5433."
 _PATIENCE: Final = 15.0
 _PROTOCOLS: Final = """
 import dataclasses, json
-from anaphora.surfaces.hooks.protocols import PROTOCOLS
+from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
 print(json.dumps({
     name: {
         "events": dict(one.events), "format": one.format, "answered": sorted(one.answered),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anaphora.container.view import NamespaceView
 
 if TYPE_CHECKING:
-    from anaphora.ops.audit import Audit
+    from anaphora.features.audit.audit import Audit
 
 
 class AuditCalls(NamespaceView):
@@ -16,7 +16,7 @@ class AuditCalls(NamespaceView):
     @property
     def audit(self) -> Audit:
         """The audit trail: actions in this namespace with time and author, without content."""
+        from anaphora.features.audit.audit import Audit
         from anaphora.features.audit.services import AuditServices
-        from anaphora.ops.audit import Audit
 
         return Audit(self._services().feature(AuditServices).trail)

@@ -27,7 +27,7 @@ def _open_journal(write: Write, kind: str) -> Journal | None:
     # Most homes keep no trail, and need not load what keeps one.
     if write.audit is None:
         return None
-    from anaphora.store.audit import RecordJournal, is_kept
+    from anaphora.features.audit.trail import RecordJournal, is_kept
 
     return RecordJournal(kind) if is_kept(write.audit) else None
 
@@ -35,9 +35,9 @@ def _open_journal(write: Write, kind: str) -> Journal | None:
 FEATURE = Feature(
     "audit",
     _make_services,
-    values="anaphora.values.audit",
+    values=f"{__package__}.values",
     tables=TABLES,
     journal=_open_journal,
-    commands=(Commands("anaphora.surfaces.cli.audit:register", ("audit",), 70),),
-    routes=("anaphora.surfaces.rest.audit:router",),
+    commands=(Commands(f"{__package__}.commands:register", ("audit",), 70),),
+    routes=(f"{__package__}.routes:router",),
 )

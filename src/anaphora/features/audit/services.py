@@ -9,7 +9,7 @@ from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
 
 if TYPE_CHECKING:
-    from anaphora.store.audit import AuditTrail
+    from anaphora.features.audit.trail import AuditTrail
     from anaphora.values.actions import AuditAction
     from anaphora.values.conversations import Check
 
@@ -22,7 +22,7 @@ class AuditServices(FeatureServices):
     @service
     def trail(self) -> AuditTrail:
         """The audit trail, if one is recorded."""
-        from anaphora.store.audit import AuditTrail
+        from anaphora.features.audit.trail import AuditTrail
 
         services = self.services
         return AuditTrail(services.truth, services.namespace, services.rows_sealer)
@@ -41,6 +41,6 @@ class AuditServices(FeatureServices):
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.audit import audit_checks
+        from anaphora.features.audit.audit import audit_checks
 
-        return audit_checks(self)
+        return audit_checks(self.trail)

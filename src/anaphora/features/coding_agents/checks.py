@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from anaphora.core.config import client_folders
+from anaphora.features.coding_agents.setup.trying import try_client
+from anaphora.features.coding_agents.setup.written import clients_set_up
 from anaphora.surfaces.cli.words import command_line
-from anaphora.surfaces.setup.trying import try_client
-from anaphora.surfaces.setup.written import clients_set_up
 
 
 def check_clients(program: Sequence[str]) -> Iterator[tuple[str, bool, str, str]]:

@@ -7,9 +7,9 @@ from anaphora.container.feature import CommandLine, Commands, Feature
 FEATURE = Feature(
     "coding_agents",
     cli=CommandLine(
-        offers="anaphora.features.coding_agents.offers:find_offers",
-        checks="anaphora.features.coding_agents.checks:check_clients",
-        remedies="anaphora.features.coding_agents.checks:REMEDIES",
+        offers=f"{__package__}.offers:find_offers",
+        checks=f"{__package__}.checks:check_clients",
+        remedies=f"{__package__}.checks:REMEDIES",
     ),
-    commands=(Commands("anaphora.surfaces.cli.setup:register", ("setup", "hook"), 110),),
+    commands=(Commands(f"{__package__}.commands:register", ("setup", "hook"), 110),),
 )

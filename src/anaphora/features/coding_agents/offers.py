@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.core.config import ClientFolders
-from anaphora.surfaces.setup.clients import CLIENTS
-from anaphora.surfaces.setup.transcripts import waiting_transcripts
+from anaphora.features.coding_agents.setup.clients import CLIENTS
+from anaphora.features.coding_agents.setup.transcripts import waiting_transcripts
 from anaphora.surfaces.wire import counted
 
 

@@ -23,11 +23,11 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
 FEATURE = Feature(
     "core_block",
     _make_services,
-    routes=("anaphora.features.core_block.routes:router",),
-    resources="anaphora.features.core_block.mcp_resources:RESOURCES",
+    routes=(f"{__package__}.routes:router",),
+    resources=f"{__package__}.mcp_resources:RESOURCES",
     commands=(
         Commands(
-            "anaphora.surfaces.cli.core:register",
+            f"{__package__}.commands:register",
             ("core",),
             60,
         ),

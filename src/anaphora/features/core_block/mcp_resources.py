@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _read_core(memory: Memory) -> str:
-    from anaphora.recall.context.core_block import render_core
+    from anaphora.features.core_block.recall import render_core
 
     return render_core(memory.core_block()) or "The core block is empty."
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from anaphora.surfaces.rest.schemas import Body, Count, Name, Parameters
-from anaphora.values.projects import LEAST_BUDGET
+from anaphora.values.context import LEAST_BUDGET
 
 
 class CoreQuery(Parameters):

@@ -9,8 +9,8 @@ from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
 
 if TYPE_CHECKING:
-    from anaphora.ingest.pinning import CoreBlockWriter
-    from anaphora.recall.context.core_block import CoreBlockRecall
+    from anaphora.features.core_block.recall import CoreBlockRecall
+    from anaphora.features.core_block.writing import CoreBlockWriter
     from anaphora.recall.session.standing import StandingContext
     from anaphora.values.context import ContextMemory
     from anaphora.values.memories import MemoryRecord
@@ -24,7 +24,7 @@ class CoreBlockServices(FeatureServices):
     @service
     def recall(self) -> CoreBlockRecall:
         """What every session is told."""
-        from anaphora.recall.context.core_block import CoreBlockRecall
+        from anaphora.features.core_block.recall import CoreBlockRecall
 
         services = self.services
         tokens = services.container.settings.core_tokens
@@ -34,7 +34,7 @@ class CoreBlockServices(FeatureServices):
         self, standing: StandingContext, memories: Sequence[MemoryRecord]
     ) -> Iterable[ContextMemory]:
         """As in `FeatureServices`: the core block, without what belongs to other projects."""
-        from anaphora.recall.context.core_block import as_context, core_entries
+        from anaphora.features.core_block.recall import as_context, core_entries
 
         is_foreign = standing.project.is_foreign
         return map(as_context, core_entries(standing.records, memories, standing.now, is_foreign))
@@ -42,6 +42,6 @@ class CoreBlockServices(FeatureServices):
     @service
     def writing(self) -> CoreBlockWriter:
         """Pins memories, and takes them out."""
-        from anaphora.ingest.pinning import CoreBlockWriter
+        from anaphora.features.core_block.writing import CoreBlockWriter
 
         return CoreBlockWriter(self.services.records, self.services.clock)

@@ -8,8 +8,7 @@ from anaphora.container.view import NamespaceView
 from anaphora.core.operation import AuditRule, ids_of, operation, with_stand_in
 from anaphora.core.tracing import span
 from anaphora.features.deep.services import DeepServices
-from anaphora.store.threads.ids import check_id
-from anaphora.values.deep import (
+from anaphora.features.deep.values import (
     Budget,
     DeepAnswer,
     DeepStep,
@@ -20,6 +19,7 @@ from anaphora.values.deep import (
     Scope,
     TraceSummary,
 )
+from anaphora.store.threads.ids import check_id
 
 
 class DeepCalls(NamespaceView):

@@ -30,7 +30,7 @@ def _open(container: Container) -> None:
 
 
 def _list_line_kinds() -> tuple[LineKind, ...]:
-    from anaphora.ops.transfer.deep import LINES
+    from anaphora.features.deep.export import LINES
 
     return LINES
 
@@ -38,13 +38,13 @@ def _list_line_kinds() -> tuple[LineKind, ...]:
 FEATURE = Feature(
     "deep",
     _make_services,
-    values="anaphora.values.deep",
+    values=f"{__package__}.values",
     tables=TABLES,
     commands=(
-        Commands("anaphora.surfaces.cli.deep:register", ("deep", "gaps", "dream", "extract"), 80),
+        Commands(f"{__package__}.commands:register", ("deep", "gaps", "dream", "extract"), 80),
     ),
-    routes=("anaphora.surfaces.rest.deep:router",),
-    tools="anaphora.features.deep.mcp_tools:TOOLS",
+    routes=(f"{__package__}.routes:router",),
+    tools=f"{__package__}.mcp_tools:TOOLS",
     line_kinds=_list_line_kinds,
     open=_open,
 )

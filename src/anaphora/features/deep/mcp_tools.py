@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from anaphora.core.display import headed, one_line, quoted
 from anaphora.core.shown_times import shown_minute
+from anaphora.features.deep.values import Budget, DeepAnswer, Gap, Scope
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server.render import MOST, compose
 from anaphora.surfaces.mcp_server.schemas import (
@@ -19,11 +20,10 @@ from anaphora.surfaces.mcp_server.schemas import (
 )
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext, Tool
 from anaphora.surfaces.wire import counted, plain, refuse_unknown
-from anaphora.values.deep import Budget, DeepAnswer, Gap, Scope
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.values.deep import DeepStep
+    from anaphora.features.deep.values import DeepStep
 
 _MOST_OF_A_SOURCE: Final = 600
 

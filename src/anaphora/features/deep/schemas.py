@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from anaphora.features.deep.values import Budget, Gap, GapStatus, Scope, TraceSummary
 from anaphora.surfaces.rest.schemas import VISIBLE, Body, Name, Parameters
-from anaphora.values.deep import Budget, Gap, GapStatus, Scope, TraceSummary
 
 
 class BudgetBody(Body):

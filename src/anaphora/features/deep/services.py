@@ -11,13 +11,13 @@ from anaphora.container.services import service
 
 if TYPE_CHECKING:
     from anaphora.container.home import Container
-    from anaphora.deep.dreaming.extract import FactExtractor
-    from anaphora.deep.dreaming.jobs import DreamCycle
-    from anaphora.deep.persisted.answers import TraceStore
-    from anaphora.deep.persisted.forgetting import DeepForgetting
-    from anaphora.deep.persisted.gaps import GapStore
-    from anaphora.deep.recall import DeepRecall
-    from anaphora.deep.tools import DeepTools
+    from anaphora.features.deep.dreaming.extract import FactExtractor
+    from anaphora.features.deep.dreaming.jobs import DreamCycle
+    from anaphora.features.deep.persisted.answers import TraceStore
+    from anaphora.features.deep.persisted.forgetting import DeepForgetting
+    from anaphora.features.deep.persisted.gaps import GapStore
+    from anaphora.features.deep.recall import DeepRecall
+    from anaphora.features.deep.tools import DeepTools
     from anaphora.recall.identifiers import Identifier
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.transaction import RecordTransaction
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def tools_of(container: Container) -> DeepTools:
     """The models and the sandbox of a home. `InvalidInput` for a model that is none."""
-    from anaphora.deep.tools import DeepTools
+    from anaphora.features.deep.tools import DeepTools
 
     return container.shared(DeepTools, lambda: DeepTools(container.settings, *container.models))
 
@@ -45,7 +45,7 @@ class DeepServices(FeatureServices):
     @service
     def forgetting(self) -> DeepForgetting:
         """Takes what is forgotten out of what deep recall keeps."""
-        from anaphora.deep.persisted.forgetting import DeepForgetting
+        from anaphora.features.deep.persisted.forgetting import DeepForgetting
 
         services = self.services
         return DeepForgetting(
@@ -58,7 +58,7 @@ class DeepServices(FeatureServices):
     @service
     def gaps(self) -> GapStore:
         """Questions without an answer."""
-        from anaphora.deep.persisted.gaps import GapStore
+        from anaphora.features.deep.persisted.gaps import GapStore
 
         services = self.services
         return GapStore(services.table_rows, clock=services.clock, ids=services.ids)
@@ -66,16 +66,16 @@ class DeepServices(FeatureServices):
     @service
     def traces(self) -> TraceStore:
         """How answers were found."""
-        from anaphora.deep.persisted.answers import TraceStore
+        from anaphora.features.deep.persisted.answers import TraceStore
 
         return TraceStore(self.services.table_rows, self.services.clock)
 
     @service
     def recall(self) -> DeepRecall:
         """The deep lane."""
-        from anaphora.deep.evidence.scope import NamespaceEvidence
-        from anaphora.deep.persisted.answers import AnswerCache
-        from anaphora.deep.recall import DeepRecall
+        from anaphora.features.deep.evidence.scope import NamespaceEvidence
+        from anaphora.features.deep.persisted.answers import AnswerCache
+        from anaphora.features.deep.recall import DeepRecall
 
         services = self.services
         evidence = NamespaceEvidence(
@@ -104,7 +104,7 @@ class DeepServices(FeatureServices):
     @service
     def extract(self) -> FactExtractor:
         """Takes facts out of conversations."""
-        from anaphora.deep.dreaming.extract import FactExtractor
+        from anaphora.features.deep.dreaming.extract import FactExtractor
 
         services = self.services
         return FactExtractor(
@@ -114,8 +114,8 @@ class DeepServices(FeatureServices):
     @service
     def dream_cycle(self) -> DreamCycle:
         """Queued extractions, then a dream."""
-        from anaphora.deep.dreaming.dream import Dreamer
-        from anaphora.deep.dreaming.jobs import DreamCycle
+        from anaphora.features.deep.dreaming.dream import Dreamer
+        from anaphora.features.deep.dreaming.jobs import DreamCycle
         from anaphora.ingest.linking import Linker, Relinker
 
         services = self.services
@@ -156,7 +156,7 @@ class DeepServices(FeatureServices):
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.deep.checks import deep_checks
+        from anaphora.features.deep.checks import deep_checks
         from anaphora.values.conversations import Check
 
         counts = self.counts()

@@ -13,7 +13,7 @@ from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.features.documents.services import DocumentServices
-from anaphora.values.documents import AddedDocument, Document, DocumentSection
+from anaphora.features.documents.values import AddedDocument, Document, DocumentSection
 
 _READ = AuditRule("read", "document", ids_of)
 
@@ -50,7 +50,7 @@ class DocumentCalls(NamespaceView):
         with (label, done, total). Raises `UnreadableDocument` where it has no text to be had,
         `MissingExtra` for PDF and DOCX without the extra `documents`, `InvalidInput`, `StoreError`.
         """
-        from anaphora.ingest.documents.writing import NewDocument, document_in
+        from anaphora.features.documents.reading.writing import NewDocument, document_in
 
         with span("add_document"):
             content, document_name = document_in(source, name)
@@ -69,7 +69,7 @@ class DocumentCalls(NamespaceView):
     @operation("read", audit=AuditRule("read", "document", lambda document: ids_of((document,))))
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
-        from anaphora.store.documents import document_id_of
+        from anaphora.features.documents.store import document_id_of
 
         documents = self._documents.store
         document_id = document_id_of(id)

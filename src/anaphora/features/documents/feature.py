@@ -22,7 +22,7 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
 
 
 def _list_line_kinds() -> tuple[LineKind, ...]:
-    from anaphora.ops.transfer.documents import LINES
+    from anaphora.features.documents.export import LINES
 
     return LINES
 
@@ -30,10 +30,10 @@ def _list_line_kinds() -> tuple[LineKind, ...]:
 FEATURE = Feature(
     "documents",
     _make_services,
-    values="anaphora.values.documents",
+    values=f"{__package__}.values",
     tables=TABLES,
-    commands=(Commands("anaphora.surfaces.cli.documents:register", ("document",), 30),),
-    routes=("anaphora.surfaces.rest.documents:router",),
-    cli=CommandLine(show="anaphora.surfaces.cli.documents:show_by_id"),
+    commands=(Commands(f"{__package__}.commands:register", ("document",), 30),),
+    routes=(f"{__package__}.routes:router",),
+    cli=CommandLine(show=f"{__package__}.commands:show_by_id"),
     line_kinds=_list_line_kinds,
 )

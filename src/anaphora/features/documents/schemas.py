@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from anaphora.features.documents.values import Document, DocumentSection
 from anaphora.surfaces.rest.schemas import Name, Parameters, Time
-from anaphora.values.documents import Document, DocumentSection
 
 
 class NewDocumentQuery(Parameters):

@@ -11,12 +11,12 @@ from anaphora.container.services import service
 if TYPE_CHECKING:
     from anaphora.container.filling import Fill
     from anaphora.core.progress import Progress
+    from anaphora.features.documents.reading.writing import DocumentWriter
+    from anaphora.features.documents.store import Documents
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.ingest.documents.writing import DocumentWriter
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import MemoryRecall
-    from anaphora.store.documents import Documents
     from anaphora.store.records.forgetting import ForgottenRecords
     from anaphora.store.records.store import Records
     from anaphora.values.memories import Forgotten, SurvivingSource
@@ -30,7 +30,7 @@ class DocumentServices(FeatureServices):
     @service
     def store(self) -> Documents:
         """Stored documents."""
-        from anaphora.store.documents import Documents
+        from anaphora.features.documents.store import Documents
 
         services = self.services
         return Documents(services.truth, services.namespace, services.rows_sealer)
@@ -38,14 +38,14 @@ class DocumentServices(FeatureServices):
     @service
     def index(self) -> MemoryIndex:
         """The index of document sections."""
-        from anaphora.store.documents import section_names
+        from anaphora.features.documents.store import section_names
 
         return self.services.record_index("documents", self.store.sections, section_names)
 
     @service
     def writing(self) -> DocumentWriter:
         """Adds documents."""
-        from anaphora.ingest.documents.writing import DocumentWriter
+        from anaphora.features.documents.reading.writing import DocumentWriter
 
         services = self.services
         return DocumentWriter(
@@ -60,8 +60,8 @@ class DocumentServices(FeatureServices):
     @service
     def recall(self) -> MemoryRecall:
         """The document lane: sections do not fade with age and replace no other."""
+        from anaphora.features.documents.store import section_names
         from anaphora.recall.memories import MemoryRecall
-        from anaphora.store.documents import section_names
         from anaphora.values.memories import NEVER_FADING
 
         services = self.services
@@ -79,7 +79,7 @@ class DocumentServices(FeatureServices):
 
     def lanes(self) -> Iterable[Lane]:
         """As in `FeatureServices`."""
-        from anaphora.recall.document_lane import document_lane
+        from anaphora.features.documents.lane import document_lane
 
         return (document_lane(lambda: self.recall if self.store.holds_any() else None),)
 
@@ -122,7 +122,7 @@ class DocumentServices(FeatureServices):
 
     def _list_surviving(self, gone: ForgottenRecords) -> Iterator[SurvivingSource]:
         """What else contains the text of forgotten documents."""
-        from anaphora.store.documents import document_id_of
+        from anaphora.features.documents.store import document_id_of
         from anaphora.store.records.rows import DOCUMENT
 
         forgotten_ids = frozenset(gone.ids)

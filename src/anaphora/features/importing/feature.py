@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import CommandLine, Feature
+from anaphora.container.feature import CommandLine, Commands, Feature
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
@@ -20,5 +20,10 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
 FEATURE = Feature(
     "importing",
     _make_services,
-    cli=CommandLine(offers="anaphora.features.importing.offers:find_offers"),
+    commands=(
+        # Before the group itself: `app` gets its commands when it is added.
+        Commands(f"{__package__}.commands:register_conversation", ("conversation",), 19),
+        Commands(f"{__package__}.commands:register", ("import",), 91),
+    ),
+    cli=CommandLine(offers=f"{__package__}.offers:find_offers"),
 )

@@ -39,7 +39,7 @@ def find_offers(folders: ClientFolders) -> Iterator[tuple[Path, str]]:
         path = folders.user / relative
         if path.exists():
             yield path, kind
-    from anaphora.ingest.importers import detect
+    from anaphora.features.importing.formats import detect
 
     downloads: list[Path] = []
     with suppress(OSError):

@@ -9,8 +9,8 @@ from anaphora.container.feature import FeatureServices
 
 if TYPE_CHECKING:
     from anaphora.core.progress import Progress
+    from anaphora.features.importing.memories import ImportedMemoryWriter
     from anaphora.ingest.conversations import ConversationImport
-    from anaphora.ingest.imported_memories import ImportedMemoryWriter
     from anaphora.values.conversations import ImportReport, Source
 
 
@@ -29,15 +29,15 @@ class ImportingServices(FeatureServices):
         progress: Progress | None,
     ) -> ImportReport:
         """As in `FeatureServices`."""
-        from anaphora.ingest.importing import import_files
+        from anaphora.features.importing.run import import_files
 
         writers = self.make_writers(again=again)
         return import_files(sources, *writers, format=form, name=name, progress=progress)
 
     def make_writers(self, *, again: bool) -> tuple[ConversationImport, ImportedMemoryWriter]:
         """What one import writes with; `again` brings back what was forgotten."""
+        from anaphora.features.importing.memories import ImportedMemoryWriter
         from anaphora.ingest.conversations import ConversationImport
-        from anaphora.ingest.imported_memories import ImportedMemoryWriter
 
         services = self.services
         return (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anaphora.container.view import NamespaceView
 
 if TYPE_CHECKING:
-    from anaphora.mirror.manager import Mirror
+    from anaphora.features.mirror.manager import Mirror
 
 
 class MirrorCalls(NamespaceView):
@@ -16,6 +16,6 @@ class MirrorCalls(NamespaceView):
     @property
     def mirror(self) -> Mirror:
         """This namespace as a folder of Markdown."""
-        from anaphora.mirror.manager import Mirror
+        from anaphora.features.mirror.manager import Mirror
 
         return Mirror(self._services())

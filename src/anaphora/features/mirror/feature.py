@@ -24,7 +24,7 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
 
 
 def _list_files(root: Path, namespace: str) -> Iterable[Path]:
-    from anaphora.mirror.ledger import ledger_path
+    from anaphora.features.mirror.ledger import ledger_path
 
     return (ledger_path(root, namespace),)
 
@@ -32,8 +32,8 @@ def _list_files(root: Path, namespace: str) -> Iterable[Path]:
 FEATURE = Feature(
     "mirror",
     _make_services,
-    values="anaphora.values.mirror",
-    commands=(Commands("anaphora.surfaces.cli.mirror:register", ("mirror",), 120),),
+    values=f"{__package__}.values",
+    commands=(Commands(f"{__package__}.commands:register", ("mirror",), 120),),
     events=("mirror", "mirror_stopped"),
     locks=("mirror",),
     files=_list_files,

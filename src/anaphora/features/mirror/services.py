@@ -20,7 +20,7 @@ class MirrorServices(FeatureServices):
 
     def list_outside(self) -> Iterator[str]:
         """As in `FeatureServices`."""
-        from anaphora.mirror.ledger import ledger_path
+        from anaphora.features.mirror.ledger import ledger_path
 
         ledger = ledger_path(self.services.container.home.root, self.services.namespace)
         # A ledger that is missing or damaged names no folder.
@@ -29,6 +29,6 @@ class MirrorServices(FeatureServices):
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.mirror.checks import mirror_checks
+        from anaphora.features.mirror.checks import mirror_checks
 
         return mirror_checks(self.services)

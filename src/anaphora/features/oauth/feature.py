@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _forget_tokens(tokens: Tokens, token_ids: Sequence[str]) -> None:
-    from anaphora.store.grants import grants_of
+    from anaphora.features.oauth.grants import grants_of
 
     grants_of(tokens).drop_tokens(token_ids)
 
@@ -22,5 +22,5 @@ FEATURE = Feature(
     "oauth",
     tables=TABLES,
     forget_tokens=_forget_tokens,
-    authorization="anaphora.surfaces.mcp_server.oauth.app:AuthorizationServer",
+    authorization=f"{__package__}.app:AuthorizationServer",
 )

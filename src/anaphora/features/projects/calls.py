@@ -10,7 +10,7 @@ from anaphora.core.operation import AuditRule, ids_of, operation, thread_ids
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.features.projects.services import ProjectServices
-from anaphora.values.projects import (
+from anaphora.features.projects.values import (
     DiaryEntry,
     IndexReport,
     NoteKind,
@@ -77,7 +77,7 @@ class ProjectCalls(NamespaceView):
         With `within` the files right in that folder ("." is the root). The most linked 150 where
         there are more; `degraded` says so. Raises `NotFound`.
         """
-        from anaphora.recall.project_map import project_map
+        from anaphora.features.projects.map import project_map
 
         services = self._projects
         row = services.store.find(project)

@@ -22,7 +22,7 @@ def _make_services(services: NamespaceServices) -> FeatureServices:
 
 
 def _list_line_kinds() -> tuple[LineKind, ...]:
-    from anaphora.ops.transfer.notes import LINES
+    from anaphora.features.projects.export import LINES
 
     return LINES
 
@@ -30,14 +30,16 @@ def _list_line_kinds() -> tuple[LineKind, ...]:
 FEATURE = Feature(
     "projects",
     _make_services,
-    values="anaphora.values.projects",
+    values=f"{__package__}.values",
     tables=TABLES,
     commands=(
         Commands(
-            "anaphora.surfaces.cli.project:register", ("project", "observe", "notes", "diary"), 160
+            f"{__package__}.commands:register",
+            ("project", "observe", "notes", "diary"),
+            160,
         ),
     ),
-    routes=("anaphora.surfaces.rest.context:router",),
-    tools="anaphora.features.projects.mcp_tools:TOOLS",
+    routes=(f"{__package__}.routes:router",),
+    tools=f"{__package__}.mcp_tools:TOOLS",
     line_kinds=_list_line_kinds,
 )

@@ -6,6 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
+from anaphora.features.projects.values import (
+    LEAST_BUDGET,
+    NOTE_KINDS,
+    DiaryEntry,
+    Quality,
+    RecallPackage,
+    WarmUp,
+)
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server.schemas import (
     STRINGS,
@@ -20,14 +28,6 @@ from anaphora.surfaces.mcp_server.schemas import (
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext, Tool
 from anaphora.surfaces.meanings import NOTE
 from anaphora.surfaces.wire import plain
-from anaphora.values.projects import (
-    LEAST_BUDGET,
-    NOTE_KINDS,
-    DiaryEntry,
-    Quality,
-    RecallPackage,
-    WarmUp,
-)
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -39,7 +39,7 @@ _PROJECT: Final = "Name or folder (default: the open one, else all)."
 
 def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Collect what a task in a project needs."""
-    from anaphora.recall.context.package import render_package
+    from anaphora.features.projects.recall.package import render_package
 
     package = mask(memory.recall_context(**context.in_project(arguments)))
     package = replace(package, degraded=(*context.degraded, *package.degraded))
@@ -48,8 +48,8 @@ def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -
 
 def warm_up(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Collect what a new session should know."""
-    from anaphora.recall.context.package import HEADER
-    from anaphora.recall.context.warm_up import render_warm_up
+    from anaphora.features.projects.recall.package import HEADER
+    from anaphora.features.projects.recall.warm_up import render_warm_up
 
     # A named project overrides the folder in which the session starts.
     directory = None if "project" in arguments else context.directory

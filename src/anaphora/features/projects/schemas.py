@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from anaphora.features.projects.values import DiaryEntry, NoteKind, Observation, Project
 from anaphora.surfaces.rest.schemas import Body, Name, Parameters, Query, Seconds, Tags, Text
-from anaphora.values.projects import LEAST_BUDGET, DiaryEntry, NoteKind, Observation, Project
+from anaphora.values.context import LEAST_BUDGET
 
 
 class MapQuery(Parameters):

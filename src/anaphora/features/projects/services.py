@@ -11,22 +11,23 @@ from anaphora.container.services import service
 
 if TYPE_CHECKING:
     from anaphora.container.filling import Fill
+    from anaphora.container.pages import NotePages
     from anaphora.core.progress import Progress
+    from anaphora.features.projects.index.index import SectionIndex
+    from anaphora.features.projects.indexing.indexing import ProjectIndexer
+    from anaphora.features.projects.indexing.upkeep import ProjectUpkeep
+    from anaphora.features.projects.notes import NoteWriter
+    from anaphora.features.projects.recall.lane import ContextRecall
+    from anaphora.features.projects.recall.warm_up import WarmUpRecall
+    from anaphora.features.projects.store.graph import Graph
+    from anaphora.features.projects.store.notes import Notes
+    from anaphora.features.projects.store.store import Projects
     from anaphora.index.memories.index import MemoryIndex
-    from anaphora.index.sections.index import SectionIndex
-    from anaphora.ingest.notes import NoteWriter
-    from anaphora.ingest.projects.indexing import ProjectIndexer
-    from anaphora.ingest.projects.upkeep import ProjectUpkeep
     from anaphora.ingest.stored_secrets import StoredSecrets
-    from anaphora.recall.context.lane import ContextRecall
-    from anaphora.recall.context.warm_up import WarmUpRecall
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane
     from anaphora.recall.memories import KeptNotes
     from anaphora.recall.session.standing import StandingContext
-    from anaphora.store.projects.graph import Graph
-    from anaphora.store.projects.notes import Notes
-    from anaphora.store.projects.store import Projects
     from anaphora.store.records.store import Records
     from anaphora.values.context import ContextMemory
     from anaphora.values.conversations import Check
@@ -45,7 +46,7 @@ class ProjectServices(FeatureServices):
     @service
     def store(self) -> Projects:
         """Indexed projects: files, sections and their vectors."""
-        from anaphora.store.projects.store import Projects
+        from anaphora.features.projects.store.store import Projects
 
         services = self.services
         return Projects(services.truth, services.namespace, services.rows_sealer)
@@ -53,7 +54,7 @@ class ProjectServices(FeatureServices):
     @service
     def graph(self) -> Graph:
         """Entities of projects and notes, and their relations."""
-        from anaphora.store.projects.graph import Graph
+        from anaphora.features.projects.store.graph import Graph
 
         services = self.services
         return Graph(services.truth, services.namespace, services.rows_sealer)
@@ -61,7 +62,7 @@ class ProjectServices(FeatureServices):
     @service
     def note_store(self) -> Notes:
         """Observations and diary entries."""
-        from anaphora.store.projects.notes import Notes
+        from anaphora.features.projects.store.notes import Notes
 
         services = self.services
         return Notes(services.truth, services.namespace, services.rows_sealer)
@@ -69,7 +70,7 @@ class ProjectServices(FeatureServices):
     @service
     def notes_and_documents(self) -> Notes:
         """Notes, and the sections of documents, which are notes to the context lane."""
-        from anaphora.store.projects.notes import INDEXED_KINDS, Notes
+        from anaphora.features.projects.store.notes import INDEXED_KINDS, Notes
 
         services = self.services
         return Notes(services.truth, services.namespace, services.rows_sealer, kinds=INDEXED_KINDS)
@@ -77,7 +78,7 @@ class ProjectServices(FeatureServices):
     @service
     def observations(self) -> Records:
         """Notes and diary entries, as the memory lane reads them."""
-        from anaphora.store.projects.notes import RECORD_KINDS
+        from anaphora.features.projects.store.notes import RECORD_KINDS
         from anaphora.store.records.store import Records
 
         services = self.services
@@ -95,8 +96,8 @@ class ProjectServices(FeatureServices):
     @service
     def sections(self) -> SectionIndex:
         """The index of sections, of projects and of documents, and notes."""
-        from anaphora.index.sections.index import SectionIndex
-        from anaphora.store.projects.source import SectionSource
+        from anaphora.features.projects.index.index import SectionIndex
+        from anaphora.features.projects.store.source import SectionSource
 
         services = self.services
         return SectionIndex(
@@ -111,7 +112,7 @@ class ProjectServices(FeatureServices):
     @service
     def indexing(self) -> ProjectIndexer:
         """Brings projects in line with their files."""
-        from anaphora.ingest.projects.indexing import ProjectIndexer
+        from anaphora.features.projects.indexing.indexing import ProjectIndexer
 
         services = self.services
         return ProjectIndexer(
@@ -126,16 +127,22 @@ class ProjectServices(FeatureServices):
     @service
     def note_taking(self) -> NoteWriter:
         """Keeps notes about projects."""
-        from anaphora.ingest.notes import NoteLinker, NoteWriter
+        from anaphora.features.projects.notes import NoteLinker, NoteWriter
 
         services = self.services
         linker = NoteLinker(self.graph, self.note_store, clock=services.clock, ids=services.ids)
         return NoteWriter(self.store, linker, services.embedder)
 
+    def pages(self) -> NotePages:
+        """As in `FeatureServices`."""
+        from anaphora.features.projects.pages import ObservationPages
+
+        return ObservationPages(self.note_store, self.note_taking)
+
     @service
     def upkeep(self) -> ProjectUpkeep:
         """Keeps rows, vectors and index of projects and notes together."""
-        from anaphora.ingest.projects.upkeep import ProjectUpkeep
+        from anaphora.features.projects.indexing.upkeep import ProjectUpkeep
 
         return ProjectUpkeep(self.store, self.indexing, self.note_taking, self.sections)
 
@@ -143,7 +150,7 @@ class ProjectServices(FeatureServices):
 
     def holds_any(self) -> bool:
         """Whether there are projects, notes or documents for the context lane."""
-        from anaphora.store.projects.store import holds_any
+        from anaphora.features.projects.store.store import holds_any
 
         truth, namespace = self.services.truth, self.services.namespace
         version, (version_seen, answer) = truth.version(namespace), self._holds_known
@@ -159,7 +166,7 @@ class ProjectServices(FeatureServices):
     @service
     def recall_context(self) -> ContextRecall:
         """The context lane."""
-        from anaphora.recall.context.lane import ContextRecall
+        from anaphora.features.projects.recall.lane import ContextRecall
 
         services = self.services
         return ContextRecall(
@@ -176,7 +183,7 @@ class ProjectServices(FeatureServices):
     @service
     def warm_up(self) -> WarmUpRecall:
         """The context lane at the beginning of a session."""
-        from anaphora.recall.context.warm_up import WarmUpRecall
+        from anaphora.features.projects.recall.warm_up import WarmUpRecall
         from anaphora.recall.session.belonging import EVERYTHING, project_around
         from anaphora.recall.session.standing import StandingContext
 
@@ -211,7 +218,7 @@ class ProjectServices(FeatureServices):
 
     def lanes(self) -> Iterable[Lane]:
         """As in `FeatureServices`."""
-        from anaphora.recall.context.search_lane import file_lane
+        from anaphora.features.projects.recall.search_lane import file_lane
 
         return (file_lane(self.context_if_any),)
 
@@ -264,7 +271,7 @@ class ProjectServices(FeatureServices):
 
     def find_survivors(self, identifiers: Sequence[Identifier]) -> Iterator[SurvivingSource]:
         """As in `FeatureServices`: sections of files, and notes, past ones too."""
-        from anaphora.recall.context.survivors import find_survivors
+        from anaphora.features.projects.recall.survivors import find_survivors
 
         if self.holds_any():
             now = self.services.clock()
@@ -297,19 +304,19 @@ class ProjectServices(FeatureServices):
 
     def counts(self) -> Mapping[str, int]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import count_projects
+        from anaphora.features.projects.care import count_projects
 
         return count_projects(self)
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import check_projects
+        from anaphora.features.projects.care import check_projects
 
         return check_projects(self)
 
     def repair(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.ops.doctor.projects import repair_sections
+        from anaphora.features.projects.care import repair_sections
 
         return (repair_sections(self),)
 

@@ -6,8 +6,9 @@ from anaphora.container.feature import Commands, Feature
 
 FEATURE = Feature(
     "server",
+    application=f"{__package__}.serving:application_over",
     commands=(
-        Commands("anaphora.surfaces.cli.start:register", ("start",), 10),
-        Commands("anaphora.surfaces.cli.serve:register", ("serve", "token"), 170),
+        Commands(f"{__package__}.start:register", ("start",), 10),
+        Commands(f"{__package__}.commands:register", ("serve", "token"), 170),
     ),
 )

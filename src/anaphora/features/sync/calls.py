@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from anaphora.container.view import NamespaceView
 
 if TYPE_CHECKING:
-    from anaphora.sync.hosted import HostedLogs
-    from anaphora.sync.manager import Sync
+    from anaphora.features.sync.hosted import HostedLogs
+    from anaphora.features.sync.manager import Sync
 
 
 class SyncCalls(NamespaceView):
@@ -17,13 +17,13 @@ class SyncCalls(NamespaceView):
     @property
     def sync(self) -> Sync:
         """This namespace on several devices."""
-        from anaphora.sync.manager import Sync
+        from anaphora.features.sync.manager import Sync
 
         return Sync(self._services())
 
     @property
     def hosted_logs(self) -> HostedLogs:
         """What this home keeps for devices that sync through it; it can read none of it."""
-        from anaphora.sync.hosted import HostedLogs
+        from anaphora.features.sync.hosted import HostedLogs
 
         return HostedLogs(self._services())

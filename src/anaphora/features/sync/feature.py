@@ -33,11 +33,11 @@ def _find_latest_seen(work: RecordTransaction) -> datetime | None:
 FEATURE = Feature(
     "sync",
     _make_services,
-    values="anaphora.values.sync",
+    values=f"{__package__}.values",
     tables=TABLES,
     latest_seen=_find_latest_seen,
-    commands=(Commands("anaphora.surfaces.cli.sync:register", ("sync",), 140),),
-    routes=("anaphora.surfaces.rest.sync:own_router", "anaphora.surfaces.rest.sync:router"),
+    commands=(Commands(f"{__package__}.commands:register", ("sync",), 140),),
+    routes=(f"{__package__}.routes:own_router", f"{__package__}.routes:router"),
     events=("sync", "sync_stopped"),
     locks=("sync", "sync here"),
 )

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from anaphora.features.sync.values import SyncConflict, SyncDevice, SyncStatus
 from anaphora.surfaces.rest.schemas import Body, Parameters
-from anaphora.values.sync import SyncConflict, SyncDevice, SyncStatus
 
 ProjectId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 

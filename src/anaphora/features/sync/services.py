@@ -19,7 +19,7 @@ class SyncServices(FeatureServices):
 
     def after_removal(self) -> None:
         """As in `FeatureServices`."""
-        from anaphora.sync.removal import note_removal
+        from anaphora.features.sync.removal import note_removal
 
         note_removal(self.services)
 
@@ -31,6 +31,6 @@ class SyncServices(FeatureServices):
 
     def checks(self) -> Iterable[Check]:
         """As in `FeatureServices`."""
-        from anaphora.sync.checks import sync_checks
+        from anaphora.features.sync.checks import sync_checks
 
         return sync_checks(self.services)

@@ -15,6 +15,7 @@ import sys
 import unicodedata
 
 from anaphora.errors import InvalidId
+from anaphora.store.hashing import digest
 
 SUFFIX = ".json"
 MAX_ID_CHARACTERS = 1024
@@ -22,6 +23,7 @@ MAX_ID_CHARACTERS = 1024
 # File systems allow 255 bytes, and the daemon writes `<id>.json.tmp` first.
 _MAX_NAME_BYTES = 255 - len(".tmp")
 _MAX_STEM = 180
+_MAX_SAFE_ID = 100
 _KEPT_OF_LONG = 120
 # "%-" cannot come out of escaping: what follows a "%" there is always a hex digit.
 _HASH_MARK = "%-"
@@ -65,6 +67,17 @@ def check_id(conversation_id: str) -> str:
                 "must not contain control characters or lone surrogates",
             )
     return conversation_id
+
+
+def safe_id(source: str, key: str) -> str:
+    """A conversation id that every store takes: "<source>_<key>", plain characters only.
+
+    A key with other characters, or a long one, ends in a hash so that no two keys meet.
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", key)[:_MAX_SAFE_ID]
+    if plain != key:
+        plain = f"{plain}-{digest(key)[:8]}"
+    return f"{source}_{plain}"
 
 
 def file_name(conversation_id: str) -> str:
@@ -176,10 +189,10 @@ def _escaped_stem(conversation_id: str) -> str:
 
 
 def _hashed_stem(conversation_id: str) -> str:
-    digest = hashlib.sha256(conversation_id.encode("utf-8")).hexdigest()[:32]
+    id_hash = hashlib.sha256(conversation_id.encode("utf-8")).hexdigest()[:32]
     # Without the escape that the cut has split.
     start = re.sub(r"%[0-9a-f]?\Z", "", _escape(conversation_id)[:_KEPT_OF_LONG])
-    return start + _HASH_MARK + digest
+    return start + _HASH_MARK + id_hash
 
 
 def _escape(conversation_id: str) -> str:

@@ -67,14 +67,14 @@ def run_at_once(words: Sequence[str]) -> bool:
     options: dict[str, str] = {}
     command = _take_options(list(words), _BEFORE, options)
     if command == ["resident"]:
-        from anaphora.surfaces.resident.server import main as run_resident
+        from anaphora.features.coding_agents.resident.server import main as run_resident
 
         run_resident()
         return True
     client = hook_client(words)
     if client is None:
         return False
-    from anaphora.surfaces.hooks.client import run_hook
+    from anaphora.features.coding_agents.hooks.client import run_hook
 
     settings = {
         "--home": "home",

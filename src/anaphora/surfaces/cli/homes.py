@@ -12,7 +12,6 @@ from rich.text import Text
 
 from anaphora.api.memory import Memory
 from anaphora.core.config import client_folders, load_settings
-from anaphora.surfaces.cli.conversation import import_
 from anaphora.surfaces.cli.offers import choose_offers, find_backups
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (
@@ -40,7 +39,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
     for command in (export, backup, restore, reindex):
         app.command()(command)
-    app.command("import")(import_)
 
 
 def register_checks(app: typer.Typer) -> None:

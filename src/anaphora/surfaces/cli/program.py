@@ -30,7 +30,7 @@ _KERNEL: Final = (
         ),
         50,
     ),
-    Commands(f"{_CLI}.homes:register", ("export", "backup", "restore", "reindex", "import"), 90),
+    Commands(f"{_CLI}.homes:register", ("export", "backup", "restore", "reindex"), 90),
     Commands(f"{_CLI}.keys:register", ("encrypt", "decrypt", "key"), 100),
     Commands(f"{_CLI}.namespace:register", ("namespace",), 130),
     Commands(f"{_CLI}.mcp:register", ("mcp",), 150),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any, Final
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
+
+from anaphora.surfaces.rates import TokenBuckets
 
 MOST_CALLERS: Final = 1_000
 _SITE_BITS: Final = 64
@@ -47,30 +47,6 @@ def _network(address: str) -> str:
     return str(ip_network((int(parsed_address), _SITE_BITS), strict=False))
 
 
-@dataclass(slots=True)
-class Bucket:
-    """A token bucket: `rate` per second on average, `burst` at once."""
-
-    rate: float
-    burst: int
-    clock: Callable[[], float]
-    _left: float = field(init=False)
-    _then: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._left, self._then = float(self.burst), self.clock()
-
-    def take(self) -> bool:
-        """Take one token; False if there is none."""
-        now = self.clock()
-        self._left = min(float(self.burst), self._left + (now - self._then) * self.rate)
-        self._then = now
-        if self._left < 1.0:
-            return False
-        self._left -= 1.0
-        return True
-
-
 class CallerBuckets:
     """A bucket for each caller, and one for all together that is `times` as large.
 
@@ -78,16 +54,9 @@ class CallerBuckets:
     """
 
     def __init__(self, rate: float, burst: int, times: int, clock: Callable[[], float]) -> None:
-        self._per_caller: tuple[float, int, Any] = (rate, burst, clock)
-        self._all = Bucket(rate * times, burst * times, clock)
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._each = TokenBuckets(rate, burst, clock, MOST_CALLERS)
+        self._all = TokenBuckets(rate * times, burst * times, clock, 1)
 
     def take(self, caller: str) -> bool:
         """Take one token for a caller; False if there is none."""
-        bucket = self._buckets.get(caller)
-        if bucket is None:
-            bucket = self._buckets[caller] = Bucket(*self._per_caller)
-            if len(self._buckets) > MOST_CALLERS:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end(caller)
-        return bucket.take() and self._all.take()
+        return not self._each.take(caller) and not self._all.take("")

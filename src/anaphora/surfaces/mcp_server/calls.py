@@ -7,12 +7,12 @@ The calls run in a worker thread with validated arguments, and raise the facade'
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.ingest.live_turns import extend_by_new
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext
@@ -127,26 +127,13 @@ def reopen_contradiction(memory: Memory, arguments: Arguments, context: CallCont
     return Answer(plain(report), render.contradictions_text([report]))
 
 
-# Two simultaneous calls must not both find the same turns missing.
-_saving = threading.Lock()
-
-
 def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Store the turns that are not yet at the end of the thread."""
     to, is_ended = arguments["conversation_id"], arguments["ended"]
     turns = [
         NewTurn(turn["role"], turn["text"]) for turn in arguments["turns"] if turn["text"].strip()
     ]
-    with _saving:
-        thread = memory.conversations.get(to)
-        # How many of these turns are already the last ones of the thread.
-        earlier = thread.turns if thread is not None else ()
-        tail = [(turn.role, turn.text) for turn in earlier[max(0, len(earlier) - len(turns)) :]]
-        turn_pairs = [(turn.role, turn.text) for turn in turns]
-        sizes = range(min(len(tail), len(turn_pairs)), 0, -1)
-        stored_count = next((size for size in sizes if tail[-size:] == turn_pairs[:size]), 0)
-        if turns[stored_count:]:
-            memory.conversations.extend(to, turns[stored_count:])
+    stored_count = extend_by_new(memory.conversations, to, turns)
     jobs = memory.end_session(to) if is_ended else 0
     if is_ended and context.background is not None:
         context.background(memory.run_jobs)

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Scope
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
@@ -34,6 +35,10 @@ Kind: TypeAlias = Literal[
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 READS: Final = "__anaphora_reads__"
 """Marks an endpoint that only reads although it is a POST."""
+KIND: Final = "__anaphora_kind__"
+"""Marks an endpoint with the kind of its calls."""
+DEADLINE: Final = "anaphora.deadline"
+"""The scope in which a request ends, which the route may extend."""
 VERBATIM_HEADER: Final = "anaphora-verbatim"
 """With "true", a program of the server's own user gets turns with their secrets."""
 EVENTS_TYPE: Final = "text/event-stream"
@@ -46,29 +51,10 @@ _THREADS: Final[Mapping[Kind, int]] = {
     "long": 4,
 }
 _LARGE: Final = 64 * 1024
-_LONG: Final = (
-    "/v1/deep",
-    "/v1/documents",
-    "/v1/dream",
-    "/v1/export",
-    "/v1/extract",
-    "/v1/import",
-    "/v1/jobs",
-    "/v1/projects",
-    "/v1/ready",
-)
-_READ_AT_ONCE: Final = ("/v1/documents", "/v1/projects")
-_LANES: Final[Mapping[str, Kind]] = {
-    "/v1/deep": "deep",
-    "/v1/dream": "deep",
-    "/v1/extract": "deep",
-    "/v1/jobs": "deep",
-    "/v1/documents": "document",
-    "/v1/import": "import",
-}
-_PROJECTS: Final = ("/v1/projects", "/v1/context", "/v1/warm-up")
+_LONG: Final = frozenset(("deep", "document", "import", "long"))
 
 ResultT = TypeVar("ResultT")
+EndpointT = TypeVar("EndpointT", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,23 +185,36 @@ async def answer(
     return Response(body, code, media_type="application/json")
 
 
-def is_long(method: str, path: str) -> bool:
-    """Whether this may take long: it asks a model, or processes a whole namespace or folder."""
-    return path.startswith(_LONG) and not (method == "GET" and path.startswith(_READ_AT_ONCE))
-
-
 def reads(route: Any, method: str) -> bool:
     """Whether a request by this method to this route changes nothing."""
     return method in {"GET", "HEAD"} or getattr(route.endpoint, READS, False)
 
 
+def in_threads_of(kind: Kind | None) -> Callable[[EndpointT], EndpointT]:
+    """Mark an endpoint with the kind of its calls; None if it depends on the request."""
+
+    def mark(endpoint: EndpointT) -> EndpointT:
+        setattr(endpoint, KIND, kind)
+        return endpoint
+
+    return mark
+
+
+def is_long(scope: Scope) -> bool:
+    """Whether the route of a request may take long: it asks a model, or processes a whole namespace
+    or folder."""
+    return _kind_of_route(scope) in _LONG
+
+
+def _kind_of_route(scope: Scope) -> Kind | None:
+    return getattr(getattr(scope.get("route"), "endpoint", None), KIND, None)
+
+
 def kind_of(request: Request) -> Kind:
     """The kind of threads that a request is answered in."""
-    if is_long(request.method, request.url.path):
-        path = request.url.path
-        return next((kind for start, kind in _LANES.items() if path.startswith(start)), "long")
-    if request.url.path.startswith(_PROJECTS):
-        return "project"
+    kind = _kind_of_route(request.scope)
+    if kind is not None:
+        return kind
     if not reads(request.scope["route"], request.method):
         return "change"
     # Long questions are analysed word by word before any search.

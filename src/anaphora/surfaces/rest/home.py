@@ -21,7 +21,14 @@ from anaphora.api.memory import Memory
 from anaphora.ops import Exported
 from anaphora.ops.backup.staging import spooled
 from anaphora.store.tokens import EVERYTHING
-from anaphora.surfaces.rest.calls import answer, caller_of, opens_all, reads_verbatim, service_of
+from anaphora.surfaces.rest.calls import (
+    answer,
+    caller_of,
+    in_threads_of,
+    opens_all,
+    reads_verbatim,
+    service_of,
+)
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import ImportQuery, Name, ReadyQuery
@@ -91,7 +98,7 @@ def stats(memory: Memory, request: Request) -> Any:
     return figures if opens_all(request) else replace(figures, home="", bytes=visible)
 
 
-@router.answers("GET /ready", "Wait until all is indexed", Ready)
+@router.answers("GET /ready", "Wait until all is indexed", Ready, kind="long")
 def ready(memory: Memory, query: ReadyQuery) -> Any:
     """Whether the model is loaded and everything known is indexed, after at most `timeout`."""
     return {"ready": memory.ready(query.timeout)}
@@ -111,6 +118,7 @@ def ready(memory: Memory, query: ReadyQuery) -> Any:
         }
     },
 )
+@in_threads_of("import")
 async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) -> Response:
     """What was imported before is known, and adds nothing. Vectors follow."""
     service = service_of(request)
@@ -148,6 +156,7 @@ async def import_file(request: Request, query: Annotated[ImportQuery, Query()]) 
         }
     },
 )
+@in_threads_of("long")
 async def export(request: Request) -> Response:
     """One file, as of one moment. `POST /v1/import` takes it in again, here or elsewhere."""
     service, namespace = service_of(request), caller_of(request).namespace

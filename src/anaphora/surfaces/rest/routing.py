@@ -10,12 +10,23 @@ from collections.abc import Callable, Coroutine
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
 
+from anyio import current_time
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from anaphora.surfaces.access import may
-from anaphora.surfaces.rest.calls import READS, answer, caller_of, reads
+from anaphora.surfaces.rest.calls import (
+    DEADLINE,
+    READS,
+    Kind,
+    answer,
+    caller_of,
+    in_threads_of,
+    is_long,
+    reads,
+    service_of,
+)
 from anaphora.surfaces.rest.problems import Problem
 from anaphora.surfaces.rest.schemas import NoQuery, Parameters
 
@@ -47,14 +58,15 @@ class LaneRouter(APIRouter):
         *,
         or_else: tuple[int, Callable[[Any], bool]] | None = None,
         reads: bool = False,
+        kind: Kind | None = None,
         shown: bool = True,
     ) -> Callable[[CallT], CallT]:
         """Declare a route such as "GET /gaps" that answers with a function's result.
 
         The function's other parameters are those of the request, or the request itself. `model` is
         the schema of the answer. Its status is `status`, or that of `or_else` if its condition
-        holds. `reads` marks a route that changes nothing; `shown` includes it in the OpenAPI
-        document.
+        holds. `reads` marks a route that changes nothing, `kind` the threads that answer it
+        and whether it may take long; `shown` includes it in the OpenAPI document.
         """
         method, path = route.split()
         codes = sorted({status, or_else[0]} if or_else else {status})
@@ -64,6 +76,7 @@ class LaneRouter(APIRouter):
                 call, lambda value: or_else[0] if or_else and or_else[1](value) else status
             )
             setattr(endpoint, READS, reads)
+            in_threads_of(kind)(endpoint)
             self.add_api_route(
                 path,
                 endpoint,
@@ -107,7 +120,10 @@ async def _no_query(_: Annotated[NoQuery, Query()]) -> None:
 
 
 class _LaneRoute(APIRoute):
-    """A route that refuses changes by read-only tokens before it reads the body."""
+    """A route that refuses changes by read-only tokens before it reads the body.
+
+    It gives calls that may take long more time.
+    """
 
     def get_route_handler(self) -> Handler:
         """The handler of requests."""
@@ -117,6 +133,9 @@ class _LaneRoute(APIRoute):
             changes = not reads(self, request.method)
             if changes and not may(caller_of(request).token, "change"):
                 raise Problem(403, "read_only", "this token is read-only")
+            if is_long(request.scope):
+                deadline = request.scope[DEADLINE]
+                deadline.deadline = current_time() + service_of(request).options.long_seconds
             return await handler(request)
 
         return handle

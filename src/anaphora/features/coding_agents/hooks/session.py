@@ -1,0 +1,181 @@
+"""Answers the events of clients' sessions: reads the event, asks the memory, writes the answer.
+
+- At the start and with each prompt the session is given what `recall/session_context` decides;
+  after a compaction what it lost.
+- Before a compaction and at the end the transcript is imported, after the answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextvars import copy_context
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anaphora.core.caller import CallOrigin, called_from
+from anaphora.core.incidents import report
+from anaphora.core.zones import times_shown_in
+from anaphora.features.coding_agents.hooks.protocols import (
+    PROTOCOLS,
+    HookEvent,
+    answer,
+    operation_of,
+    other_transcripts,
+    read_event,
+)
+from anaphora.features.coding_agents.session_context import SessionContext
+from anaphora.features.coding_agents.session_state import SessionStates, states_folder
+from anaphora.features.coding_agents.session_transcripts import (
+    LARGEST_AT_ONCE,
+    REREAD,
+    Later,
+    SessionTranscripts,
+)
+from anaphora.values.sessions import AgentSession
+
+if TYPE_CHECKING:
+    from anaphora.api.memory import Memory
+    from anaphora.values.search import SearchHit
+
+Background = Callable[[Callable[[], object]], None]
+
+
+class SessionHooks:
+    """Answers the events of sessions over one memory. `background` runs work after the answer.
+
+    `later` does so after some seconds. With it, turns that end within `reread` seconds after a
+    transcript was read are put off and read together; without it each is read at once.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        user: Path,
+        background: Background,
+        clock: Callable[[], float],
+        later: Later | None = None,
+        reread: float = REREAD,
+    ) -> None:
+        self._memory = memory
+        self._user = user
+        self._clock = clock
+        # Background work belongs to the same caller.
+        self._background: Background = lambda work: background(partial(copy_context().run, work))
+        folder = states_folder(memory.home, memory.namespace)
+        self._states = SessionStates(folder)
+        self._transcripts = SessionTranscripts(
+            memory,
+            folder,
+            clock=clock,
+            later=later and (lambda wait, work: later(wait, partial(copy_context().run, work))),
+            reread=reread,
+        )
+        self._context = SessionContext(
+            memory, self._states, _mask, self._transcripts.conversation_of
+        )
+
+    def answer(self, client: str, told: Mapping[str, Any]) -> str:
+        """The output for the client. Raises `AnaphoraError` if memory fails."""
+        event = read_event(client, told, self._user)
+        if event is None:
+            return PROTOCOLS[client].silence
+        origin = CallOrigin("hook", agent=client)
+        with called_from(origin), times_shown_in(lambda: self._memory.local_time.tzinfo or UTC):
+            return answer(event, self._read(event))
+
+    def bearing(self, event: HookEvent) -> list[SearchHit]:
+        """What is likely to be relevant to a prompt."""
+        return self._context.bearing(_session(event), event.prompt)
+
+    def _read(self, event: HookEvent) -> str:
+        """The text for an event; "" for none."""
+        session, transcripts = _session(event), self._transcripts
+        if event.kind == "start":
+            self._background(lambda: self._states.clean(self._clock()))
+            # The last session is part of the block that this one starts with.
+            self._catch_up(event, most=1, largest=LARGEST_AT_ONCE)
+            self._background(lambda: self._catch_up(event))
+            return self._context.start(session)
+        if event.kind == "prompt":
+            restores = "after_compaction" not in PROTOCOLS[event.client].answered
+            if restores and self._context.has_lost(session, event.prompt):
+                text = self._restore(session)
+            else:
+                text = self._context.prompt(session, event.prompt)
+            # The window of a session may be closed without an event.
+            transcripts.put_off(session)
+            return text
+        if event.kind == "after_compaction":
+            return self._restore(session)
+        if event.kind == "before_compaction":
+            self._context.compact(session)
+        self._background(
+            lambda: transcripts.bring_in(
+                session, can_wait=event.kind == "turn_end", has_ended=event.kind == "end"
+            )
+        )
+        return ""
+
+    def _restore(self, session: AgentSession) -> str:
+        self._transcripts.bring_in(session)
+        return self._context.restore(session)
+
+    def _catch_up(self, event: HookEvent, **limits: int) -> None:
+        """Import transcripts of other sessions that ended without an event."""
+        transcripts = other_transcripts(event)
+        if transcripts is not None:
+            folder, pattern, own_name = transcripts
+            self._transcripts.look(folder, pattern, own_name, **limits)
+
+
+def _session(event: HookEvent) -> AgentSession:
+    form = PROTOCOLS[event.client].format
+    return AgentSession(event.client, event.session, form, event.directory, event.transcript)
+
+
+def _mask(recalled: Any) -> Any:
+    from anaphora.ingest.secrets.masking import mask
+
+    return mask(recalled)
+
+
+def open_memory(request: Mapping[str, Any]) -> Memory:
+    """Open the memory that a hook's request names. Raises `AnaphoraError`."""
+    from anaphora.api.memory import Memory
+
+    environ = request.get("environ")
+    return Memory.open(
+        request.get("home"),
+        namespace=str(request.get("namespace") or "default"),
+        conversations_dir=request.get("conversations"),
+        environ=environ if isinstance(environ, dict) else {},
+        warm=False,
+    )
+
+
+def answer_alone(request: Mapping[str, Any]) -> str:
+    """Answer one hook in this process. Raises `AnaphoraError`."""
+    from anaphora.core.config import client_folders
+
+    environ = request["environ"]
+    waiting: list[Callable[[], object]] = []
+    with open_memory(request) as memory:
+        hooks = SessionHooks(
+            memory,
+            user=client_folders(environ).user,
+            background=waiting.append,
+            clock=time.time,
+        )
+        output = hooks.answer(str(request["client"]), request["told"])
+        for work in waiting:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - the answer is ready, and later work goes on
+                event = str(request["told"].get("hook_event_name", ""))
+                operation = operation_of(str(request["client"]), event)
+                report(environ, error, surface="hook", operation=operation)
+    return output

@@ -1,0 +1,181 @@
+"""Files to import, read in a worker process: what they hold comes item by item.
+
+A file that takes too much memory or time ends the worker, and is a problem; the files behind it are
+read by another worker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from anaphora.core.plain import Types, types_of
+from anaphora.core.worker import (
+    WorkerEnded,
+    WorkerFailed,
+    WorkerLimits,
+    call_in_worker,
+    path_for_worker,
+)
+from anaphora.errors import InvalidInput, UnknownFormat
+from anaphora.features.importing.values import ImportedElse, ImportedMemory, ImportedWhole
+from anaphora.ingest.bounds import Bounds
+from anaphora.ingest.problems import shortened
+from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
+from anaphora.values.memories import NewMemory
+from anaphora.values.sessions import SessionPlace, ToolCall
+
+if TYPE_CHECKING:
+    from anaphora.features.importing.formats.base import ImportItem
+
+# By their names: what reads the formats is imported in workers alone.
+_CHECK: Final = "anaphora.features.importing.reading_child:check"
+_READ: Final = "anaphora.features.importing.reading_child:read"
+
+
+@dataclass(frozen=True, slots=True)
+class FileStarted:
+    """A file begins: its label, and its size in bytes."""
+
+    label: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadItem:
+    """A result of reading a file, and how many bytes of it were read by then."""
+
+    item: ImportItem
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFrom:
+    """Where reading goes on: behind the first `skip` files. With `each` every file is told before
+    it is read, without it only those that are not small."""
+
+    skip: int
+    each: bool
+
+
+_TYPES: Final[Types] = types_of(
+    ImportedConversation,
+    ImportedElse,
+    ImportedMemory,
+    ImportedTurn,
+    ImportedWhole,
+    ImportProblem,
+    InvalidInput,
+    NewMemory,
+    FileStarted,
+    ReadItem,
+    SessionPlace,
+    ToolCall,
+    UnknownFormat,
+)
+SMALL: Final = 64 << 10
+"""Bytes of a file that may be told together with others."""
+_MOST_ENDED: Final = 10
+"""Files of one source at which a worker may be ended; what is behind them is not read any more."""
+_BYTES: Final = 8
+"""Bytes of the answer that a character may take, as most are no astral ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSource:
+    """A path to import from, as the caller named it: its `format`, and the `name` of an upload."""
+
+    path: Path
+    format: str | None
+    name: str
+    bounds: Bounds
+
+    def check(self) -> ImportProblem | None:
+        """Raise UnknownFormat or InvalidInput for what cannot be imported.
+
+        What takes too much to find that out is a problem.
+        """
+        words = (os.getcwd(), str(path_for_worker(self.path)), self.format, self.name)  # noqa: PTH109 - as text
+        try:
+            list(call_in_worker(_CHECK, *words, limits=self._make_limits(), types=_TYPES))
+        except (WorkerEnded, WorkerFailed) as error:
+            return self._make_problem(str(self.path), error)
+        except InvalidInput as error:
+            worker_path = str(path_for_worker(self.path))
+            if worker_path != str(self.path):
+                error.value = error.value.replace(worker_path, str(self.path))
+                error.args = (str(error).replace(worker_path, str(self.path)),)
+            raise error from None
+        return None
+
+    def read(self) -> Generator[FileStarted | ReadItem, None, None]:
+        """Every file, each before what it gives."""
+        begun = item_count = end_count = already_read = 0
+        current = FileStarted(str(self.path), 0)
+        singly = False
+        while True:
+            new_files = 0
+            try:
+                for answer in self._call_worker(begun - (already_read > 0), each=singly):
+                    new_files += isinstance(answer, FileStarted)
+                    if already_read:
+                        already_read -= 1
+                        continue
+                    if isinstance(answer, FileStarted):
+                        begun, item_count, current = begun + 1, 0, answer
+                    else:
+                        item_count += 1
+                    yield answer
+                return
+            except (WorkerEnded, WorkerFailed) as error:
+                if not singly and current.size <= SMALL:
+                    # It was this small file, or one of those behind it that were not told yet.
+                    singly, already_read = True, 1 + item_count if begun else 0
+                    continue
+                end_count += 1
+                yield ReadItem(self._make_problem(current.label, error), 0)
+            if not new_files:
+                # It is no file, but what stands between two: the rest cannot be had either.
+                return
+            if end_count >= _MOST_ENDED:
+                reason = f"reading was ended {end_count} times; what is behind it was not read"
+                yield ReadItem(ImportProblem(str(self.path), "file", reason), 0)
+                return
+            current, already_read = FileStarted(str(self.path), 0), 0
+
+    def _call_worker(self, skip: int, *, each: bool) -> Iterator[FileStarted | ReadItem]:
+        worker_path = path_for_worker(self.path)
+        words = (os.getcwd(), str(worker_path), self.format, self.name)  # noqa: PTH109 - as above
+        limits = self._make_limits()
+        for answer in call_in_worker(
+            _READ, *words, self.bounds, ReadFrom(skip, each), limits=limits, types=_TYPES
+        ):
+            if (
+                worker_path != self.path
+                and isinstance(answer, ReadItem)
+                and isinstance(problem := answer.item, ImportProblem)
+            ):
+                path = problem.path.replace(str(worker_path), str(self.path), 1)
+                yield replace(answer, item=replace(problem, path=path))
+            else:
+                yield answer
+
+    def _make_limits(self) -> WorkerLimits:
+        size = 0
+        with suppress(OSError):
+            size = self.path.stat().st_size
+        return WorkerLimits(
+            seconds=self.bounds.seconds_for(size),
+            memory=self.bounds.memory,
+            output=_BYTES * self.bounds.characters + (1 << 20),
+            files=self.bounds.files,
+        )
+
+    def _make_problem(self, label: str, error: Exception) -> ImportProblem:
+        is_failed = isinstance(error, WorkerFailed)
+        reason = f"its reader failed ({error})" if is_failed else str(error)
+        return ImportProblem(shortened(label), "file", shortened(reason))

@@ -1,0 +1,127 @@
+"""Changes to sections and notes in the database since a number, and the documents made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from anaphora.core.helper import with_helper
+from anaphora.features.projects.index.rows import SectionRows
+from anaphora.features.projects.store.notes import INDEXED_KINDS
+from anaphora.features.projects.store.source import SectionSource
+from anaphora.index.words.manifest import IndexedDocument, TermOf, document_of
+from anaphora.store.records.titles import is_part, part_heading
+from anaphora.values.memories import MemoryRecord
+
+NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)
+"""Kinds of tombstones of deleted notes; ids of other memories are not in the rows here."""
+
+_AT_ONCE: Final = 500
+# Sections from which helper processes are worth their start.
+_HELPED: Final = 3_000
+_SHARES: Final = (60, 300)
+
+
+@dataclass(slots=True)
+class Changed:
+    """The changes found in the database.
+
+    The words of `sections` (ids) and `notes` are to be indexed, those of the rows `gone` no longer
+    count; `forgotten`: a note is among these.
+    """
+
+    sections: list[str] = field(default_factory=list)
+    notes: list[MemoryRecord] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    forgotten: bool = False
+
+    def __len__(self) -> int:
+        return len(self.sections) + len(self.notes)
+
+
+def clear_document(keyed_fields: tuple[str, tuple[str, ...]]) -> IndexedDocument:
+    """The document of a key and its fields, in a home that is not sealed."""
+    return document_of(*keyed_fields)
+
+
+class SectionChanges:
+    """Brings rows in line with the database. One thread at a time, except for `documents`."""
+
+    def __init__(self, source: SectionSource, term_of: TermOf | None) -> None:
+        self._source = source
+        self._term_of = term_of
+        self._relations_at = -1
+
+    def changed(self, rows: SectionRows, since: int) -> Changed:
+        """Update rows that changed after `since` (-1: all); the changes for the words."""
+        changes = Changed()
+        if since >= 0:
+            for tombstone_kind, owner, seq in self._source.tombstones(since):
+                if tombstone_kind not in ("section", *NOTE_TOMBSTONES):
+                    continue
+                row = rows.delete(owner, seq)
+                if row >= 0:
+                    changes.gone.append(row)
+                    changes.forgotten |= tombstone_kind != "section"
+        files = self._source.files(since)
+        files_are_new = any(file.id not in rows.files for file in files)
+        rows.put_files(files)
+        sections = self._source.sections(since)
+        rows.put_sections(sections)
+        changes.sections = [section.id for section in sections]
+        for kind, record in self._source.notes(since):
+            rows.put_note(kind, record)
+            changes.notes.append(record)
+        relations = self._source.relations_at()
+        if since < 0 or files_are_new:
+            rows.set_imports(self._source.imports(-1))
+        elif relations != self._relations_at:
+            rows.put_imports(self._source.imports(self._relations_at))
+        self._relations_at = relations
+        return changes
+
+    def later_than(self, rows: SectionRows, changes: Changed, upto: int) -> Changed:
+        """Those of the changes that came after number `upto`."""
+        at = rows.rows(changes.sections)
+        is_later = (at >= 0) & (rows.column("seq")[at] > upto) if len(rows) else at >= 0
+        sections = zip(changes.sections, is_later.tolist(), strict=True)
+        return Changed(
+            [section_id for section_id, later in sections if later],
+            [note for note in changes.notes if note.seq > upto],
+            changes.gone,
+        )
+
+    def documents(self, rows: SectionRows, changed: Changed) -> Iterator[IndexedDocument]:
+        """The documents of changed sections and notes."""
+        texts = self._texts(rows, changed.sections)
+        if self._term_of is None:
+            worth = len(changed.sections) >= _HELPED
+            yield from with_helper(clear_document, texts, worth=worth, shares=_SHARES)
+        else:
+            # Keys of a sealed home must not leave this process.
+            for key, fields in texts:
+                yield document_of(key, fields, self._term_of)
+        for record in changed.notes:
+            source = record.sources[0] if record.sources else ""
+            subject = (record.payload or {}).get("subject")
+            names = (record.type, *record.tags, subject if isinstance(subject, str) else "")
+            if is_part(record):
+                payload = record.payload or {}
+                source = str(payload.get("name", ""))
+                names = (str(payload.get("title", "")), *part_heading(payload))
+            yield document_of(record.id, (source, " ".join(names), record.text), self._term_of)
+
+    def _texts(
+        self, rows: SectionRows, sections: Sequence[str]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for start in range(0, len(sections), _AT_ONCE):
+            for section in self._source.texts(sections[start : start + _AT_ONCE]).values():
+                yield section.id, (rows.path_of(section.file), section.name, section.text)
+
+    def everything(self, rows: SectionRows) -> Changed:
+        """All sections and notes, as if they had changed."""
+        sections = [rows.ids[row] for row in np.flatnonzero(rows.column("file") >= 0).tolist()]
+        return Changed(sections, [record for _, record in self._source.notes(-1)])
