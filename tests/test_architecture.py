@@ -247,7 +247,6 @@ OFFERED = (
     "anaphora.core.languages.language",
     "anaphora.core.repositories",
     "anaphora.core.resident",
-    "anaphora.core.tracing",
     "anaphora.deep.evidence.questions",
     "anaphora.deep.models.*",
     "anaphora.deep.sandbox",
@@ -287,7 +286,7 @@ OFFERED = (
     "anaphora.sync.remotes.opening",
 )
 # How many test files reach further in. It may only fall.
-INTERNAL = 71
+INTERNAL = 55
 
 
 # The seams by which a test gets from a `Memory` to its rooms.
@@ -318,7 +317,7 @@ FRONT = {
     "anaphora.keys",
     "anaphora.testing",
 }
-SHARE = 0.99
+SHARE = 0.59
 INNER_FIXTURES = {"open_again", "truth"}
 
 
