@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 from tests.as_json import as_json
 from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
@@ -21,7 +22,7 @@ from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemo
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
 from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
-from anaphora.surfaces.rest.problems import problem_of
+from anaphora.testing import open_memory, server_app
 
 pytestmark = pytest.mark.enable_socket
 
@@ -340,7 +341,7 @@ def test_errors_are_those_of_the_facade(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("client.errors")
-def test_every_error_of_the_server_arrives_as_itself() -> None:
+def test_every_error_of_the_server_arrives_as_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of error comes back as its own class, with its words and data, and no path."""
     raised: list[errors.AnaphoraError] = [
         errors.InvalidTurn("role", "x", "must be a role"),
@@ -359,16 +360,16 @@ def test_every_error_of_the_server_arrives_as_itself() -> None:
         errors.EncryptionError("key", "gone"),
     ]
     for error in raised:
-        answer = problem_of(error)
+        answer = refused_with(error, monkeypatch)
 
-        def respond(_: httpx.Request, answer: Any = answer) -> httpx.Response:
-            return httpx.Response(answer.status_code, content=answer.body)
+        def respond(_: httpx.Request, answer: httpx.Response = answer) -> httpx.Response:
+            return httpx.Response(answer.status_code, content=answer.content)
 
         with pytest.raises(errors.AnaphoraError) as caught, remote_over(respond) as memory:
             memory.get("x")
         found = caught.value
         assert type(found) is type(error)
-        assert b"/secret" not in answer.body
+        assert b"/secret" not in answer.content
         for name in ("what", "reason", "kind", "id", "operation", "model", "waited", "extra"):
             if not isinstance(error, errors.EncryptionError):
                 assert getattr(found, name, None) == getattr(error, name, None)
@@ -379,6 +380,19 @@ def test_every_error_of_the_server_arrives_as_itself() -> None:
             assert str(found) == error.summary
         elif not isinstance(error, errors.InvalidInput | errors.EncryptionError):
             assert str(found) == str(error)
+
+
+def refused_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> httpx.Response:
+    """What a server answers when its memory raises an error."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as broken, open_memory(warm=False) as memory:
+        broken.setattr(Memory, "list", fail)
+        with TestClient(server_app(memory, page=None), base_url="http://127.0.0.1:7411") as client:
+            answer = client.get("/v1/memories")
+    return httpx.Response(answer.status_code, content=answer.content)
 
 
 def remote_over(respond: Callable[[httpx.Request], httpx.Response], **given: Any) -> RemoteMemory:

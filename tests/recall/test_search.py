@@ -62,7 +62,7 @@ def test_filters_leave_what_was_asked_for(memory: Memory) -> None:
     assert not memory.search("when does the harbour close?", since=future)
     assert not memory.search("where is the next tide computed?", until=future, kinds=["file"])
     with pytest.raises(InvalidInput, match="kind"):
-        memory.search("x", kinds=["magic"])  # type: ignore[list-item]
+        memory.search("x", kinds=["magic"])
     with pytest.raises(NotFound, match="project"):
         memory.search("x", project="nobody's")
 

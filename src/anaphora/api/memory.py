@@ -36,7 +36,7 @@ from anaphora.values.conversations import (
     TurnRole,
 )
 from anaphora.values.namespaces import DeletedNamespace
-from anaphora.values.search import DEFAULT_KINDS, SearchHit, SearchKind
+from anaphora.values.search import DEFAULT_KINDS, SearchHit
 from anaphora.values.sessions import ToolCallHit
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class Memory(LastingMemories, FeatureCalls):
         *,
         top_k: int = 8,
         budget: int = 2000,
-        kinds: Iterable[SearchKind] = DEFAULT_KINDS,
+        kinds: Iterable[str] = DEFAULT_KINDS,
         since: datetime | None = None,
         until: datetime | None = None,
         speaker: str | None = None,
@@ -262,8 +262,13 @@ class Memory(LastingMemories, FeatureCalls):
         from anaphora.recall.lanes import SearchChoice
 
         with span("search", top_k=top_k):
+            recall = self._services().recall_everything
+            # Features add kinds to those that are searched by default, or are left out.
+            chosen_kinds = tuple(kinds)
+            if chosen_kinds == DEFAULT_KINDS:
+                chosen_kinds = recall.default_kinds
             choice = SearchChoice(
-                tuple(kinds),
+                chosen_kinds,
                 since,
                 until,
                 speaker,
@@ -272,7 +277,7 @@ class Memory(LastingMemories, FeatureCalls):
                 None if directory is None else os.fspath(directory),
                 frozenset((exclude,) if isinstance(exclude, str) else exclude),
             )
-            return self._services().recall_everything.recall(
+            return recall.recall(
                 question,
                 choice,
                 top_k=top_k,

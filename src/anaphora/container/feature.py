@@ -265,7 +265,7 @@ class Feature:
       tokens to clients of the MCP server elsewhere.
       `values` is the module of its public values, `embedders` the embedders it adds.
     - `application` ("module:function") makes the HTTP server over a memory, with its options.
-    - `events` are those that `Memory.on` accepts.
+    - `events` are those that `Memory.on` accepts, `search_kinds` the kinds of its hits in a search.
     - `journal` notes what each write does to records; `latest_seen` tells the time of the last
       change on other devices; `forget_tokens` is called for tokens that are gone.
     - Deleting a namespace holds `locks` (`hold_namespace`) and removes `files` in the home's
@@ -286,6 +286,7 @@ class Feature:
     application: str = ""
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()
+    search_kinds: tuple[str, ...] = ()
     open: Callable[[Container], object] = lambda _: None
     journal: OpenJournal | None = None
     latest_seen: LatestSeen | None = None
@@ -322,6 +323,12 @@ def register(*features: Feature) -> None:
 def registered() -> tuple[Feature, ...]:
     """The features of the program, in the order in which they were registered."""
     return tuple(_registered.values())
+
+
+def search_kinds() -> tuple[str, ...]:
+    """The kinds of hits that a search can give, as `kinds` names them."""
+    of_features = (kind for feature in registered() for kind in feature.search_kinds)
+    return ("memory", "note", "turn", *of_features, "tool_call")
 
 
 @contextmanager

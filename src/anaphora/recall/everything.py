@@ -108,11 +108,16 @@ class EverythingRecall:
         merged_recall = _merge(request, self._add_origins(answers), budget)
         return mark_opposed(merged_recall, near_hits, self.memories.records, self.opposed)
 
+    @property
+    def default_kinds(self) -> tuple[str, ...]:
+        """The kinds that a search looks for if it names none."""
+        return tuple(kind for lane in self.lanes if lane.by_default for kind in lane.kinds)
+
     def _check_kinds(self, choice: SearchChoice) -> None:
         kinds = [kind for lane in self.lanes for kind in lane.kinds]
-        for kind in choice.kinds:
+        for number, kind in enumerate(choice.kinds):
             if kind not in kinds:
-                raise InvalidInput("kind", kind, f"expected one of {', '.join(kinds)}")
+                raise InvalidInput(f"kinds[{number}]", kind, f"expected one of {', '.join(kinds)}")
 
     def _find_project(self, name: str) -> NamedProject:
         """What a project stands for, by its name, its folder or its repository."""

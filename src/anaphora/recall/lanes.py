@@ -16,7 +16,7 @@ from anaphora.recall.question import Question
 from anaphora.recall.snippets import snippet
 from anaphora.recall.view_cache import ViewCache
 from anaphora.values.conversations import Degraded, Recall
-from anaphora.values.search import DEFAULT_KINDS, SearchHit, SearchKind
+from anaphora.values.search import SearchHit
 
 UNKNOWN: Final = 0.5
 """How likely a lane is to answer that cannot tell."""
@@ -36,7 +36,7 @@ class SearchChoice:
     `directory` is where the question is asked: hits of its project come first.
     """
 
-    kinds: tuple[SearchKind, ...] = DEFAULT_KINDS
+    kinds: tuple[str, ...]
     since: datetime | None = None
     until: datetime | None = None
     speaker: str | None = None
@@ -170,14 +170,16 @@ class Lane:
 
     It is asked only for `kinds` of its own, and only where it understands all `filters` of a
     search: what cannot be filtered is left out. `project_ids` gives the ids by which memories name
-    a project that the lane knows under this name.
+    a project that the lane knows under this name. `by_default`: it is asked where a search names no
+    kinds.
     """
 
     name: str
-    kinds: tuple[SearchKind, ...]
+    kinds: tuple[str, ...]
     filters: frozenset[SearchFilter]
     search: Callable[[SearchRequest], LaneAnswer]
     project_ids: Callable[[str], Collection[str]] = lambda _: ()
+    by_default: bool = True
 
     def serves(self, choice: SearchChoice) -> bool:
         """Whether hits of this lane can be among what was chosen."""

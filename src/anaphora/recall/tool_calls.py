@@ -98,6 +98,7 @@ def call_lane(calls: ToolCallRecall) -> Lane:
         ("tool_call",),
         frozenset(("times", "project")),
         partial(_search_calls, calls),
+        by_default=False,
     )
 
 

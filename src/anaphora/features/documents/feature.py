@@ -32,6 +32,7 @@ FEATURE = Feature(
     _make_services,
     values=f"{__package__}.values",
     tables=TABLES,
+    search_kinds=("document",),
     commands=(Commands(f"{__package__}.commands:register", ("document",), 30),),
     routes=(f"{__package__}.routes:router",),
     cli=CommandLine(show=f"{__package__}.commands:show_by_id"),

@@ -32,6 +32,7 @@ FEATURE = Feature(
     _make_services,
     values=f"{__package__}.values",
     tables=TABLES,
+    search_kinds=("file",),
     commands=(
         Commands(
             f"{__package__}.commands:register",

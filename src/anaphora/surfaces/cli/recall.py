@@ -5,16 +5,16 @@ Hits come as snippets with the words that matched, dates, and short ids that eve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
+from anaphora.container.feature import search_kinds
 from anaphora.surfaces.cli.asking import BUDGET, TOP, ask
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.meanings import QUERY, TOKENS, meaning
 from anaphora.surfaces.wire import times_between
-from anaphora.values.search import DEFAULT_KINDS, KINDS, SearchKind
+from anaphora.values.search import DEFAULT_KINDS
 
 WHEN = 'A day, a time, or words, in your time zone: 2026-03-01, "last week".'
 
@@ -30,7 +30,7 @@ def recall(
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help=meaning("limit"))] = TOP,
     budget: Annotated[int, typer.Option(min=0, help=TOKENS)] = BUDGET,
     kind: Annotated[
-        list[str] | None, typer.Option(help=f"Only these kinds: {', '.join(KINDS)}.")
+        list[str] | None, typer.Option(help=f"Only these kinds: {', '.join(search_kinds())}.")
     ] = None,
     since: Annotated[str | None, typer.Option(help=f"{meaning('since')} {WHEN}")] = None,
     until: Annotated[str | None, typer.Option(help=f"{meaning('until')} {WHEN}")] = None,
@@ -62,7 +62,7 @@ def recall(
         as_json=as_json,
         top_k=top_k,
         budget=budget,
-        kinds=cast(Sequence[SearchKind], kind) if kind else DEFAULT_KINDS,
+        kinds=kind if kind else DEFAULT_KINDS,
         **times_between({"since": since, "until": until}),
         speaker=speaker,
         project=project,

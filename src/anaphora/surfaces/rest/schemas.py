@@ -22,6 +22,7 @@ from pydantic import (
     create_model,
 )
 
+from anaphora.container.feature import search_kinds
 from anaphora.values.conversations import (
     READ_AWAITED,
     READ_MOST,
@@ -34,7 +35,6 @@ from anaphora.values.memories import (
     NewMemory,
     Verdict,
 )
-from anaphora.values.search import SearchKind
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
@@ -213,13 +213,17 @@ class Unforgetting(Body):
     id: Name
 
 
+# One that there is not is refused by the call itself.
+_SearchKind = Annotated[str, WithJsonSchema({"type": "string", "enum": list(search_kinds())})]
+
+
 class SearchQuestion(ReadQuestion):
     """A question to everything that is kept."""
 
     query: Query
     top_k: Annotated[int, Field(ge=1, le=1_000)] = 8
     budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
-    kinds: Annotated[list[SearchKind], Field(min_length=1, max_length=5)] = [
+    kinds: Annotated[list[_SearchKind], Field(min_length=1, max_length=20)] = [
         "memory",
         "note",
         "turn",
