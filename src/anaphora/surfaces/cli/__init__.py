@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from anaphora.at_once import run_at_once
+
 __all__ = ["main"]
 
 _BEFORE: Final = ("--home", "--namespace", "--conversations-dir")
@@ -30,8 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # embedding program may have replaced the stream.
             if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        options: dict[str, str] = {}
+        command_line = _take_options(words, _BEFORE, options)
         # A client blocks on its hook, so nothing else is imported for it.
-        if not run_at_once(words):
+        if not run_at_once(command_line, options):
             from anaphora.core.caller import CallOrigin, called_from
             from anaphora.errors import AnaphoraError
 
@@ -59,32 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BaseException as error:  # noqa: BLE001 - no command ends in a traceback
         from anaphora.surfaces.cli.unexpected import end_by
 
-        end_by(error, command_words(words), is_hook=hook_client(words) is not None)
-
-
-def run_at_once(words: Sequence[str]) -> bool:
-    """Run a hook or the resident process; False if the words ask for neither."""
-    options: dict[str, str] = {}
-    command = _take_options(list(words), _BEFORE, options)
-    if command == ["resident"]:
-        from anaphora.features.coding_agents.resident.server import main as run_resident
-
-        run_resident()
-        return True
-    client = hook_client(words)
-    if client is None:
-        return False
-    from anaphora.features.coding_agents.hooks.client import run_hook
-
-    settings = {
-        "--home": "home",
-        "--namespace": "namespace",
-        "--conversations-dir": "conversations",
-    }
-    run_hook(
-        client, {settings[name]: argument for name, argument in options.items() if argument.strip()}
-    )
-    return True
+        end_by(error, command_words(words))
 
 
 def serve_mcp_at_once(words: Sequence[str]) -> bool:
@@ -143,13 +122,6 @@ def recall_at_once(words: Sequence[str]) -> bool:
     )
     ask(home_options, command[1], as_json=as_json)
     return True
-
-
-def hook_client(words: Sequence[str]) -> str | None:
-    """The client if the words call its hook, else None."""
-    command = command_words(words)
-    is_hook = len(command) == 2 and command[0] == "hook" and not command[1].startswith("-")
-    return command[1] if is_hook else None
 
 
 def command_words(words: Sequence[str]) -> list[str]:

@@ -18,12 +18,12 @@ EXIT_UNEXPECTED: Final = 70
 """The exit code after an unexpected error: EX_SOFTWARE of sysexits.h."""
 
 
-def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoReturn:
+def end_by(error: BaseException, words: Sequence[str]) -> NoReturn:
     """Report the error and exit; a hook exits silently with 0, so that its client continues.
 
     `words` are the words of the command line from the command on.
     """
-    if is_hook:
+    if len(words) == 2 and words[0] == "hook" and not words[1].startswith("-"):
         report(environment(), error, surface="hook", operation="start")
         sys.exit(0)
     # The command, by its known names only: other words of the line may be private text.
