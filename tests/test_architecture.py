@@ -146,7 +146,7 @@ def test_a_field_of_a_memory_touches_few_places() -> None:
         module_of(file)
         for file in SOURCES
         for node in ast.walk(ast.parse(file.read_text()))
-        if not {"adapters", "importers"} & set(file.parts) and _names(node, "category")
+        if not {"adapters", "formats"} & set(file.parts) and _names(node, "category")
     }
     assert found <= {
         # The row: its migration and its table.
