@@ -49,14 +49,8 @@ FEATURES = {
     "server",
     "sync",
 }
-NAMING = {
-    "anaphora",
-    "anaphora.registry",
-    "anaphora.at_once",
-    "anaphora.adapters.claude_agent_sdk",
-}
-"""What may name features: the public names, the registry, what runs before the registry is loaded,
-and the adapter of one coding agent."""
+NAMING = {"anaphora", "anaphora.registry", "anaphora.adapters.claude_agent_sdk"}
+"""What may name features: the public names, the registry, and the adapter of one coding agent."""
 HEAVY = ("numpy", "onnxruntime", "tantivy", "sqlalchemy", "typer", "rich")
 
 

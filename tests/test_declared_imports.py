@@ -94,6 +94,7 @@ COMPUTED: Mapping[str, tuple[str, ...]] = {
     f"{_GRAMMARS}.language": GRAMMARS,
     # Of our own modules.
     "container.feature.load": (),
+    "surfaces.cli.run_at_once": (),
     "surfaces.rest.openapi._value_types": (),
     "values.__getattr__": (),
 }

@@ -212,8 +212,8 @@ def test_the_shipped_example_is_answered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("at", "module", "said"),
     [
-        ("staging.jsonl", "features.importing.commands", "Everything read so far is stored"),
-        ("turns", "surfaces.cli.vectors", "Everything is stored"),
+        ("staging.jsonl", "conversation", "Everything read so far is stored"),
+        ("turns", "vectors", "Everything is stored"),
     ],
 )
 def test_an_interrupted_import_says_what_is_kept(
@@ -236,7 +236,10 @@ def test_an_interrupted_import_says_what_is_kept(
             yield report
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
-    monkeypatch.setattr(f"anaphora.{module}.long_work", pressing)
+    place = {"conversation": "anaphora.features.importing.commands"}.get(
+        module, f"anaphora.surfaces.cli.{module}"
+    )
+    monkeypatch.setattr(f"{place}.long_work", pressing)
     done = run_cli("conversation", "import", chat, home=home)
     assert done.exit_code == 130
     assert said in done.output.replace("\n", " ")

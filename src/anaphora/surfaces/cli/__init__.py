@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-from anaphora.at_once import run_at_once
+import anaphora
 
 __all__ = ["main"]
 
@@ -32,10 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # embedding program may have replaced the stream.
             if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-        options: dict[str, str] = {}
-        command_line = _take_options(words, _BEFORE, options)
         # A client blocks on its hook, so nothing else is imported for it.
-        if not run_at_once(command_line, options):
+        if not run_at_once(words):
             from anaphora.core.caller import CallOrigin, called_from
             from anaphora.errors import AnaphoraError
 
@@ -64,6 +63,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from anaphora.surfaces.cli.unexpected import end_by
 
         end_by(error, command_words(words))
+
+
+def run_at_once(words: Sequence[str]) -> bool:
+    """Run a command that must start without anything else; False if the words ask for none.
+
+    Such a command is a module `quick/WORD.py` of a feature, with a function `run(words, options)`
+    that says whether it ran: a client waits for its hook, which may not load all features.
+    """
+    options: dict[str, str] = {}
+    command = _take_options(list(words), _BEFORE, options)
+    name = command[0] if command and command[0].isalpha() else ""
+    folder = os.path.join(os.path.dirname(anaphora.__file__), "features")  # noqa: PTH118, PTH120
+    for feature in os.listdir(folder) if name else ():  # noqa: PTH208
+        if os.path.exists(f"{folder}/{feature}/quick/{name}.py"):  # noqa: PTH110
+            from importlib import import_module
+
+            run = import_module(f"anaphora.features.{feature}.quick.{name}").run
+            return bool(run(command[1:], options))
+    return False
 
 
 def serve_mcp_at_once(words: Sequence[str]) -> bool:

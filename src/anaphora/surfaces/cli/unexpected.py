@@ -19,13 +19,7 @@ EXIT_UNEXPECTED: Final = 70
 
 
 def end_by(error: BaseException, words: Sequence[str]) -> NoReturn:
-    """Report the error and exit; a hook exits silently with 0, so that its client continues.
-
-    `words` are the words of the command line from the command on.
-    """
-    if len(words) == 2 and words[0] == "hook" and not words[1].startswith("-"):
-        report(environment(), error, surface="hook", operation="start")
-        sys.exit(0)
+    """Report the error and exit; `words` are those of the command line from the command on."""
     # The command, by its known names only: other words of the line may be private text.
     names: list[str] = []
     with suppress(Exception):
