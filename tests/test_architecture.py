@@ -311,6 +311,7 @@ def reachable(graph: dict[str, set[str]], module: str) -> set[str]:
 
 # What rooms offer beside the public names: classes and pure functions, tested by themselves.
 OFFERED = (
+    "anaphora.container.feature",
     "anaphora.core.analyser",
     "anaphora.core.config",
     "anaphora.core.display",
@@ -327,6 +328,7 @@ OFFERED = (
     "anaphora.features.deep.evidence.questions",
     "anaphora.features.embedders.*",
     "anaphora.features.oauth.*",
+    "anaphora.features.projects.ranking.*",
     "anaphora.features.server.*",
     "anaphora.features.deep.models.*",
     "anaphora.features.deep.sandbox",
