@@ -441,6 +441,7 @@ PROMISES: dict[str, str] = {
     "bench.same_road": "D The benchmark goes through the same import and recall as users.",
     "package.light": "D `import anaphora` brings in no heavy library.",
     "package.rooms": "D Imports go one way through the rooms; files and functions stay small.",
+    "package.features": "D A feature is one folder: registered it is on every surface, left out nothing else breaks.",
     "package.readable": "D Names, comments, helpers and classes are counted, and only improve.",
     "package.golden": "D A redesign is held against the build before it, to the bit.",
     "package.wheel": "D The wheel alone has the commands, the model, the page and the servers.",

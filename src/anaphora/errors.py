@@ -47,6 +47,7 @@ AnaphoraError
 │   ├── ServerUnreachable               it does not answer, or not in time
 │   └── AccessDenied                    it refuses the token, or what the token may not do
 ├── NotOffered (also NotImplementedError)  what only a memory on this machine can do
+│   └── FeatureLeftOut                  a call of a feature that is not registered
 ├── SandboxError                        the sandbox could not be started
 ├── CommandRefused                      a command of a model's tool that cannot be done
 ├── TimedOut (also TimeoutError)        a recall could read nothing in the time that it had
@@ -539,6 +540,15 @@ class NotOffered(AnaphoraError, NotImplementedError):
         self.what = what
         self.reason = reason
         super().__init__(f"{what} is not offered by a server: {reason}")
+
+
+class FeatureLeftOut(NotOffered):
+    """`what` belongs to a feature that this program has not registered."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.reason = "this program was made without it"
+        AnaphoraError.__init__(self, f"{what}: {self.reason}")
 
 
 class SandboxError(AnaphoraError):

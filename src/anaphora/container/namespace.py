@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.container.feature import FeatureServices, registered
 from anaphora.container.services import service
+from anaphora.errors import FeatureLeftOut
 from anaphora.store.records.titles import record_title
 from anaphora.store.threads.gojson import REDACTED
 
@@ -85,11 +86,11 @@ class NamespaceServices:
         return tuple(make(self) for make in makers if make is not None)
 
     def feature(self, kind: type[FeatureT]) -> FeatureT:
-        """The services of one feature, for its own code. LookupError if it is not registered."""
+        """The services of one feature, for its own code. Raises `FeatureLeftOut`."""
         for services in self.features:
             if type(services) is kind:
                 return services
-        raise LookupError(f"no registered feature has {kind.__name__}")
+        raise FeatureLeftOut(kind.name)
 
     # Where things lie, and how they are sealed.
 

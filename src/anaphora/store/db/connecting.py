@@ -117,6 +117,7 @@ def _prepare(engine: Engine, location: str) -> Engine:
             _make_schema(engine, location)
         else:
             check_revision(revision_found, location)
+        _add_tables(engine)
     except SQLAlchemyError as error:
         engine.dispose()
         raise explain(error, "open", location) from error
@@ -151,6 +152,24 @@ def _make_schema(engine: Engine, location: str) -> None:
                 reason = f"it contains tables of another program: {names}"
                 raise StoreError("open", location, reason)
             make_tables(connection)
+
+
+def _add_tables(engine: Engine) -> None:
+    """Make the tables of features that were added since the home was made."""
+    with engine.connect() as connection:
+        missing = metadata.tables.keys() - set(inspect(connection).get_table_names())
+    if not missing:
+        return
+    with engine.connect() as connection:
+        connection.execution_options(anaphora_begin="BEGIN IMMEDIATE")
+        with connection.begin():
+            if connection.dialect.name == "postgresql":
+                lock = text("SELECT pg_advisory_xact_lock(:key)")
+                connection.execute(lock, {"key": _SCHEMA_LOCK})
+            for table in metadata.sorted_tables:
+                if table.name in missing:
+                    # Another process may have made it meanwhile.
+                    table.create(connection, checkfirst=True)
 
 
 def _revision(connection: Connection) -> str | None:

@@ -16,6 +16,7 @@ from anaphora.errors import StoreError
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.db.faults import BUSY_SECONDS, explain
 from anaphora.store.db.revision import REVISION_TABLE
+from anaphora.store.db.tables import ADDED
 from anaphora.store.disk import make_directory, sync_directory
 
 # A reader in another process is done in milliseconds; one that is not must not stop forgetting.
@@ -137,6 +138,9 @@ class SqliteReader:
                     statement, parameters
                 ).fetchall()
         except Error as error:
+            # The table of a feature that was added since is made by the next write.
+            if str(error).partition("no such table: ")[2] in ADDED:
+                return []
             raise explain(error, "read", self._path) from error
         return rows
 

@@ -29,6 +29,9 @@ from anaphora.store.db.table import (
 TABLES: Final[dict[str, Table]] = {}
 """Every table by its name, in the order in which they are made: those of features come last."""
 
+ADDED: Final[set[str]] = set()
+"""The names of those that features have added."""
+
 _followers: Final[list[Callable[[], object]]] = []
 
 
@@ -38,6 +41,7 @@ def add_tables(tables: Iterable[Table]) -> None:
         if table.name in TABLES:
             raise ValueError(f"there is a table {table.name!r} already")
         TABLES[table.name] = table
+        ADDED.add(table.name)
     for follow in _followers:
         follow()
 
@@ -46,6 +50,7 @@ def remove_tables(tables: Iterable[Table]) -> None:
     """Remove the tables of a feature from the program; what a database holds in them stays."""
     for table in tables:
         del TABLES[table.name]
+        ADDED.discard(table.name)
     for follow in _followers:
         follow()
 
