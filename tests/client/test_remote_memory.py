@@ -20,10 +20,12 @@ from tests.conftest import NOW, Clock
 from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemory, errors
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
-from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
+from anaphora.core.operation import local_members, operations_of
 from anaphora.surfaces.rest.problems import problem_of
 
 pytestmark = pytest.mark.enable_socket
+
+NOT_OFFERED = local_members(Memory)
 
 # How long something took, how large a disk is, where it is: not of what was asked.
 ELSEWHERE = {"seconds", "bytes", "home", "path", "root", "indexed_at", "project", "projects"}
@@ -240,11 +242,14 @@ def test_values_are_the_same_to_the_type(tmp_path: Path) -> None:
 def test_every_method_of_the_facade_is_offered_or_listed() -> None:
     """No public name of `Memory` is forgotten: it asks the server, or says why it cannot."""
     names = {name for name in dir(Memory) if not name.startswith("_")}
-    written = {name for name in vars(RemoteMemory) if not name.startswith("_")}
-    assert names - written - {"namespace"} == set()
-    assert NOT_OFFERED.keys() <= names
-    assert ROUTES.keys() <= names
-    assert not ROUTES.keys() & NOT_OFFERED.keys()
+    inherited = {
+        name
+        for name in names
+        if inspect.getattr_static(RemoteMemory, name) is inspect.getattr_static(Memory, name)
+    }
+    assert inherited == set()
+    requests = {name: one.http for name, one in operations_of(Memory).items() if one.http}
+    assert not requests.keys() & NOT_OFFERED.keys()
     for name in names - NOT_OFFERED.keys():
         one, other = (inspect.getattr_static(kind, name) for kind in (Memory, RemoteMemory))
         if not isinstance(one, property):
@@ -252,8 +257,9 @@ def test_every_method_of_the_facade_is_offered_or_listed() -> None:
             mine = inspect.signature(getattr(RemoteMemory, name)).parameters
             assert list(mine) == list(inspect.signature(function).parameters), name
         assert inspect.getdoc(other), name
-    for method, parameter in NOT_TAKEN:
-        assert parameter in inspect.signature(getattr(Memory, method)).parameters
+    for name, http in requests.items():
+        parameters = inspect.signature(getattr(Memory, name)).parameters
+        assert parameters.keys() >= {*http.renamed, *http.folders}, name
 
 
 @pytest.mark.promise("client.complete")
@@ -318,6 +324,8 @@ def test_errors_are_those_of_the_facade(tmp_path: Path) -> None:
         lambda m: m.search("x", project="none"),
         lambda m: m.trace("none"),
         lambda m: m.extract("none"),
+        lambda m: m.delete_namespace("none"),
+        lambda m: m.delete_namespace(".."),
         lambda m: m.scoped("a/b"),
         lambda m: m.on("x", 5),  # type: ignore[arg-type]
         lambda m: m.import_(tmp_path / "none"),
