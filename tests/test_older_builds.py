@@ -17,7 +17,7 @@ from tests.sqlite_driver import dbapi2
 from anaphora import Memory
 from anaphora.errors import SchemaTooOld
 
-pytestmark = [pytest.mark.internal, pytest.mark.promise("truth.refuses")]
+pytestmark = pytest.mark.promise("truth.refuses")
 
 NOW = datetime(2026, 4, 30, 12, 0, tzinfo=UTC)
 FIXTURES = Path(__file__).parent / "store" / "fixtures"

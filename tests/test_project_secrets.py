@@ -14,8 +14,6 @@ from tests.ingest.project_files import git, write
 from anaphora import Memory, RecallPackage
 from anaphora.testing import run_cli
 
-pytestmark = pytest.mark.internal
-
 PLACES = (
     "dotenv", "local", "netrc", "npmrc", "credentials", "aws", "gitcredentials", "settings",
     "config", "readme", "heading", "symbol", "filename", "message", "json", "below",

@@ -188,8 +188,7 @@ def python() -> str:
     from anaphora import keys, render_recall, testing
     from anaphora.api import aio, memory
     from anaphora.api.memories import LastingMemories
-    from anaphora.client.memory import FOLDER_REASON, RemoteMemory
-    from anaphora.core.operation import local_members, operations_of
+    from anaphora.client.memory import FOLDER_REASON, NOT_OFFERED, REQUESTS, RemoteMemory
     from anaphora.embed import base
     from anaphora.features.deep.calls import DeepCalls
     from anaphora.features.projects.calls import ProjectCalls
@@ -238,11 +237,11 @@ Filters: [../filters.md](../filters.md).
             "([how](../how-to/client.md)).\n\n"
             f"{method('connect', RemoteMemory.connect)}\n"
             "### What a server does not offer\n\n"
-            + "".join(f"- `{name}`: {why}\n" for name, why in local_members(memory.Memory).items())
+            + "".join(f"- `{name}`: {why}\n" for name, why in NOT_OFFERED.items())
             + "".join(
                 f"- `{folder}` of `{call}`: {FOLDER_REASON}\n"
-                for call, described in operations_of(memory.Memory).items()
-                for folder in (described.http.folders if described.http else ())
+                for call, http in REQUESTS.items()
+                for folder in http.folders
             ),
             method("render_recall", render_recall, "##"),
             f"## ConversationStore\n\n{doc_of(ConversationStore)}\n\n"
@@ -452,7 +451,7 @@ def _schema(name: str, schema: Mapping[str, Any]) -> str:
 
 def mcp() -> str:
     """Every tool of the server for coding agents."""
-    from anaphora.surfaces.mcp_server.tools import TOOLS
+    from anaphora.surfaces.mcp_server.tools import all_tools
 
     parts = [
         "# MCP\n\n`anaphora mcp` (over HTTP with the extra `mcp`). A field with `*` is required; "
@@ -463,11 +462,11 @@ def mcp() -> str:
         + "\n".join(
             f"| [{t.name}](#{t.name}) | {t.title} | {_yes(t.by_default)} | {_yes(t.read_only)} | "
             f"{_yes(t.destructive)} | {_yes(t.idempotent)} |"
-            for t in TOOLS.values()
+            for t in all_tools().values()
         )
         + "\n"
     ]
-    for tool in TOOLS.values():
+    for tool in all_tools().values():
         lines = [f"## {tool.name}", "", tool.description]
         if tool.parameters:
             lines += ["", "| argument | type | default | meaning |", "|---|---|---|---|"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 from tests.as_json import as_json
 from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
@@ -20,12 +21,10 @@ from tests.conftest import NOW, Clock
 from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemory, errors
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
-from anaphora.core.operation import local_members, operations_of
-from anaphora.surfaces.rest.problems import problem_of
+from anaphora.client.memory import NOT_OFFERED, REQUESTS
+from anaphora.testing import open_memory, server_app
 
 pytestmark = pytest.mark.enable_socket
-
-NOT_OFFERED = local_members(Memory)
 
 # How long something took, how large a disk is, where it is: not of what was asked.
 ELSEWHERE = {"seconds", "bytes", "home", "path", "root", "indexed_at", "project", "projects"}
@@ -248,8 +247,7 @@ def test_every_method_of_the_facade_is_offered_or_listed() -> None:
         if inspect.getattr_static(RemoteMemory, name) is inspect.getattr_static(Memory, name)
     }
     assert inherited == set()
-    requests = {name: one.http for name, one in operations_of(Memory).items() if one.http}
-    assert not requests.keys() & NOT_OFFERED.keys()
+    assert not REQUESTS.keys() & NOT_OFFERED.keys()
     for name in names - NOT_OFFERED.keys():
         one, other = (inspect.getattr_static(kind, name) for kind in (Memory, RemoteMemory))
         if not isinstance(one, property):
@@ -257,7 +255,7 @@ def test_every_method_of_the_facade_is_offered_or_listed() -> None:
             mine = inspect.signature(getattr(RemoteMemory, name)).parameters
             assert list(mine) == list(inspect.signature(function).parameters), name
         assert inspect.getdoc(other), name
-    for name, http in requests.items():
+    for name, http in REQUESTS.items():
         parameters = inspect.signature(getattr(Memory, name)).parameters
         assert parameters.keys() >= {*http.renamed, *http.folders}, name
 
@@ -348,7 +346,7 @@ def test_errors_are_those_of_the_facade(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("client.errors")
-def test_every_error_of_the_server_arrives_as_itself() -> None:
+def test_every_error_of_the_server_arrives_as_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of error comes back as its own class, with its words and data, and no path."""
     raised: list[errors.AnaphoraError] = [
         errors.InvalidTurn("role", "x", "must be a role"),
@@ -367,16 +365,16 @@ def test_every_error_of_the_server_arrives_as_itself() -> None:
         errors.EncryptionError("key", "gone"),
     ]
     for error in raised:
-        answer = problem_of(error)
+        answer = refused_with(error, monkeypatch)
 
-        def respond(_: httpx.Request, answer: Any = answer) -> httpx.Response:
-            return httpx.Response(answer.status_code, content=answer.body)
+        def respond(_: httpx.Request, answer: httpx.Response = answer) -> httpx.Response:
+            return httpx.Response(answer.status_code, content=answer.content)
 
         with pytest.raises(errors.AnaphoraError) as caught, remote_over(respond) as memory:
             memory.get("x")
         found = caught.value
         assert type(found) is type(error)
-        assert b"/secret" not in answer.body
+        assert b"/secret" not in answer.content
         for name in ("what", "reason", "kind", "id", "operation", "model", "waited", "extra"):
             if not isinstance(error, errors.EncryptionError):
                 assert getattr(found, name, None) == getattr(error, name, None)
@@ -387,6 +385,19 @@ def test_every_error_of_the_server_arrives_as_itself() -> None:
             assert str(found) == error.summary
         elif not isinstance(error, errors.InvalidInput | errors.EncryptionError):
             assert str(found) == str(error)
+
+
+def refused_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> httpx.Response:
+    """What a server answers when its memory raises an error."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as broken, open_memory(warm=False) as memory:
+        broken.setattr(Memory, "list", fail)
+        with TestClient(server_app(memory, page=None), base_url="http://127.0.0.1:7411") as client:
+            answer = client.get("/v1/memories")
+    return httpx.Response(answer.status_code, content=answer.content)
 
 
 def remote_over(respond: Callable[[httpx.Request], httpx.Response], **given: Any) -> RemoteMemory:

@@ -11,8 +11,6 @@ from tests.deep.asking import PAIRS, TEA, Opening, Script, finds, opening, submi
 
 from anaphora import Memory, NewTurn
 
-pytestmark = pytest.mark.internal
-
 Open = Callable[[], Memory]
 
 

@@ -11,8 +11,6 @@ from tests.deep.asking import PAIRS, TEA, Script, finds, opening, submits, tell
 
 from anaphora.errors import ModelError
 
-pytestmark = pytest.mark.internal
-
 
 @pytest.mark.promise("deep.gaps")
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from tests.mcp_client import connected, text_of
 
 from anaphora import Budget, DeepAnswer, Memory
 from anaphora.errors import ModelError, ModelTimeout
+from anaphora.features.deep.mcp_tools import deep_recall, deep_text
 from anaphora.features.deep.models.remote import ModelAddress, RemoteModel
-from anaphora.surfaces.mcp_server.calls import CALLS, CallContext
-from anaphora.surfaces.mcp_server.render import deep_text
+from anaphora.surfaces.mcp_server.tool import CallContext
 from anaphora.testing import ScriptedModel, run_cli
 from anaphora.testing.scripted import Scripted
 
@@ -182,7 +182,7 @@ def test_ids_that_a_model_cites_stay_in_our_sentence(
     ) as memory:
         tell(memory)
         found = memory.deep_recall(TEA, budget=Budget(iterations=2))
-        text = CALLS["deep_recall"](
+        text = deep_recall(
             memory,
             {"question": TEA, "scope": "all_sessions", "include_memory": True},
             CallContext(),

@@ -11,8 +11,6 @@ from tests.tokens import token_cost
 
 from anaphora import Memory, NewTurn
 
-pytestmark = pytest.mark.internal
-
 ASKED = "Which orchid fertilizer does Zelda put on the greenhouse orchids?"
 
 

@@ -19,7 +19,7 @@ from anaphora import Memory, errors
 from anaphora.core import config, resident
 from anaphora.core.incidents import TRACEBACK
 from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.mcp_server.tools import TOOLS
+from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import server_app
 
 
@@ -85,7 +85,7 @@ def test_every_command_route_and_tool_is_described(tmp_path: Path) -> None:
     assert len(routes) > 30
     assert {route for route in routes if route not in reference_page("rest.md")} == set()
     mcp = reference_page("mcp.md")
-    assert [name for name in TOOLS if f"## {name}\n" not in mcp] == []
+    assert [name for name in all_tools() if f"## {name}\n" not in mcp] == []
 
 
 @pytest.mark.promise("docs.reference")

@@ -32,7 +32,7 @@ from anaphora.recall.question import Question
 from anaphora.surfaces.cli.app import app as cli_app
 from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
-from anaphora.surfaces.mcp_server.tools import TOOLS
+from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import server_app
 
 from .mutating import Mutator
@@ -161,7 +161,7 @@ def _opened(stack: ExitStack, home: Path, turns: Sequence[Any]) -> _Place:
     _fill(memory, turns)
     secret = memory.tokens.create("all", namespaces=("*",)).secret
     session = ServerSession(lambda: memory, clock=clock)
-    tools = ToolServer(session, tuple(TOOLS), started=None, roots=False)
+    tools = ToolServer(session, tuple(all_tools()), started=None, roots=False)
     return _Place(home, memory, clock, tools, server_app(memory, page=None), secret)
 
 

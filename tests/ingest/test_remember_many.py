@@ -23,8 +23,7 @@ BATCH = 256
 # Says each thing that it acknowledged on its output, so that who kills it knows what must be there.
 WRITER = """
 import sys
-from anaphora import Memory
-from anaphora.values import NewMemory
+from anaphora import Memory, NewMemory
 
 home, way, name = sys.argv[1:]
 memory = Memory.open(home, embedder="hashing")

@@ -39,7 +39,7 @@ from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.stdio import StdioServer
-from anaphora.surfaces.mcp_server.tools import TOOLS
+from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.surfaces.next_steps import PROBLEMS
 from anaphora.surfaces.rest.problems import _OWN
 from anaphora.testing import server_app
@@ -143,7 +143,7 @@ def test_a_stream_ends_in_words(memory: Memory, fault: str) -> None:
 
 
 def arguments_of(tool: str) -> dict[str, Any]:
-    found: dict[str, Any] = minimal(TOOLS[tool].input_schema, {})
+    found: dict[str, Any] = minimal(all_tools()[tool].input_schema, {})
     # Of some tools one of several arguments is needed.
     more = {
         "forget": {"id": "id-1"},
@@ -157,7 +157,7 @@ def asked(session: ServerSession, requests: list[dict[str, Any]]) -> dict[int, d
     """The answers of the stdio server to requests, by their place from 1 on."""
     numbered = [{"id": number, **one} for number, one in enumerate(requests, 1)]
     wire: Any = Wire([HELLO, *numbered])
-    tools = ToolServer(session, tuple(TOOLS), started=None, roots=False)
+    tools = ToolServer(session, tuple(all_tools()), started=None, roots=False)
     try:
         asyncio.run(StdioServer(tools, lambda: None, wire, wire).run())
     finally:
@@ -172,7 +172,7 @@ def asked(session: ServerSession, requests: list[dict[str, Any]]) -> dict[int, d
 def test_every_tool_answers_in_words(memory: Memory, fault: str) -> None:
     """Every tool and resource of a broken memory: a result with `isError`, or an error in words."""
     broken: Any = BrokenMemory(memory, FAULTS.get(fault))
-    names = list(TOOLS)
+    names = list(all_tools())
     requests: list[dict[str, Any]] = [
         {"method": "tools/call", "params": {"name": name, "arguments": arguments_of(name)}}
         for name in names

@@ -25,7 +25,7 @@ from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.mcp_server import session as sessions
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
-from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
+from anaphora.surfaces.mcp_server.tools import default_tools
 from anaphora.testing import ScriptedModel
 
 CHILD = Path(__file__).resolve().parents[1] / "mcp_client_child.py"
@@ -215,7 +215,7 @@ def test_the_steps_of_a_deep_question_are_told(home: Path) -> None:
         heard.append((progress, message))
 
     async def scenario() -> CallToolResult:
-        async with Client(build_server(desk, DEFAULT_TOOLS, started=None)) as client:
+        async with Client(build_server(desk, default_tools(), started=None)) as client:
             return await client.call_tool(
                 "deep_recall",
                 {"query": "how often did the port change?"},

@@ -32,13 +32,14 @@ from tests.conftest import Clock
 from tests.mcp_client import SCRIPT, call
 
 from anaphora import Memory
+from anaphora.container.feature import only, registered
 from anaphora.errors import InvalidInput
-from anaphora.features.oauth.address import public_address
+from anaphora.surfaces.mcp_server.address import public_address
 from anaphora.surfaces.mcp_server.callers import CallerBuckets, peer_of
 from anaphora.surfaces.mcp_server.http import gated
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.session import ServerSession
-from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS
+from anaphora.surfaces.mcp_server.tools import default_tools
 
 BACK = "https://claude.example/callback"
 PUBLIC = "https://memory.example.org"
@@ -293,7 +294,7 @@ def server(
             Memory.open(tmp_path / "home", embedder="hashing", clock=clock, encrypt=sealed)
         )
         session = ServerSession(lambda: memory, clock=clock)
-        sdk = build_server(session, DEFAULT_TOOLS, None, roots=False)
+        sdk = build_server(session, default_tools(), None, roots=False)
         own = "anaphora_" + "0" * 64
         gate = gated(sdk, session, "127.0.0.1", own, required=True, public=public_address(PUBLIC))
         http = ending.enter_context(TestClient(gate, base_url=PUBLIC))
@@ -589,11 +590,22 @@ def test_an_address_that_cannot_be_public_is_refused(url: str) -> None:
     assert caught.value.what == "oauth"
 
 
+def test_without_the_feature_it_is_refused(tmp_path: Path) -> None:
+    """A program without the feature issues no tokens, and its server says so before it listens."""
+    others = [feature for feature in registered() if feature.name != "oauth"]
+    with only(*others), Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        session = ServerSession(lambda: memory)
+        sdk = build_server(session, default_tools(), None, roots=False)
+        address = public_address(PUBLIC)
+        with pytest.raises(InvalidInput, match=f"issues no tokens by OAuth.*{PUBLIC}"):
+            gated(sdk, session, "127.0.0.1", None, required=True, public=address)
+
+
 def test_where_it_was_not_asked_for_there_is_none(tmp_path: Path) -> None:
     """Without --oauth no endpoint answers, and a challenge names none."""
     with Memory.open(tmp_path / "home", embedder="hashing") as memory:
         session = ServerSession(lambda: memory)
-        sdk = build_server(session, DEFAULT_TOOLS, None, roots=False)
+        sdk = build_server(session, default_tools(), None, roots=False)
         gate = gated(sdk, session, "127.0.0.1", None, required=True)
         with TestClient(gate, base_url="http://127.0.0.1:7412") as http:
             for path in ("/register", "/token", "/.well-known/oauth-authorization-server"):

@@ -21,7 +21,7 @@ from anaphora.features.importing.commands import KNOWN_FORMATS
 from anaphora.features.importing.formats import FORMATS
 from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.cli.app import app
-from anaphora.surfaces.mcp_server.tools import TOOLS
+from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import run_cli
 
 BLANK = ("", " ", "\t")
@@ -252,7 +252,7 @@ def test_errors_of_tools_speak_of_their_own_arguments(somewhere: Path) -> None:
     }
     for tool, names in facade.items():
         for what, wanted in names.items():
-            assert TOOLS[tool].argument(what) == wanted
+            assert all_tools()[tool].argument(what) == wanted
 
     async def scenario() -> None:
         async with connected(somewhere / "home", "--tools", "all") as session:

@@ -38,11 +38,11 @@ from anaphora import (
     WarmUp,
 )
 from anaphora.core.display import visible
+from anaphora.features.deep.mcp_tools import deep_text
 from anaphora.features.projects.recall.package import render_package
 from anaphora.features.projects.recall.warm_up import render_warm_up
 from anaphora.surfaces.cli import main
-from anaphora.surfaces.mcp_server.render import deep_text
-from anaphora.surfaces.mcp_server.tools import TOOLS
+from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import ScriptedModel
 
 WORD: Final = "PLANTED"
@@ -240,7 +240,7 @@ def test_no_planted_word_leaves_its_mark_over_mcp(home: Path, tmp_path: Path) ->
                 assert text_of(result).count(WORD) >= 2
                 told.add(tool)
             assert seen > 200
-            assert told == set(TOOLS) - {"search", "fetch", "update_memory"}
+            assert told == set(all_tools()) - {"search", "fetch", "update_memory"}
             (found,) = [await session.call_tool("search", {"query": QUESTION})]
             assert isinstance(found, CallToolResult)
             ids = [one["id"] for one in as_json(text_of(found))["results"]]

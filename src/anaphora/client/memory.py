@@ -66,9 +66,10 @@ _CHECKED_IDS: Final = frozenset(("conversation_id", "name"))
 _KEPT_HERE: Final = frozenset(("embed", "progress"))
 FOLDER_REASON: Final = "it stands for a folder on this machine, which a server cannot read"
 _OPERATIONS: Final = operations_of(Memory)
-_REQUESTS: Final = {
+REQUESTS: Final = {
     name: described.http for name, described in _OPERATIONS.items() if described.http is not None
 }
+NOT_OFFERED: Final = local_members(Memory)
 
 
 class RemoteMemory(RemoteFeatureCalls, Memory):
@@ -298,9 +299,9 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
         _refuse("this call", "it works on the files of a home")
 
     def _ask(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Any:
-        request = _request_of(name, arguments, **more)
+        request = self._request_of(name, arguments, **more)
         answer = self._connection.ask(self.namespace, request)
-        value = self._read(_answer_type(name), answer, _REQUESTS[name].part)
+        value = self._read(_answer_type(name), answer, REQUESTS[name].part)
         event = _OPERATIONS[name].event
         if event:
             self._connection.tell(event, value)
@@ -312,14 +313,28 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
         def step(_: str, record: Any) -> None:
             on_step(self._read(kind, record))
 
-        answer = self._connection.events(self.namespace, _request_of(name, arguments), step)
+        answer = self._connection.events(self.namespace, self._request_of(name, arguments), step)
         return self._read(_answer_type(name), answer)
 
     def _download(
         self, name: str, arguments: Mapping[str, Any], file: BinaryIO, **more: Any
     ) -> Mapping[str, str]:
-        request = _request_of(name, arguments, **more)
+        request = self._request_of(name, arguments, **more)
         return self._connection.download(self.namespace, request, file)
+
+    def _request_of(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Request:
+        """The request that a call with these arguments is; `more` are other fields of it."""
+        http = REQUESTS[name]
+        for parameter in http.folders:
+            if arguments.get(parameter) is not None:
+                raise NotOffered(f"{name}({parameter}=…)", FOLDER_REASON)
+        sent = {http.renamed.get(n, n): arguments[n] for n in arguments if n not in _KEPT_HERE}
+        in_path = {n: self._path_id(n, sent.pop(n)) for n in _IN_PATH.findall(http.request)}
+        for path_name, path_value in in_path.items():
+            _refuse_impossible(path_name, path_value)
+        if isinstance(sent.get("exclude"), str):
+            sent["exclude"] = [sent["exclude"]]
+        return _fill(http, in_path, sent, **more)
 
     def _ask_by_path(
         self,
@@ -353,21 +368,6 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
 def _answer_type(name: str) -> Any:
     """What a method returns. Resolved at its first call: features and their types load late."""
     return get_type_hints(_OPERATIONS[name].function)["return"]
-
-
-def _request_of(name: str, arguments: Mapping[str, Any], **more: Any) -> Request:
-    """The request that a call with these arguments is; `more` are other fields of it."""
-    http = _REQUESTS[name]
-    for parameter in http.folders:
-        if arguments.get(parameter) is not None:
-            raise NotOffered(f"{name}({parameter}=…)", FOLDER_REASON)
-    sent = {http.renamed.get(n, n): arguments[n] for n in arguments if n not in _KEPT_HERE}
-    in_path = {n: sent.pop(n) for n in _IN_PATH.findall(http.request)}
-    for path_name, path_value in in_path.items():
-        _refuse_impossible(path_name, path_value)
-    if isinstance(sent.get("exclude"), str):
-        sent["exclude"] = [sent["exclude"]]
-    return _fill(http, in_path, sent, **more)
 
 
 def _fill(
@@ -487,9 +487,8 @@ def _make_refusal(name: str, reason: str, member: Any) -> Any:
     return staticmethod(call)
 
 
-_REFUSED = local_members(Memory)
 for _name, _member in public_members(Memory):
-    if _name in _REFUSED:
-        setattr(RemoteMemory, _name, _make_refusal(_name, _REFUSED[_name], _member))
-    elif _name in _REQUESTS and getattr(RemoteMemory, _name) is _member:
+    if _name in NOT_OFFERED:
+        setattr(RemoteMemory, _name, _make_refusal(_name, NOT_OFFERED[_name], _member))
+    elif _name in REQUESTS and getattr(RemoteMemory, _name) is _member:
         setattr(RemoteMemory, _name, _make_method(_OPERATIONS[_name], _member))

@@ -259,8 +259,10 @@ class Feature:
 
     - `services` makes its `FeatureServices` in a namespace, `open` is called with each home.
     - `tables` are those of the database, `line_kinds` the lines in an export.
-    - `commands`, `routes` ("module:router") and `tools` ("module:TOOLS") are what surfaces offer;
-      they are loaded when a surface starts; `cli` is what commands of the kernel take from it.
+    - `commands`, `routes` ("module:router"), `tools` ("module:TOOLS") and `resources`
+      ("module:RESOURCES") are what surfaces offer; they are loaded when a surface starts; `cli` is
+      what commands of the kernel take from it. `authorization` ("module:class") makes what issues
+      tokens to clients of the MCP server elsewhere.
       `values` is the module of its public values, `embedders` the embedders it adds.
     - `application` ("module:function") makes the HTTP server over a memory, with its options.
     - `events` are those that `Memory.on` accepts, `search_kinds` the kinds of its hits in a search.
@@ -279,6 +281,8 @@ class Feature:
     cli: CommandLine = CommandLine()
     embedders: tuple[EmbedderKind, ...] = ()
     tools: str = ""
+    resources: str = ""
+    authorization: str = ""
     application: str = ""
     line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
     events: tuple[str, ...] = ()

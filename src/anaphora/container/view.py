@@ -46,3 +46,10 @@ class ServerView:
     ) -> Mapping[str, str]:
         """Write the server's answer to `file`; its headers."""
         raise NotImplementedError
+
+    def _path_id(self, name: str, argument: str) -> str:
+        """What stands in a path for a parameter: an id where the argument has a slash.
+
+        Features add to it for their own parameters.
+        """
+        return argument

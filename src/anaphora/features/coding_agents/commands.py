@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from collections.abc import Sequence
 from typing import Annotated
@@ -13,10 +14,9 @@ from anaphora.features.coding_agents.setup.clients import ABILITIES, CLIENTS, en
 from anaphora.features.coding_agents.setup.files import FileChange, plan, plan_undo
 from anaphora.features.coding_agents.setup.transcripts import waiting_transcripts
 from anaphora.features.coding_agents.setup.trying import Trial, refuse_dead_server, try_client
-from anaphora.features.sync.commands import begin_syncing
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, confirmed, console, emit, styled
-from anaphora.surfaces.cli.where import Where
+from anaphora.surfaces.cli.where import Where, open_memory, typed_address
 from anaphora.surfaces.cli.words import command_line, program_words
 from anaphora.surfaces.wire import counted
 
@@ -85,8 +85,17 @@ def setup(
                 # A separate process: it shows its own progress and can be interrupted.
                 subprocess.run(words, check=False)  # noqa: S603 - the words of this program
     if sync is not None and not undo and not dry_run:
-        begin_syncing(context, sync)
+        _begin_syncing(context, sync)
     _exit_unless_done(changes, todo, trials, unmade=not is_applied and not dry_run)
+
+
+def _begin_syncing(context: typer.Context, remote: str) -> None:
+    """Set up syncing with a remote, unless this namespace is synced already, and say so."""
+    with open_memory(context, begins=True) as memory:
+        status = memory.sync.status()
+        if not status.project:
+            status = memory.sync.init(typed_address(remote), name=platform.node())
+    console(stderr=True).print(styled(f"synced with {status.remote}: `anaphora sync now`"))
 
 
 def _exit_unless_done(

@@ -24,6 +24,7 @@ FEATURE = Feature(
     "core_block",
     _make_services,
     routes=(f"{__package__}.routes:router",),
+    resources=f"{__package__}.mcp_resources:RESOURCES",
     commands=(
         Commands(
             f"{__package__}.commands:register",

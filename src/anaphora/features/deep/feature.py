@@ -45,6 +45,7 @@ FEATURE = Feature(
         Commands(f"{__package__}.commands:register", ("deep", "gaps", "dream", "extract"), 80),
     ),
     routes=(f"{__package__}.routes:router",),
+    tools=f"{__package__}.mcp_tools:TOOLS",
     line_kinds=_list_line_kinds,
     open=_open,
 )

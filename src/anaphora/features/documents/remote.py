@@ -10,7 +10,7 @@ from io import BytesIO
 from anaphora.container.view import ServerView
 from anaphora.core.arguments import checked
 from anaphora.core.progress import Progress
-from anaphora.features.documents.values import AddedDocument, Document, DocumentSection
+from anaphora.features.documents.values import AddedDocument
 
 
 class RemoteDocumentCalls(ServerView):
@@ -51,25 +51,15 @@ class RemoteDocumentCalls(ServerView):
         return added_document  # type: ignore[no-any-return]
 
     @checked
-    def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
-        """As `Memory.document`."""
-        return self._ask("document", {"id": self._document_id(id)})  # type: ignore[no-any-return]
-
-    @checked
-    def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
-        """As `Memory.document_sections`."""
-        return self._ask("document_sections", {"id": self._document_id(id)})  # type: ignore[no-any-return]
-
-    @checked
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """As `Memory.document_file`."""
         file = BytesIO()
-        self._download("document_file", {"id": self._document_id(id)}, file)
+        self._download("document_file", {"id": id}, file)
         return file.getvalue()
 
-    def _document_id(self, named: str) -> str:
-        """The id of a document that is named by a path, which a path cannot hold."""
-        if "/" not in named:
-            return named
-        versions = self._ask("document_history", {"name": named})
-        return versions[-1].id if versions else named
+    def _path_id(self, name: str, argument: str) -> str:
+        """The id also of a document that is named by a path, which a path cannot hold."""
+        if name != "document_id" or "/" not in argument:
+            return super()._path_id(name, argument)
+        versions = self._ask("document_history", {"name": argument})
+        return versions[-1].id if versions else argument

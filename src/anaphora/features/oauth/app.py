@@ -30,11 +30,12 @@ from anaphora.api.workers import Workers
 from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
-from anaphora.features.oauth.address import PATH, SCOPES, PublicAddress
 from anaphora.features.oauth.consent import Consents, PendingRequest, is_code
 from anaphora.features.oauth.page import consent_page, message_page
 from anaphora.features.oauth.provider import Provider
+from anaphora.store.tokens import Token
 from anaphora.surfaces.logs import SERVER
+from anaphora.surfaces.mcp_server.address import PATH, SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.callers import CallerBuckets, peer_of
 
 _MOST_BYTES: Final = 64 * 1024
@@ -92,6 +93,10 @@ class AuthorizationServer:
             ),
             _MOST_BYTES,
         )
+
+    def opened_by(self, secret: str) -> Token | None:
+        """The token behind an access token of this server, if current. Called in a thread."""
+        return self.provider.opened_by(secret)
 
     def has(self, path: str) -> bool:
         """Whether a path is one of the OAuth endpoints."""

@@ -18,4 +18,9 @@ def _forget_tokens(tokens: Tokens, token_ids: Sequence[str]) -> None:
     grants_of(tokens).drop_tokens(token_ids)
 
 
-FEATURE = Feature("oauth", tables=TABLES, forget_tokens=_forget_tokens)
+FEATURE = Feature(
+    "oauth",
+    tables=TABLES,
+    forget_tokens=_forget_tokens,
+    authorization=f"{__package__}.app:AuthorizationServer",
+)

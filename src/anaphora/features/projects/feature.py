@@ -42,5 +42,6 @@ FEATURE = Feature(
         ),
     ),
     routes=(f"{__package__}.routes:router",),
+    tools=f"{__package__}.mcp_tools:TOOLS",
     line_kinds=_list_line_kinds,
 )

@@ -33,7 +33,7 @@ from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, present, styled, table
 from anaphora.surfaces.cli.progress import AGAIN, READ, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
-from anaphora.surfaces.cli.where import open_memory, typed_path
+from anaphora.surfaces.cli.where import open_memory, typed_address, typed_path
 from anaphora.surfaces.wire import counted, time_of
 
 _LONGEST_CODE: Final = 20
@@ -90,7 +90,7 @@ def init(
         key, code = (typed_code, None) if len(typed_code) > _LONGEST_CODE else (None, typed_code)
     with open_memory(context, begins=True) as memory:
         status = memory.sync.init(
-            _address(remote),
+            typed_address(remote),
             token=_secret(token_file),
             code=code,
             key=key,
@@ -336,20 +336,6 @@ def _show_rollback(found: SyncRollback) -> None:
         f"to {shown_minute(found.to, seconds=True)}: {len(found.restated)} stated again, "
         f"{len(found.hidden)} hidden, {len(found.shown)} shown again"
     )
-
-
-def begin_syncing(context: typer.Context, remote: str) -> None:
-    """Set up syncing with a remote, unless this namespace is synced already, and say so."""
-    with open_memory(context, begins=True) as memory:
-        status = memory.sync.status()
-        if not status.project:
-            status = memory.sync.init(_address(remote), name=platform.node())
-    console(stderr=True).print(styled(f"synced with {status.remote}: `anaphora sync now`"))
-
-
-def _address(remote: str) -> str:
-    """The address of a remote as it was typed: a folder is relative to the working directory."""
-    return remote if "://" in remote else str(Path(remote).expanduser().absolute())
 
 
 def _secret(path: Path | None) -> str | None:

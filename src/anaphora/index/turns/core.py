@@ -39,7 +39,7 @@ _ROUNDS = 5
 _RETRY_SECONDS = 30.0
 
 
-class _WordPlan(NamedTuple):
+class _TurnWordPlan(NamedTuple):
     """Words to append to `base`; the index file had the words `seen` and this epoch."""
 
     seen: SegmentMeta
@@ -357,7 +357,7 @@ class IndexCore:
         return is_settled
 
     def _write_words(self) -> bool:
-        def begin() -> _WordPlan | bool:
+        def begin() -> _TurnWordPlan | bool:
             ledger, state = self.open_ledger(), self.state
             state.absorb(ledger)
             assert state.point is not None
@@ -366,9 +366,9 @@ class IndexCore:
             rows = ledger.tokens(base.upto)
             if not rows and not words.generation:
                 state.drop_segment(ledger)
-            return _WordPlan(words, state.point.epoch, base, rows) if rows else True
+            return _TurnWordPlan(words, state.point.epoch, base, rows) if rows else True
 
-        def end(plan: _WordPlan, words: SegmentMeta) -> bool:
+        def end(plan: _TurnWordPlan, words: SegmentMeta) -> bool:
             ledger, is_set = self.open_ledger(), False
             with suppress(IndexBusy):
                 is_set = ledger.set_words(words, seen=plan.seen, epoch=plan.epoch)

@@ -149,7 +149,7 @@ def _read_in(
     text = words.line if words else question
     if patterns.signs and not patterns.signs.search(text):
         return []
-    times = _Reader(patterns, text).read(now, digits)
+    times = _TimeReader(patterns, text).read(now, digits)
     if words is None:
         return times
     return [
@@ -158,7 +158,7 @@ def _read_in(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _TimeReader:
     """Reads a text by the patterns of a language."""
 
     patterns: Patterns

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import typer
 
 from anaphora.surfaces.cli.output import console, styled
 
-if TYPE_CHECKING:
-    from anaphora.features.mirror.manager import Mirror
-    from anaphora.features.sync.manager import Sync
+
+class WatchState(Protocol):
+    """Whether repeated work has stopped by itself, and why."""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it has stopped; None while it has not."""
+        ...
 
 
-def watch_until_stopped(what: Sync | Mirror, every: float, called: str) -> None:
+class Repeatable(Protocol):
+    """Work that is done once, or repeatedly in a thread."""
+
+    def now(self) -> object:
+        """Do it once."""
+        ...
+
+    def start(self, every: float) -> bool:
+        """Begin to repeat it; False if that is not possible."""
+        ...
+
+    def status(self) -> WatchState:
+        """The state of the repeated work."""
+        ...
+
+
+def watch_until_stopped(what: Repeatable, every: float, called: str) -> None:
     """Start it at this interval and wait; exit code 1 with the reason if it stops by itself."""
     terminal = console()
     end_event = Event()

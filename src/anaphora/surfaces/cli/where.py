@@ -35,6 +35,11 @@ def typed_path(text: str | Path) -> Path:
     return Path(text)
 
 
+def typed_address(text: str) -> str:
+    """An address of the command line; a folder is relative to the working directory."""
+    return text if "://" in text else str(Path(text).expanduser().absolute())
+
+
 def open_memory(
     context: typer.Context,
     *,

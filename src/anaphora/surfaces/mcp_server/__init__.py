@@ -51,7 +51,7 @@ def serve(
     from anaphora.api.memory import Memory
     from anaphora.surfaces.logs import server_logs
     from anaphora.surfaces.mcp_server.session import ServerSession
-    from anaphora.surfaces.mcp_server.tools import DEFAULT_TOOLS, TOOLS
+    from anaphora.surfaces.mcp_server.tools import all_tools, default_tools
 
     trial = trial_namespace(environment()) if http is None else None
     namespace = trial or namespace
@@ -60,7 +60,7 @@ def serve(
             home, namespace=namespace, conversations_dir=conversations, share_model="start"
         )
     )
-    names = tuple(TOOLS) if tools == "all" else DEFAULT_TOOLS
+    names = tuple(all_tools()) if tools == "all" else default_tools()
     if http is None:
         from anaphora.surfaces.mcp_server.server import ToolServer
         from anaphora.surfaces.mcp_server.stdio import serve_stdio
@@ -72,8 +72,8 @@ def serve(
             _run_until_end(run_stdio, session, erase)
         return
     from anaphora.core.config import load_settings
-    from anaphora.features.oauth.address import public_address
     from anaphora.surfaces import access
+    from anaphora.surfaces.mcp_server.address import public_address
     from anaphora.surfaces.mcp_server.http import is_loopback, parsed_address, run_http
     from anaphora.surfaces.mcp_server.sdk import build_server
 

@@ -1,4 +1,4 @@
-"""What each tool does: one call of the facade, and its result as JSON and as text.
+"""What each tool of the kernel does: one call of the facade, and its result as JSON and as text.
 
 A model reads the results, so secrets in recalled text are masked.
 
@@ -7,22 +7,20 @@ The calls run in a worker thread with validated arguments, and raise the facade'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
-from anaphora.features.deep.values import Budget
 from anaphora.ingest.live_turns import extend_by_new
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
-from anaphora.surfaces.wire import plain, recalled_turns, refuse_unknown, times_between
-from anaphora.values.conversations import READ_AWAITED, Degraded, NewTurn, Recall
+from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext
+from anaphora.surfaces.wire import plain, recalled_turns, times_between
+from anaphora.values.conversations import READ_AWAITED, NewTurn, Recall
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
-    from anaphora.features.deep.values import DeepStep
 
 NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
 SEARCHED: Final = 8
@@ -30,46 +28,6 @@ SEARCHED: Final = 8
 _TITLE: Final = 80
 _LEFT_OUT: Final = ("text", "factors", "matches", "answers")
 """Fields of a hit that `recall` omits: `fetch` and the caller's own tools provide the full text."""
-
-
-Arguments = Mapping[str, Any]
-"""Arguments by the names of the facade's parameters, checked, defaults filled in."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallContext:
-    """Where a call comes from: its folder, its project, and notes about the project's indexing.
-
-    `on_step` receives the steps of a deep question; `background` runs work after the answer.
-    """
-
-    project: str | None = None
-    degraded: tuple[Degraded, ...] = ()
-    on_step: Callable[[DeepStep], None] | None = None
-    background: Callable[[Callable[[], object]], object] | None = None
-    directory: str | None = None
-
-    def in_project(self, arguments: Arguments) -> Arguments:
-        """The arguments of a call, with the current project unless they name another one."""
-        return {"project": self.project, **arguments}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The JSON form and the text form. `bare` answers are the whole result, without an envelope.
-
-    If `text` is None, the text form is the result as one line of JSON, with `excerpts` instead of
-    `data` if present. `note` tells the reader how to treat the result.
-    """
-
-    data: Any
-    text: str | None
-    degraded: Sequence[Degraded] = ()
-    notices: Sequence[str] = ()
-    confidence: float | None = None
-    bare: bool = False
-    note: str = ""
-    excerpts: Any = None
 
 
 def recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -141,51 +99,6 @@ def _rows(found: Recall[Any], text: str | None) -> Answer:
     return Answer(rows, text, found.degraded, tuple(notices), found.confidence)
 
 
-def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
-    """Collect what a task in a project needs."""
-    from anaphora.features.projects.recall.package import render_package
-
-    package = mask(memory.recall_context(**context.in_project(arguments)))
-    package = replace(package, degraded=(*context.degraded, *package.degraded))
-    return Answer(plain(package), render_package(package))
-
-
-def warm_up(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
-    """Collect what a new session should know."""
-    from anaphora.features.projects.recall.package import HEADER
-    from anaphora.features.projects.recall.warm_up import render_warm_up
-
-    # A named project overrides the folder in which the session starts.
-    directory = None if "project" in arguments else context.directory
-    warm = mask(memory.warm_up(**context.in_project(arguments), directory=directory))
-    warm = replace(warm, degraded=(*context.degraded, *warm.degraded))
-    text = render_warm_up(warm)
-    return Answer(plain(warm), text if text != HEADER else NOTHING_YET)
-
-
-def deep_recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
-    """Answer a question from the whole history."""
-    refuse_unknown(memory, arguments.get("conversation_id"))
-    question = dict(arguments)
-    budget = Budget(execution_seconds=question.pop("execution_seconds", None))
-    answer = mask(memory.deep_recall(**question, budget=budget, on_step=context.on_step))
-    return Answer(plain(answer), render.deep_text(answer))
-
-
-def save_diary(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
-    """Store a diary entry."""
-    report = memory.write_diary(**context.in_project(arguments))
-    return Answer(plain(report), _stored_text("diary entry", report.id, report.redacted))
-
-
-def observe(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
-    """Store a note about the project."""
-    report = memory.observe(**context.in_project(arguments))
-    return Answer(
-        plain(report), _stored_text(report.kind.replace("_", " "), report.id, report.redacted)
-    )
-
-
 def forget(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """Delete by id or by filter."""
     chosen_arguments = dict(arguments)
@@ -212,14 +125,6 @@ def reopen_contradiction(memory: Memory, arguments: Arguments, context: CallCont
     """Undo the resolution of a contradiction."""
     report = memory.reopen_contradiction(**arguments)
     return Answer(plain(report), render.contradictions_text([report]))
-
-
-def gaps(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
-    """List questions without an answer."""
-    questions = memory.gaps(arguments["status"])
-    return Answer(
-        [plain(gap) for gap in questions], render.gaps_text(questions, arguments["status"])
-    )
 
 
 def save_turns(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
@@ -299,19 +204,3 @@ def fetch(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
 def _as_json(data: dict[str, Any]) -> Answer:
     # Connectors that use `search` and `fetch` parse the text as JSON.
     return Answer(data, None, bare=True)
-
-
-def _stored_text(what: str, of: str, redacted: Sequence[str]) -> str:
-    redaction_note = f" Redacted before storing: {', '.join(redacted)}." if redacted else ""
-    return f"Stored the {what} {of}.{redaction_note}"
-
-
-CALLS: Final[Mapping[str, Callable[[Memory, Arguments, CallContext], Answer]]] = {
-    call.__name__: call
-    for call in (
-        *(recall, recall_memory, store_memory, update_memory, recall_conversation, recall_context),
-        *(warm_up, deep_recall),
-        *(save_diary, save_turns, observe, forget, gaps, search, fetch),
-        *(contradictions, settle_contradiction, reopen_contradiction),
-    )
-}

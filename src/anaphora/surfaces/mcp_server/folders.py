@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from anaphora.core.environment import environment
 from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
-from anaphora.surfaces.mcp_server.calls import CallContext
+from anaphora.surfaces.mcp_server.tool import CallContext
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import sys
 from asyncio import CancelledError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -21,19 +21,19 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.api.workers import Workers
+from anaphora.container.feature import load, registered
 from anaphora.core.environment import environment
 from anaphora.core.incidents import STOPS, report
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
-from anaphora.features.oauth.address import LOOPBACK, PublicAddress
 from anaphora.store.tokens import PREFIX
 from anaphora.surfaces.access import OWN, bearer, is_own
+from anaphora.surfaces.mcp_server.address import LOOPBACK, PublicAddress
 from anaphora.surfaces.mcp_server.callers import peer_of
 from anaphora.surfaces.mcp_server.sessions import FairSessions
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from anaphora.features.oauth.app import AuthorizationServer
     from anaphora.store.tokens import Token
     from anaphora.surfaces.mcp_server.session import ServerSession
 
@@ -58,6 +58,28 @@ def parsed_address(given: str) -> tuple[str, int]:
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach it."""
     return host in LOOPBACK
+
+
+class Authorization(Protocol):
+    """What issues tokens to clients elsewhere: a feature's, see `Feature.authorization`."""
+
+    @property
+    def app(self) -> ASGIApp:
+        """Its endpoints."""
+        ...
+
+    @property
+    def challenge(self) -> str:
+        """Tells a client without a token where to get one."""
+        ...
+
+    def has(self, path: str) -> bool:
+        """Whether a path is one of its endpoints."""
+        ...
+
+    def opened_by(self, secret: str) -> Token | None:
+        """The token behind an access token that it issued, if current. Called in a thread."""
+        ...
 
 
 def run_http(
@@ -162,11 +184,9 @@ class TokenGate:
         self._public = public
         # Checking tokens must not wait behind the calls of admitted clients.
         self._checking = Workers(ThreadPoolExecutor(2, thread_name_prefix="anaphora-gate"))
-        self.oauth: AuthorizationServer | None = None
+        self.oauth: Authorization | None = None
         if public is not None:
-            from anaphora.features.oauth.app import AuthorizationServer
-
-            self.oauth = AuthorizationServer(session.memory, self._checking, public)
+            self.oauth = _load_authorization(public)(session.memory, self._checking, public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or the lifespan of the server."""
@@ -251,10 +271,18 @@ class TokenGate:
     def _look_up(self, secret: str) -> Token | None:
         memory = self._session.memory()
         if self.oauth is not None and secret.startswith(f"{PREFIX}access_"):
-            token = self.oauth.provider.opened_by(secret)
+            token = self.oauth.opened_by(secret)
         else:
             token = memory.tokens.check(secret)
         return token if token is not None and token.opens(memory.namespace) else None
+
+
+def _load_authorization(public: PublicAddress) -> Callable[..., Authorization]:
+    for feature in registered():
+        if feature.authorization:
+            makes_server: Callable[..., Authorization] = load(feature.authorization)
+            return makes_server
+    raise InvalidInput("oauth", public.origin, "this program issues no tokens by OAuth")
 
 
 def _is_loopback_name(host: str) -> bool:

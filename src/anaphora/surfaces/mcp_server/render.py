@@ -15,7 +15,6 @@ from anaphora.core.analyser import query_terms
 from anaphora.core.display import DATA, headed, one_line, quoted
 from anaphora.core.short_ids import short_id, short_place, short_turn
 from anaphora.core.shown_times import shown_day, shown_minute
-from anaphora.features.deep.values import DeepAnswer, Gap
 from anaphora.recall.query import truncated_question
 from anaphora.recall.render import cut_text, excerpt_place, version_lines
 from anaphora.recall.snippets import passage
@@ -29,9 +28,8 @@ JSON_DATA: Final = (
 )
 """The note in a result whose text form is JSON."""
 
-_MOST: Final = 2_000
+MOST: Final = 2_000
 """Maximum number of characters shown of one text."""
-_MOST_OF_A_SOURCE: Final = 600
 
 
 def excerpted(row: Mapping[str, Any], query: str) -> dict[str, Any]:
@@ -53,7 +51,7 @@ def found_text(answer: Recall[SearchHit]) -> str:
             at = short_turn(hit.conversation_id, hit.index)
         facts = [hit.kind, one_line(at), day, who, "" if hit.current else "older"]
         lines.append(headed(", ".join(fact for fact in facts if fact) + ":"))
-        lines.append(quoted(hit.snippet or hit.title, _MOST))
+        lines.append(quoted(hit.snippet or hit.title, MOST))
         lines += map(headed, hit.versions)
     head = counted(len(answer.hits), "hit.", "hits.")
     return _recall_text(answer, lines, head if answer.hits else "No results.")
@@ -69,7 +67,7 @@ def silence_text(answer: Recall[Any]) -> str:
 
 def _recall_text(answer: Recall[Any], lines: Sequence[str], head: str) -> str:
     notices = [*answer.notices, *([silence_text(answer)] if answer.nearest else [])]
-    return _compose(head, [*(headed(notice, _MOST) for notice in notices), *lines], answer.degraded)
+    return compose(head, [*(headed(notice, MOST) for notice in notices), *lines], answer.degraded)
 
 
 def turns_text(answer: Recall[TurnHit], query: str) -> str:
@@ -89,9 +87,9 @@ def turns_text(answer: Recall[TurnHit], query: str) -> str:
 
 def _passage(text: str, query: str) -> tuple[Excerpt | None, str]:
     """The part of a long text that is relevant to the question, with its position; else all."""
-    if len(text) <= _MOST:
+    if len(text) <= MOST:
         return None, text
-    start, end = passage(text, query_terms(truncated_question(query)[0]), _MOST)
+    start, end = passage(text, query_terms(truncated_question(query)[0]), MOST)
     return Excerpt(start, end, len(text)), text[start:end]
 
 
@@ -100,8 +98,8 @@ def recent_text(turns: Sequence[tuple[str, Turn]]) -> str:
     lines: list[str] = []
     for conversation_id, turn in turns:
         position = f"conversation {one_line(conversation_id)}"
-        lines += [_turn_head(turn, position), quoted(turn.text, _MOST)]
-    return _compose("" if turns else "No turns are stored yet.", lines)
+        lines += [_turn_head(turn, position), quoted(turn.text, MOST)]
+    return compose("" if turns else "No turns are stored yet.", lines)
 
 
 def memories_text(records: Sequence[MemoryRecord]) -> str:
@@ -109,8 +107,8 @@ def memories_text(records: Sequence[MemoryRecord]) -> str:
     lines: list[str] = []
     for record in records:
         head = headed(f"{record.id}, {shown_day(record.created_at)}, {record.type}:")
-        lines += [head, quoted(record.text, _MOST)]
-    return _compose("" if records else "No memories are stored yet.", lines)
+        lines += [head, quoted(record.text, MOST)]
+    return compose("" if records else "No memories are stored yet.", lines)
 
 
 def _turn_head(turn: Turn | TurnHit, position: str) -> str:
@@ -133,12 +131,12 @@ def memory_text(record: MemoryRecord) -> str:
         "from": _names(record.sources),
         "conversation": record.conversation_id,
     }
-    lines = [headed(f"{name}: {fact}", _MOST) for name, fact in facts.items() if fact]
+    lines = [headed(f"{name}: {fact}", MOST) for name, fact in facts.items() if fact]
     lines.append(quoted(record.text))
     if record.payload:
         payload = json.dumps(record.payload, ensure_ascii=False, default=str)
-        lines.append(headed(f"payload {payload}", _MOST))
-    return _compose("", lines)
+        lines.append(headed(f"payload {payload}", MOST))
+    return compose("", lines)
 
 
 def remembered_text(done: Remembered) -> str:
@@ -165,8 +163,8 @@ def remembered_text(done: Remembered) -> str:
     )
     lines_: list[str] = []
     for rival in done.conflicts:
-        lines_ += [headed(f"{rival.id}, {shown_day(rival.created_at)}:"), quoted(rival.text, _MOST)]
-    return _compose("\n".join(lines), lines_)
+        lines_ += [headed(f"{rival.id}, {shown_day(rival.created_at)}:"), quoted(rival.text, MOST)]
+    return compose("\n".join(lines), lines_)
 
 
 def contradictions_text(pairs: Sequence[Contradiction]) -> str:
@@ -179,10 +177,10 @@ def contradictions_text(pairs: Sequence[Contradiction]) -> str:
             holds = "" if memory.id in pair.holds else ", replaced"
             lines += [
                 headed(f"{name}, {memory.id}, {shown_day(memory.created_at)}{holds}:"),
-                quoted(memory.text, _MOST),
+                quoted(memory.text, MOST),
             ]
     head = counted(len(pairs), "contradiction.", "contradictions.")
-    return _compose(head if pairs else "No contradictions.", lines)
+    return compose(head if pairs else "No contradictions.", lines)
 
 
 def forgotten_text(done: Forgotten) -> str:
@@ -197,48 +195,13 @@ def forgotten_text(done: Forgotten) -> str:
         )
     if done.more:
         head += f" There are {done.more:,} more."
-    return _compose(head, remains)
+    return compose(head, remains)
 
 
-def gaps_text(gaps: Sequence[Gap], status: str) -> str:
-    """Unanswered questions."""
-    if not gaps:
-        return f"No {status} gap."
-    lines: list[str] = []
-    for gap in gaps:
-        head = headed(f"asked {counted(gap.asked, 'time', 'times')}:")
-        lines += [head, quoted(gap.question, _MOST)]
-    return _compose(counted(len(gaps), f"{status} gap.", f"{status} gaps."), lines)
-
-
-def deep_text(answer: DeepAnswer) -> str:
-    """The answer, how reliable it is, and its sources."""
-    # A note can repeat untrusted citations or server messages. Without an answer it says why.
-    note = [headed(f"note: {answer.note}", _MOST)] if answer.note else []
-    lines = [quoted(answer.answer)] if answer.answer else note
-    lines += ["Sources:"] if answer.sources else []
-    for source in answer.sources:
-        when = f", {shown_minute(source.ts)}" if source.ts else ""
-        lines.append(headed(f"{source.kind} {one_line(source.id)}{when}"))
-        lines.append(quoted(source.text, _MOST_OF_A_SOURCE))
-    lines += note if answer.answer else []
-    head = "Nothing was found."
-    if answer.answer:
-        remarks = ["it cites no source that exists"]
-        if answer.supported:
-            # Only existence was checked: whether the sources support the answer is for the reader.
-            remarks = ["all cited sources exist; whether they support it was not checked"]
-        remarks += [] if answer.complete else [f"incomplete (limit: {answer.limit})"]
-        head = f"Answer ({'; '.join(remarks)})."
-    elif answer.sources:
-        head = f"No answer, but the best evidence: {counted(len(answer.sources), 'place')}."
-    return _compose(head, lines, answer.degraded)
-
-
-def _compose(head: str, marked: Sequence[str], degraded: Iterable[Degraded] = ()) -> str:
+def compose(head: str, marked: Sequence[str], degraded: Iterable[Degraded] = ()) -> str:
     """Our head line, a notice that the lines below are data, those lines, and what failed."""
     # The reason can be untrusted text: a server's message, a file's name.
-    missing = [headed(f"unavailable: {part}", _MOST) for part in degraded]
+    missing = [headed(f"unavailable: {part}", MOST) for part in degraded]
     heading = [part for part in (head, DATA if marked or missing else "") if part]
     return "\n".join([" ".join(heading), *marked, *missing])
 

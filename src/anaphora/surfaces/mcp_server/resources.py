@@ -5,10 +5,11 @@ Untrusted text in them is marked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.container.feature import load, registered
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.secrets.masking import mask, mask_handle
 from anaphora.surfaces.mcp_server import render
@@ -16,32 +17,54 @@ from anaphora.surfaces.mcp_server import render
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
 
-_TURNS: Final = "anaphora://turns/recent"
-_MEMORIES: Final = "anaphora://memories/recent"
-_CORE: Final = "anaphora://core"
 _MEMORY: Final = "anaphora://memory/"
 RECENT: Final = 20
 _CONVERSATIONS: Final = 5
 
-RESOURCES: Final[tuple[dict[str, Any], ...]] = (
-    {
-        "uri": _CORE,
-        "name": "core",
-        "title": "Core block",
-        "description": "What every session starts with: pinned memories, rules and preferences.",
-    },
-    {
-        "uri": _TURNS,
-        "name": "recent_turns",
-        "title": "Recent turns",
-        "description": f"The last {RECENT} turns of the last conversations.",
-    },
-    {
-        "uri": _MEMORIES,
-        "name": "recent_memories",
-        "title": "Recent memories",
-        "description": f"The last {RECENT} memories that were stored or changed.",
-    },
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource: `read` gives its text, `order` is the place in the list."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    read: Callable[[Memory], str]
+    order: int
+
+
+def _recent_turns(memory: Memory) -> str:
+    turns = [
+        (mask_handle(summary.conversation_id), mask(turn))
+        for summary in memory.conversations.list()[:_CONVERSATIONS]
+        for turn in memory.conversations.recent(summary.conversation_id, RECENT)
+    ]
+    turns.sort(key=lambda pair: pair[1].ts)
+    return render.recent_text(turns[-RECENT:])
+
+
+def _recent_memories(memory: Memory) -> str:
+    return render.memories_text(memory.list(limit=RECENT).items)
+
+
+_KERNEL: Final = (
+    Resource(
+        "anaphora://turns/recent",
+        "recent_turns",
+        "Recent turns",
+        f"The last {RECENT} turns of the last conversations.",
+        _recent_turns,
+        20,
+    ),
+    Resource(
+        "anaphora://memories/recent",
+        "recent_memories",
+        "Recent memories",
+        f"The last {RECENT} memories that were stored or changed.",
+        _recent_memories,
+        30,
+    ),
 )
 TEMPLATE: Final[dict[str, Any]] = {
     "uri_template": _MEMORY + "{id}",
@@ -51,22 +74,18 @@ TEMPLATE: Final[dict[str, Any]] = {
 }
 
 
+def all_resources() -> list[Resource]:
+    """The resources of the kernel and of the registered features, in the listed order."""
+    of_features = (load(feature.resources) for feature in registered() if feature.resources)
+    resources = [*_KERNEL, *(resource for offered in of_features for resource in offered)]
+    return sorted(resources, key=lambda resource: resource.order)
+
+
 def read(memory: Memory, uri: str) -> str:
     """The text of a resource. Raises `NotFound`."""
-    if uri == _TURNS:
-        turns = [
-            (mask_handle(summary.conversation_id), mask(turn))
-            for summary in memory.conversations.list()[:_CONVERSATIONS]
-            for turn in memory.conversations.recent(summary.conversation_id, RECENT)
-        ]
-        turns.sort(key=lambda pair: pair[1].ts)
-        return render.recent_text(turns[-RECENT:])
-    if uri == _CORE:
-        from anaphora.features.core_block.recall import render_core
-
-        return render_core(memory.core_block()) or "The core block is empty."
-    if uri == _MEMORIES:
-        return render.memories_text(memory.list(limit=RECENT).items)
+    for resource in all_resources():
+        if resource.uri == uri:
+            return resource.read(memory)
     if uri.startswith(_MEMORY):
         return render.memory_text(memory.get(uri.removeprefix(_MEMORY)))
     raise NotFound("resource", uri)

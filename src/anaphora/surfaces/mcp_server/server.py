@@ -1,8 +1,8 @@
 """The handlers of the protocol's requests: tools, resources and prompts.
 
-What a tool does is in `calls.py`; here its arguments are checked, and it runs in a worker thread.
-An `AnaphoraError` becomes a result with `isError` and one sentence; so does any other error, with
-the id of its incident. The transports are in `stdio.py` and `http.py`.
+A tool's arguments are checked here, and it runs in a worker thread. An `AnaphoraError` becomes a
+result with `isError` and one sentence; so does any other error, with the id of its incident. The
+transports are in `stdio.py` and `http.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import mcp_types as types
 
@@ -26,7 +26,6 @@ from anaphora.core.incidents import STOPS, report
 from anaphora.core.zones import times_shown_in
 from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra
 from anaphora.surfaces.access import Right
-from anaphora.surfaces.mcp_server.calls import CALLS, Answer, CallContext
 from anaphora.surfaces.mcp_server.folders import (
     NOWHERE,
     Folders,
@@ -34,21 +33,15 @@ from anaphora.surfaces.mcp_server.folders import (
     folder_of,
     started_in,
 )
-from anaphora.surfaces.mcp_server.resources import PROMPTS, RESOURCES, TEMPLATE, prompt, read
+from anaphora.surfaces.mcp_server.resources import PROMPTS, TEMPLATE, all_resources, prompt, read
 from anaphora.surfaces.mcp_server.session import ServerSession
-from anaphora.surfaces.mcp_server.tools import TOOLS, ToolSpec, checked
+from anaphora.surfaces.mcp_server.tool import Answer, CallContext, Tool, checked
+from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.surfaces.wire import dumps, plain
-
-if TYPE_CHECKING:
-    from anaphora.features.deep.values import DeepStep
 
 ROOTS_PATIENCE: Final = 0.5
 """Seconds within which a client must name its folders."""
 
-# Tools about the project that the client has open; the first two index it.
-_INDEXING: Final = ("recall_context", "warm_up")
-_IN_A_PROJECT: Final = (*_INDEXING, "save_diary", "observe", "recall", "store_memory")
-_LONG: Final = "deep_recall"
 _LARGE: Final = 64 * 1024
 _MOST_OF_AN_ERROR: Final = 2_000
 _UNCERTAIN: Final = "Check whether it was done before you call it again."
@@ -100,7 +93,8 @@ class ToolServer:
         self, session: ServerSession, tools: Sequence[str], started: Path | None, *, roots: bool
     ) -> None:
         self._session = session
-        self._tools = {name: TOOLS[name] for name in tools}
+        self._all_tools = all_tools()
+        self._tools = {name: self._all_tools[name] for name in tools}
         self._started = started
         self._home = client_folders().user
         self._folders = Folders(session)
@@ -147,31 +141,31 @@ class ToolServer:
         spec = self._tools.get(params.name)
         if spec is None:
             # A read-only tool can be called even if it is not listed.
-            spec = TOOLS.get(params.name)
+            spec = self._all_tools.get(params.name)
             if spec is None or not spec.read_only:
                 raise Refused(types.INVALID_PARAMS, f"unknown tool {params.name!r}")
         if not spec.read_only and not caller.may("change"):
             text = types.TextContent(text=f"{spec.name}: this token may only read")
             return types.CallToolResult(content=[text], is_error=True)
-        folders = await self._open_folders(caller) if spec.name in _IN_A_PROJECT else NOWHERE
+        folders = await self._open_folders(caller) if spec.in_project else NOWHERE
         with called_from(caller.origin()):
-            if spec.name == _LONG:
+            if spec.long:
                 # The steps are reported to clients that want them.
-                steps: asyncio.Queue[DeepStep | None] = asyncio.Queue()
+                steps: asyncio.Queue[tuple[int, str] | None] = asyncio.Queue()
 
                 async def tell() -> None:
                     while (step := await steps.get()) is not None:
-                        words = one_line(step.thought or step.output or step.code)
-                        await caller.tell(
-                            step.number, f"{step.kind}: {words}" if words else step.kind
-                        )
+                        await caller.tell(*step)
+
+                def note(number: int, message: str) -> None:
+                    steps.put_nowait((number, message))
 
                 # The group sends all steps before the answer. A cancelled call continues in its
                 # thread; its answer is dropped.
                 async with asyncio.TaskGroup() as group:
                     group.create_task(tell())
                     answer = await self._session.long.do(
-                        self._run, spec, params.arguments, NOWHERE, in_loop(steps.put_nowait)
+                        self._run, spec, params.arguments, NOWHERE, in_loop(note)
                     )
                     steps.put_nowait(None)
                 return answer
@@ -183,24 +177,23 @@ class ToolServer:
 
     def _run(
         self,
-        spec: ToolSpec,
+        spec: Tool,
         raw_arguments: dict[str, Any] | None,
         folders: OpenFolders,
-        on_step: Callable[[DeepStep], None] | None = None,
+        tell: Callable[[int, str], object] | None = None,
     ) -> types.CallToolResult:
         try:
             arguments = checked(spec, raw_arguments)
             memory = self._session.memory()
-            call_context = CallContext(on_step=on_step, background=self._session.run_later)
-            if folders.folders and "project" not in arguments and spec.name in _IN_A_PROJECT:
-                indexing = spec.name in _INDEXING
+            call_context = CallContext(tell=tell, background=self._session.run_later)
+            if folders.folders and "project" not in arguments and spec.in_project:
                 call_context = replace(
-                    self._folders.call_context(memory, folders, indexing=indexing),
+                    self._folders.call_context(memory, folders, indexing=spec.indexing),
                     directory=str(folders.folders[0]),
                 )
             try:
                 with times_shown_in(lambda: memory.local_time.tzinfo or UTC):
-                    answer = CALLS[spec.name](memory, arguments, call_context)
+                    answer = spec.call(memory, arguments, call_context)
             except InvalidInput as error:
                 # The facade names its own parameter.
                 raise error.named(spec.argument(error.what)) from None
@@ -257,7 +250,16 @@ class ToolServer:
     async def list_resources(self, caller: McpCaller, params: object) -> types.ListResourcesResult:
         """List the resources."""
         return types.ListResourcesResult(
-            resources=[types.Resource(**resource, mime_type="text/plain") for resource in RESOURCES]
+            resources=[
+                types.Resource(
+                    uri=resource.uri,
+                    name=resource.name,
+                    title=resource.title,
+                    description=resource.description,
+                    mime_type="text/plain",
+                )
+                for resource in all_resources()
+            ]
         )
 
     async def list_templates(
@@ -321,7 +323,7 @@ class ToolServer:
 
 def failed_call(tool: str, error: BaseException) -> types.CallToolResult:
     """The result of a call that failed unexpectedly: a sentence with the incident's id."""
-    spec = TOOLS.get(tool)
+    spec = all_tools().get(tool)
     name = tool if spec is not None else "a tool"
     incident = report(environment(), error, surface="mcp", operation=name)
     change_note = "Nothing was changed." if spec is None or spec.read_only else _UNCERTAIN

@@ -1,0 +1,137 @@
+"""The tools of deep recall, and the text form of their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, get_args
+
+from anaphora.core.display import headed, one_line, quoted
+from anaphora.core.shown_times import shown_minute
+from anaphora.features.deep.values import Budget, DeepAnswer, Gap, Scope
+from anaphora.ingest.secrets.masking import mask
+from anaphora.surfaces.mcp_server.render import MOST, compose
+from anaphora.surfaces.mcp_server.schemas import (
+    choice,
+    enveloped,
+    enveloped_rows,
+    flag,
+    result,
+    text,
+)
+from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext, Tool
+from anaphora.surfaces.wire import counted, plain, refuse_unknown
+
+if TYPE_CHECKING:
+    from anaphora.api.memory import Memory
+    from anaphora.features.deep.values import DeepStep
+
+_MOST_OF_A_SOURCE: Final = 600
+
+
+def deep_recall(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Answer a question from the whole history."""
+    refuse_unknown(memory, arguments.get("conversation_id"))
+    question = dict(arguments)
+    budget = Budget(execution_seconds=question.pop("execution_seconds", None))
+    answer = mask(memory.deep_recall(**question, budget=budget, on_step=_step_listener(context)))
+    return Answer(plain(answer), deep_text(answer))
+
+
+def _step_listener(context: CallContext) -> Callable[[DeepStep], None] | None:
+    tell = context.tell
+    if tell is None:
+        return None
+
+    def tell_step(step: DeepStep) -> None:
+        words = one_line(step.thought or step.output or step.code)
+        tell(step.number, f"{step.kind}: {words}" if words else step.kind)
+
+    return tell_step
+
+
+def gaps(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """List questions without an answer."""
+    questions = memory.gaps(arguments["status"])
+    return Answer([plain(gap) for gap in questions], gaps_text(questions, arguments["status"]))
+
+
+def deep_text(answer: DeepAnswer) -> str:
+    """The answer, how reliable it is, and its sources."""
+    # A note can repeat untrusted citations or server messages. Without an answer it says why.
+    note = [headed(f"note: {answer.note}", MOST)] if answer.note else []
+    lines = [quoted(answer.answer)] if answer.answer else note
+    lines += ["Sources:"] if answer.sources else []
+    for source in answer.sources:
+        when = f", {shown_minute(source.ts)}" if source.ts else ""
+        lines.append(headed(f"{source.kind} {one_line(source.id)}{when}"))
+        lines.append(quoted(source.text, _MOST_OF_A_SOURCE))
+    lines += note if answer.answer else []
+    head = "Nothing was found."
+    if answer.answer:
+        remarks = ["it cites no source that exists"]
+        if answer.supported:
+            # Only existence was checked: whether the sources support the answer is for the reader.
+            remarks = ["all cited sources exist; whether they support it was not checked"]
+        remarks += [] if answer.complete else [f"incomplete (limit: {answer.limit})"]
+        head = f"Answer ({'; '.join(remarks)})."
+    elif answer.sources:
+        head = f"No answer, but the best evidence: {counted(len(answer.sources), 'place')}."
+    return compose(head, lines, answer.degraded)
+
+
+def gaps_text(gaps: Sequence[Gap], status: str) -> str:
+    """Unanswered questions."""
+    if not gaps:
+        return f"No {status} gap."
+    lines: list[str] = []
+    for gap in gaps:
+        head = headed(f"asked {counted(gap.asked, 'time', 'times')}:")
+        lines += [head, quoted(gap.question, MOST)]
+    return compose(counted(len(gaps), f"{status} gap.", f"{status} gaps."), lines)
+
+
+TOOLS: Final = (
+    Tool(
+        "deep_recall",
+        deep_recall,
+        80,
+        "Answer from the whole history",
+        "For questions that one search cannot answer (how often, when first, everything about): "
+        "the user's model, if there is one, searches with its own code; else a count or the best "
+        "evidence.",
+        {
+            "query": text("", minLength=1),
+            "scope": choice(get_args(Scope), "recent_sessions"),
+            "conversationId": text("For current_session."),
+            "includeMemory": flag(True),
+            "executionSeconds": {
+                "type": "number",
+                "description": "Limit for one run of its code.",
+                "exclusiveMinimum": 0,
+                "maximum": 600,
+            },
+        },
+        enveloped(
+            result(
+                DeepAnswer,
+                "answer sources complete supported shortcut? cached? gap_id? note? degraded?",
+            )
+        ),
+        required=("query",),
+        # It may register a gap, and a model that the user configured may cost money.
+        read_only=False,
+        idempotent=False,
+        long=True,
+        aliases={"query": "question"},
+    ),
+    Tool(
+        "gaps",
+        gaps,
+        160,
+        "Questions without an answer",
+        "What was asked and could not be answered, the most asked first.",
+        {"status": choice(("open", "closed", "expired"), "open")},
+        enveloped_rows(result(Gap, "id question asked?")),
+        by_default=False,
+    ),
+)

@@ -1,0 +1,171 @@
+"""The tools of projects for coding agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, get_args
+
+from anaphora.features.projects.values import (
+    LEAST_BUDGET,
+    NOTE_KINDS,
+    DiaryEntry,
+    Quality,
+    RecallPackage,
+    WarmUp,
+)
+from anaphora.ingest.secrets.masking import mask
+from anaphora.surfaces.mcp_server.schemas import (
+    STRINGS,
+    TAGS,
+    choice,
+    count,
+    enveloped,
+    flag,
+    result,
+    text,
+)
+from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext, Tool
+from anaphora.surfaces.meanings import NOTE
+from anaphora.surfaces.wire import plain
+
+if TYPE_CHECKING:
+    from anaphora.api.memory import Memory
+
+NOTHING_YET: Final = "Nothing is stored yet that a new session should know."
+
+_PROJECT: Final = "Name or folder (default: the open one, else all)."
+
+
+def recall_context(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Collect what a task in a project needs."""
+    from anaphora.features.projects.recall.package import render_package
+
+    package = mask(memory.recall_context(**context.in_project(arguments)))
+    package = replace(package, degraded=(*context.degraded, *package.degraded))
+    return Answer(plain(package), render_package(package))
+
+
+def warm_up(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Collect what a new session should know."""
+    from anaphora.features.projects.recall.package import HEADER
+    from anaphora.features.projects.recall.warm_up import render_warm_up
+
+    # A named project overrides the folder in which the session starts.
+    directory = None if "project" in arguments else context.directory
+    warm = mask(memory.warm_up(**context.in_project(arguments), directory=directory))
+    warm = replace(warm, degraded=(*context.degraded, *warm.degraded))
+    text = render_warm_up(warm)
+    return Answer(plain(warm), text if text != HEADER else NOTHING_YET)
+
+
+def save_diary(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Store a diary entry."""
+    report = memory.write_diary(**context.in_project(arguments))
+    return Answer(plain(report), _stored_text("diary entry", report.id, report.redacted))
+
+
+def observe(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
+    """Store a note about the project."""
+    report = memory.observe(**context.in_project(arguments))
+    return Answer(
+        plain(report), _stored_text(report.kind.replace("_", " "), report.id, report.redacted)
+    )
+
+
+def _stored_text(what: str, of: str, redacted: Sequence[str]) -> str:
+    redaction_note = f" Redacted before storing: {', '.join(redacted)}." if redacted else ""
+    return f"Stored the {what} {of}.{redaction_note}"
+
+
+TOOLS: Final = (
+    Tool(
+        "recall_context",
+        recall_context,
+        60,
+        "Recall context for a task",
+        "For a task in a project: files and symbols to look at first and why, notes, decisions, "
+        "relations, and how far to trust it.",
+        {
+            "focus": {
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+                "description": "The task; name files and symbols.",
+            },
+            "project": text(_PROJECT),
+            "budget": count("Tokens.", LEAST_BUDGET, 100_000, 2000),
+            "includeSources": flag(False, "Also scores and relations."),
+        },
+        enveloped(
+            result(
+                RecallPackage,
+                "brief primary_targets memories graph history quality tokens? degraded",
+                quality={"enum": list(get_args(Quality))},
+            )
+        ),
+        required=("focus",),
+        in_project=True,
+        indexing=True,
+    ),
+    Tool(
+        "warm_up",
+        warm_up,
+        70,
+        "Start a session",
+        "What a new session should know: the user's core block, rules, decisions, changes, last "
+        "sessions, the project's shape. Call it once, at the start.",
+        {
+            "topic": text("What the session is about."),
+            "project": text("As in recall_context."),
+        },
+        enveloped(
+            result(
+                WarmUp,
+                "constraints preferences decisions blockers diary highlights? shape core? "
+                "core_left_out? changed? sessions? facts? degraded?",
+            )
+        ),
+        in_project=True,
+        indexing=True,
+    ),
+    Tool(
+        "save_diary",
+        save_diary,
+        90,
+        "Save a diary entry",
+        "What was done, learned, and is next, in 80 to 160 words: the next session reads it.",
+        {
+            "summary": text("", minLength=1, maxLength=65_536),
+            "subject": text(""),
+            "tags": STRINGS,
+            "project": text("As in recall_context."),
+        },
+        enveloped(result(DiaryEntry, "id redacted")),
+        required=("summary",),
+        read_only=False,
+        idempotent=False,
+        in_project=True,
+    ),
+    Tool(
+        "observe",
+        observe,
+        110,
+        "Note something about the project",
+        "Store a note for later tasks in this project: a decision, a constraint, a blocker, an "
+        "insight about the code. A decision may supersede an older one.",
+        {
+            "text": text(NOTE, minLength=1),
+            "kind": choice(NOTE_KINDS, "note"),
+            "importance": count("1 to 5.", 1, 5, 3),
+            "tags": TAGS,
+            "source": text("Where it comes from, e.g. a path."),
+            "supersedes": text("The id of a note that this one replaces."),
+            "project": text(_PROJECT),
+        },
+        enveloped(result(DiaryEntry, "id redacted")),
+        required=("text",),
+        by_default=False,
+        read_only=False,
+        idempotent=False,
+        in_project=True,
+    ),
+)
