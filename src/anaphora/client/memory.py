@@ -300,12 +300,12 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
 
     def _ask(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Any:
         request = self._request_of(name, arguments, **more)
-        answer = self._connection.ask(self.namespace, request)
-        value = self._read(_answer_type(name), answer, REQUESTS[name].part)
+        record = self._connection.ask(self.namespace, request)
+        answer = self._read(_answer_type(name), record, REQUESTS[name].part)
         event = _OPERATIONS[name].event
         if event:
-            self._connection.tell(event, value)
-        return value
+            self._connection.tell(event, answer)
+        return answer
 
     def _ask_in_steps(
         self, name: str, arguments: Mapping[str, Any], kind: Any, on_step: Callable[[Any], None]
@@ -469,9 +469,9 @@ def _make_method(described: Operation, original: Callable[..., Any]) -> Callable
         arguments = dict(signature.bind(*positional, **named).arguments)
         arguments.pop("self")
         arguments |= arguments.pop(several, {}) if several else {}
-        value = self._ask(name, arguments)
+        answer = self._ask(name, arguments)
         _report_done(arguments.get("progress"), name, 1)
-        return value
+        return answer
 
     return functools.update_wrapper(call, original)
 

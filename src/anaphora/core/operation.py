@@ -193,15 +193,12 @@ def local(reason: str) -> Callable[[FunctionT], FunctionT]:
 
 def local_members(owner: type) -> dict[str, str]:
     """The public methods and properties that no server offers, with the reasons."""
-    return {
-        name: reason
-        for name, member in public_members(owner)
-        if (reason := getattr(_function_of(member), _LOCAL, ""))
-    }
-
-
-def _function_of(member: Any) -> Any:
-    return member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    reasons = {}
+    for name, member in public_members(owner):
+        is_property = isinstance(member, property)
+        function = member.fget if is_property else getattr(member, "__func__", member)
+        reasons[name] = getattr(function, _LOCAL, "")
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def public_members(owner: type) -> Iterator[tuple[str, Any]]:
