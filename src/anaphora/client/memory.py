@@ -334,7 +334,9 @@ class RemoteMemory(RemoteFeatureCalls, Memory):
             _refuse_impossible(path_name, path_value)
         if isinstance(sent.get("exclude"), str):
             sent["exclude"] = [sent["exclude"]]
-        return _fill(http, in_path, sent, **more)
+        # Of what only reads, only recalls are a POST, which has to say that it is repeatable.
+        recalls = http.repeatable and _OPERATIONS[name].right == "read"
+        return _fill(http, in_path, sent, recalls=recalls, **more)
 
     def _ask_by_path(
         self,
