@@ -18,7 +18,16 @@ from tests.as_json import as_json
 from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
 
-from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemory, errors
+from anaphora import (
+    AsyncMemory,
+    Budget,
+    Cancellation,
+    Memory,
+    NewMemory,
+    NewTurn,
+    RemoteMemory,
+    errors,
+)
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
 from anaphora.client.memory import NOT_OFFERED, REQUESTS
@@ -459,6 +468,28 @@ def test_only_what_may_be_done_twice_is_asked_again() -> None:
     with pytest.raises(errors.ServerUnreachable):
         gone.remember("x")
     assert len(paused) == 32
+
+
+@pytest.mark.promise("client.facade")
+def test_a_cancellation_abandons_only_recalls() -> None:
+    """A question that was cancelled is not waited for; any other call is made."""
+    answer = {"id": "1", "action": "added", "hits": [], "items": [], "text": ""}
+    with (
+        remote_over(lambda _: httpx.Response(200, json=answer)) as memory,
+        Cancellation() as cancellation,
+    ):
+        cancellation.cancel()
+        recalls: list[Callable[[], Any]] = [
+            lambda: memory.recall("x"),
+            lambda: memory.search("x"),
+            lambda: memory.recall_conversation(None, "x"),
+            lambda: memory.recall_context("x"),
+        ]
+        for call in recalls:
+            with pytest.raises(errors.Cancelled):
+                call()
+        assert memory.remember("x").id == "1"
+        assert memory.list().items == ()
 
 
 @pytest.mark.promise("client.errors")
