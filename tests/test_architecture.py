@@ -321,6 +321,7 @@ OFFERED = (
     "anaphora.core.repositories",
     "anaphora.core.resident",
     "anaphora.features.*.commands",
+    "anaphora.features.*.mcp_tools",
     "anaphora.features.*.values",
     "anaphora.features.coding_agents.*",
     "anaphora.features.deep.evidence.questions",

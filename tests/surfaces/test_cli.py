@@ -236,7 +236,10 @@ def test_an_interrupted_import_says_what_is_kept(
             yield report
 
     monkeypatch.setenv("ANAPHORA_EMBEDDER", "hashing")
-    monkeypatch.setattr(f"anaphora.surfaces.cli.{module}.long_work", pressing)
+    place = {"conversation": "anaphora.features.importing.commands"}.get(
+        module, f"anaphora.surfaces.cli.{module}"
+    )
+    monkeypatch.setattr(f"{place}.long_work", pressing)
     done = run_cli("conversation", "import", chat, home=home)
     assert done.exit_code == 130
     assert said in done.output.replace("\n", " ")

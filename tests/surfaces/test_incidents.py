@@ -371,7 +371,7 @@ def test_the_doctor_has_a_line(memory: Memory) -> None:
         said,
         "http GET /v1/gaps",
         "KeyError",
-        "surfaces/rest/",
+        "features/deep/",
         str(log_path(os.environ)),
     ):
         assert part in check.detail

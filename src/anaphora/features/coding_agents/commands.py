@@ -120,7 +120,7 @@ def hook(
     client: Annotated[str, typer.Argument(help="The client that calls.")],
 ) -> None:
     """What a client's hook runs. Reads the hook's JSON from standard input; never fails."""
-    # `cli.run_at_once` has handled plain calls already.
+    # `quick.hook` has handled plain calls already.
     from anaphora.features.coding_agents.hooks.client import run_hook
 
     run_hook(client, {})

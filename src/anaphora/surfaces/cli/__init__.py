@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
+
+import anaphora
 
 __all__ = ["main"]
 
@@ -59,32 +62,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BaseException as error:  # noqa: BLE001 - no command ends in a traceback
         from anaphora.surfaces.cli.unexpected import end_by
 
-        end_by(error, command_words(words), is_hook=hook_client(words) is not None)
+        end_by(error, command_words(words))
 
 
 def run_at_once(words: Sequence[str]) -> bool:
-    """Run a hook or the resident process; False if the words ask for neither."""
+    """Run a command that must start without anything else; False if the words ask for none.
+
+    Such a command is a module `quick/WORD.py` of a feature, with a function `run(words, options)`
+    that says whether it ran: a client waits for its hook, which may not load all features.
+    """
     options: dict[str, str] = {}
     command = _take_options(list(words), _BEFORE, options)
-    if command == ["resident"]:
-        from anaphora.features.coding_agents.resident.server import main as run_resident
+    name = command[0] if command and command[0].isalpha() else ""
+    folder = os.path.join(os.path.dirname(anaphora.__file__), "features")  # noqa: PTH118, PTH120
+    for feature in os.listdir(folder) if name else ():  # noqa: PTH208
+        if os.path.exists(f"{folder}/{feature}/quick/{name}.py"):  # noqa: PTH110
+            from importlib import import_module
 
-        run_resident()
-        return True
-    client = hook_client(words)
-    if client is None:
-        return False
-    from anaphora.features.coding_agents.hooks.client import run_hook
-
-    settings = {
-        "--home": "home",
-        "--namespace": "namespace",
-        "--conversations-dir": "conversations",
-    }
-    run_hook(
-        client, {settings[name]: argument for name, argument in options.items() if argument.strip()}
-    )
-    return True
+            run = import_module(f"anaphora.features.{feature}.quick.{name}").run
+            return bool(run(command[1:], options))
+    return False
 
 
 def serve_mcp_at_once(words: Sequence[str]) -> bool:
@@ -143,13 +140,6 @@ def recall_at_once(words: Sequence[str]) -> bool:
     )
     ask(home_options, command[1], as_json=as_json)
     return True
-
-
-def hook_client(words: Sequence[str]) -> str | None:
-    """The client if the words call its hook, else None."""
-    command = command_words(words)
-    is_hook = len(command) == 2 and command[0] == "hook" and not command[1].startswith("-")
-    return command[1] if is_hook else None
 
 
 def command_words(words: Sequence[str]) -> list[str]:

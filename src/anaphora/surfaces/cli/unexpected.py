@@ -18,14 +18,8 @@ EXIT_UNEXPECTED: Final = 70
 """The exit code after an unexpected error: EX_SOFTWARE of sysexits.h."""
 
 
-def end_by(error: BaseException, words: Sequence[str], *, is_hook: bool) -> NoReturn:
-    """Report the error and exit; a hook exits silently with 0, so that its client continues.
-
-    `words` are the words of the command line from the command on.
-    """
-    if is_hook:
-        report(environment(), error, surface="hook", operation="start")
-        sys.exit(0)
+def end_by(error: BaseException, words: Sequence[str]) -> NoReturn:
+    """Report the error and exit; `words` are those of the command line from the command on."""
     # The command, by its known names only: other words of the line may be private text.
     names: list[str] = []
     with suppress(Exception):

@@ -1,0 +1,1 @@
+"""Commands that start without the command line; see `surfaces.cli.run_at_once`."""

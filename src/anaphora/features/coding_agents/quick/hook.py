@@ -1,0 +1,32 @@
+"""`anaphora hook CLIENT`: answers one event of a coding agent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+
+_SETTINGS = {
+    "--home": "home",
+    "--namespace": "namespace",
+    "--conversations-dir": "conversations",
+}
+
+
+def run(words: Sequence[str], options: Mapping[str, str]) -> bool:
+    """Answer the event on standard input; False for words that name no client."""
+    if len(words) != 1 or words[0].startswith("-"):
+        return False
+    settings = {_SETTINGS[name]: argument for name, argument in options.items() if argument.strip()}
+    try:
+        from anaphora.features.coding_agents.hooks.client import run_hook
+
+        run_hook(words[0], settings)
+    except (SystemExit, GeneratorExit, KeyboardInterrupt, BrokenPipeError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - the client goes on without its memory
+        from anaphora.core.environment import environment
+        from anaphora.core.incidents import report
+
+        report(environment(), error, surface="hook", operation="start")
+        sys.exit(0)
+    return True
