@@ -10,9 +10,10 @@ import pytest
 
 from anaphora import AsyncMemory, Memory
 from anaphora.client.memory import RemoteMemory
-from anaphora.client.routes import NOT_OFFERED, ROUTES
-from anaphora.core.operation import operations_of, public_members
+from anaphora.core.operation import local_members, operations_of, public_members
 from anaphora.errors import InvalidInput
+from anaphora.surfaces.rest.calls import reads
+from anaphora.testing import server_app
 
 OPERATIONS = operations_of(Memory)
 HERE = Path(__file__).resolve().parents[1] / "src" / "anaphora"
@@ -29,14 +30,30 @@ def test_every_public_method_is_an_operation() -> None:
     assert {name for name, _ in public_members(RemoteMemory)} >= methods
 
 
-def test_a_right_says_what_a_request_does() -> None:
-    """What is asked for by a reading request reads; what a server does not offer is no plain
-    reading."""
-    for name, route in ROUTES.items():
-        reads = route.method == "GET" or (route.repeatable and "recall" in route.request)
-        assert (OPERATIONS[name].right == "read") == (reads or name == "search"), name
-    whole_home = {name for name, described in OPERATIONS.items() if described.right == "admin"}
-    assert whole_home <= NOT_OFFERED.keys()
+def test_a_request_is_a_route_of_the_server(tmp_path: Path) -> None:
+    """Each request has its route, which changes nothing exactly where the call only reads."""
+    with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
+        routes = {
+            f"{method} {route.path}": reads(route, method)
+            for route in server_app(memory, page=None).routes
+            for method in getattr(route, "methods", None) or ()
+        }
+    for name, described in OPERATIONS.items():
+        if described.http is not None:
+            does_read = routes[described.http.request]
+            # A question costs money and may leave a gap: its token must allow changes.
+            assert does_read == (described.right == "read" and name != "deep_recall"), name
+            if does_read:
+                assert described.http.repeatable or described.http.request.startswith("GET ")
+
+
+def test_a_call_is_a_request_or_of_this_machine() -> None:
+    """A server offers what is a request, and nothing that concerns the whole home."""
+    offered = {name for name, described in OPERATIONS.items() if described.http is not None}
+    refused = OPERATIONS.keys() & local_members(Memory).keys()
+    assert OPERATIONS.keys() - offered - refused == {"scoped", "on", "close"}
+    assert not offered & refused
+    assert {name for name, one in OPERATIONS.items() if one.right == "admin"} <= refused
 
 
 def test_a_question_is_a_parameter() -> None:
@@ -44,7 +61,7 @@ def test_a_question_is_a_parameter() -> None:
     for described in OPERATIONS.values():
         if described.question:
             assert described.question in described.function.__code__.co_varnames
-        assert not described.event or described.question
+        assert not described.falls_back or described.question
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,7 @@ def python() -> str:
     from anaphora import keys, render_recall, testing
     from anaphora.api import aio, memory
     from anaphora.api.memories import LastingMemories
-    from anaphora.client.memory import RemoteMemory
-    from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN
+    from anaphora.client.memory import FOLDER_REASON, NOT_OFFERED, REQUESTS, RemoteMemory
     from anaphora.embed import base
     from anaphora.features.deep.calls import DeepCalls
     from anaphora.features.projects.calls import ProjectCalls
@@ -238,9 +237,11 @@ Filters: [../filters.md](../filters.md).
             "([how](../how-to/client.md)).\n\n"
             f"{method('connect', RemoteMemory.connect)}\n"
             "### What a server does not offer\n\n"
-            + "".join(f"- `{name}`: {reason}\n" for name, reason in NOT_OFFERED.items())
+            + "".join(f"- `{name}`: {why}\n" for name, why in NOT_OFFERED.items())
             + "".join(
-                f"- `{name}` of `{call}`: {why}\n" for (call, name), why in NOT_TAKEN.items()
+                f"- `{folder}` of `{call}`: {FOLDER_REASON}\n"
+                for call, http in REQUESTS.items()
+                for folder in http.folders
             ),
             method("render_recall", render_recall, "##"),
             f"## ConversationStore\n\n{doc_of(ConversationStore)}\n\n"

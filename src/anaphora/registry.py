@@ -1,7 +1,8 @@
 """The features of Anaphora: the one module that names them.
 
 A new feature is a folder of `anaphora.features` and two lines here: one in `FEATURES`, one in
-`FeatureCalls` if `Memory` has calls of it.
+`FeatureCalls` if `Memory` has calls of it; one in `RemoteFeatureCalls` if some of them are more
+than a request to a server.
 """
 
 from __future__ import annotations
@@ -50,3 +51,9 @@ class FeatureCalls(
     mirror.MirrorCalls,
 ):
     """The calls of all features, for `Memory`."""
+
+
+class RemoteFeatureCalls(
+    projects.RemoteProjectCalls, documents.RemoteDocumentCalls, deep.RemoteDeepCalls
+):
+    """The calls of all features over a server that are more than a request, for `RemoteMemory`."""

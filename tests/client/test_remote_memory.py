@@ -18,10 +18,19 @@ from tests.as_json import as_json
 from tests.client.serving import listening, served
 from tests.conftest import NOW, Clock
 
-from anaphora import AsyncMemory, Budget, Memory, NewMemory, NewTurn, RemoteMemory, errors
+from anaphora import (
+    AsyncMemory,
+    Budget,
+    Cancellation,
+    Memory,
+    NewMemory,
+    NewTurn,
+    RemoteMemory,
+    errors,
+)
 from anaphora.adapters.langgraph import AnaphoraStore
 from anaphora.adapters.memory_files import MemoryFiles
-from anaphora.client.routes import NOT_OFFERED, NOT_TAKEN, ROUTES
+from anaphora.client.memory import NOT_OFFERED, REQUESTS
 from anaphora.testing import open_memory, server_app
 
 pytestmark = pytest.mark.enable_socket
@@ -241,11 +250,13 @@ def test_values_are_the_same_to_the_type(tmp_path: Path) -> None:
 def test_every_method_of_the_facade_is_offered_or_listed() -> None:
     """No public name of `Memory` is forgotten: it asks the server, or says why it cannot."""
     names = {name for name in dir(Memory) if not name.startswith("_")}
-    written = {name for name in vars(RemoteMemory) if not name.startswith("_")}
-    assert names - written - {"namespace"} == set()
-    assert NOT_OFFERED.keys() <= names
-    assert ROUTES.keys() <= names
-    assert not ROUTES.keys() & NOT_OFFERED.keys()
+    inherited = {
+        name
+        for name in names
+        if inspect.getattr_static(RemoteMemory, name) is inspect.getattr_static(Memory, name)
+    }
+    assert inherited == set()
+    assert not REQUESTS.keys() & NOT_OFFERED.keys()
     for name in names - NOT_OFFERED.keys():
         one, other = (inspect.getattr_static(kind, name) for kind in (Memory, RemoteMemory))
         if not isinstance(one, property):
@@ -253,8 +264,9 @@ def test_every_method_of_the_facade_is_offered_or_listed() -> None:
             mine = inspect.signature(getattr(RemoteMemory, name)).parameters
             assert list(mine) == list(inspect.signature(function).parameters), name
         assert inspect.getdoc(other), name
-    for method, parameter in NOT_TAKEN:
-        assert parameter in inspect.signature(getattr(Memory, method)).parameters
+    for name, http in REQUESTS.items():
+        parameters = inspect.signature(getattr(Memory, name)).parameters
+        assert parameters.keys() >= {*http.renamed, *http.folders}, name
 
 
 @pytest.mark.promise("client.complete")
@@ -319,6 +331,8 @@ def test_errors_are_those_of_the_facade(tmp_path: Path) -> None:
         lambda m: m.search("x", project="none"),
         lambda m: m.trace("none"),
         lambda m: m.extract("none"),
+        lambda m: m.delete_namespace("none"),
+        lambda m: m.delete_namespace(".."),
         lambda m: m.scoped("a/b"),
         lambda m: m.on("x", 5),  # type: ignore[arg-type]
         lambda m: m.import_(tmp_path / "none"),
@@ -454,6 +468,28 @@ def test_only_what_may_be_done_twice_is_asked_again() -> None:
     with pytest.raises(errors.ServerUnreachable):
         gone.remember("x")
     assert len(paused) == 32
+
+
+@pytest.mark.promise("client.facade")
+def test_a_cancellation_abandons_only_recalls() -> None:
+    """A question that was cancelled is not waited for; any other call is made."""
+    answer = {"id": "1", "action": "added", "hits": [], "items": [], "text": ""}
+    with (
+        remote_over(lambda _: httpx.Response(200, json=answer)) as memory,
+        Cancellation() as cancellation,
+    ):
+        cancellation.cancel()
+        recalls: list[Callable[[], Any]] = [
+            lambda: memory.recall("x"),
+            lambda: memory.search("x"),
+            lambda: memory.recall_conversation(None, "x"),
+            lambda: memory.recall_context("x"),
+        ]
+        for call in recalls:
+            with pytest.raises(errors.Cancelled):
+                call()
+        assert memory.remember("x").id == "1"
+        assert memory.list().items == ()
 
 
 @pytest.mark.promise("client.errors")

@@ -12,7 +12,7 @@ import pytest
 from tests.client.serving import served
 
 from anaphora import Memory
-from anaphora.client.routes import ROUTES
+from anaphora.client.memory import REQUESTS
 from anaphora.testing import server_app
 
 SOURCES = Path(__file__).parent / "typescript"
@@ -91,9 +91,9 @@ def test_the_document_says_what_a_generator_needs(tmp_path: Path) -> None:
     assert len(set(names)) == len(names)
     said = {"namespaces": "session", "get": "get_memory", "update": "update_memory"}
     said |= {"list": "list_memories", "projects": "list_projects"}
-    for method, route in ROUTES.items():
-        known = route.request.replace("{id}", "{trace_id}" if method == "trace" else "{memory_id}")
-        assert operations[known]["operationId"] == said.get(method, method)
+    said |= {"import_": "import_file"}
+    for method, http in REQUESTS.items():
+        assert operations[http.request]["operationId"] == said.get(method, method)
     schemas = document["components"]["schemas"]
     problem = schemas["Problem"]
     assert problem["discriminator"]["propertyName"] == "type"

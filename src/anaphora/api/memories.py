@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, ids_of, operation, with_notices
+from anaphora.core.operation import AuditRule, Http, ids_of, local, operation, with_notices
 from anaphora.core.progress import Progress, labelled
 from anaphora.core.tracing import span
 from anaphora.errors import NotFound
@@ -30,7 +30,7 @@ from anaphora.values.memories import (
 class LastingMemories(NamespaceView):
     """Remember, recall, list, update and forget in one namespace of a home."""
 
-    @operation("write")
+    @operation("write", event="remember", http=Http("POST /v1/memories"))
     def remember(
         self,
         text: str,
@@ -75,13 +75,10 @@ class LastingMemories(NamespaceView):
         )
         with span("remember"):
             remembered = self._services().remember.remember(new_memory)
-        remembered = with_notices(
-            remembered, self._container.languages.of_kept(self._services(), (text,))
-        )
-        self._container.tell("remember", remembered)
-        return remembered
+        notices = self._container.languages.of_kept(self._services(), (text,))
+        return with_notices(remembered, notices)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/memories/many"))
     def remember_many(
         self,
         items: Iterable[NewMemory | str | Mapping[str, Any]],
@@ -110,6 +107,7 @@ class LastingMemories(NamespaceView):
         question="query",
         event="recall",
         falls_back=True,
+        http=Http("POST /v1/recall", repeatable=True),
     )
     def recall(
         self,
@@ -156,7 +154,11 @@ class LastingMemories(NamespaceView):
                 read=read,
             )
 
-    @operation("read", audit=AuditRule("read", "memory", lambda record: ids_of((record,))))
+    @operation(
+        "read",
+        audit=AuditRule("read", "memory", lambda record: ids_of((record,))),
+        http=Http("GET /v1/memories/{memory_id}", renamed={"id": "memory_id"}),
+    )
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
         services = self._services()
@@ -169,7 +171,11 @@ class LastingMemories(NamespaceView):
                 raise
             return record
 
-    @operation("read", audit=AuditRule("read", "memory", lambda page: ids_of(page.items)))
+    @operation(
+        "read",
+        audit=AuditRule("read", "memory", lambda page: ids_of(page.items)),
+        http=Http("GET /v1/memories"),
+    )
     def list(
         self,
         filters: Mapping[str, Any] | None = None,
@@ -181,12 +187,18 @@ class LastingMemories(NamespaceView):
 
         return self._services().records.list(parse(filters), limit=limit, cursor=cursor)
 
-    @operation("read", audit=AuditRule("read", "memory", ids_of))
+    @operation(
+        "read", audit=AuditRule("read", "memory", ids_of), http=Http("GET /v1/memories/history")
+    )
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first; without one, of one in another case."""
         return self._services().records.history(path)
 
-    @operation("write")
+    @operation(
+        "write",
+        event="remember",
+        http=Http("PATCH /v1/memories/{memory_id}", renamed={"id": "memory_id"}),
+    )
     def update(self, id: str, **changes: Any) -> Remembered:  # noqa: A002 - the field's own name
         """Change a memory: `text`, `payload`, `path`, `tags`, `type`, `category`, `expires_at`.
 
@@ -194,11 +206,9 @@ class LastingMemories(NamespaceView):
         `InvalidInput`, `StoreError`.
         """
         with span("update"):
-            remembered = self._services().remember.update(id, **changes)
-        self._container.tell("remember", remembered)
-        return remembered
+            return self._services().remember.update(id, **changes)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/contradictions"))
     def contradictions(
         self, *, settled: bool = False, limit: int = 50
     ) -> tuple[Contradiction, ...]:
@@ -209,7 +219,7 @@ class LastingMemories(NamespaceView):
         """
         return self._services().contradictions.list(settled=settled, limit=limit)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/contradictions/settle"))
     def settle_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -224,7 +234,7 @@ class LastingMemories(NamespaceView):
         with span("settle_contradiction", verdict=verdict):
             return self._services().contradictions.settle(id, other_id, verdict)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/contradictions/reopen"))
     def reopen_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -238,7 +248,7 @@ class LastingMemories(NamespaceView):
         with span("reopen_contradiction"):
             return self._services().contradictions.reopen(id, other_id)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/forget"))
     def forget(
         self,
         id: str | None = None,  # noqa: A002 - the field's own name
@@ -272,7 +282,7 @@ class LastingMemories(NamespaceView):
                 services.jobs.erase_later(forgotten_records.ids)
             return forgotten_records
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/forget/undo", "ids"))
     def undo_forget(self, id: str) -> tuple[str, ...]:  # noqa: A002 - the field's own name
         """Bring back what was forgotten with `undoable` or `soft`; the ids that are back.
 
@@ -283,6 +293,7 @@ class LastingMemories(NamespaceView):
         return bring_back(self._services(), id)
 
     @operation("admin")
+    @local("it reads every memory; do it on the server's machine (`anaphora redact-memories`)")
     def redact_memories(self, *, dry_run: bool = False) -> tuple[str, ...]:
         """Take secrets out of memories and notes that were stored before their form was known.
 
@@ -297,7 +308,7 @@ class LastingMemories(NamespaceView):
         with span("redact_memories"):
             return holding_secrets(services) if dry_run else redact_stored(services)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/resolve", "id"))
     def resolve_id(self, short: str, kind: Literal["any", "memory", "conversation"] = "any") -> str:
         """The whole id of a memory, note or conversation that ends in `short`, or is it.
 
@@ -307,6 +318,7 @@ class LastingMemories(NamespaceView):
         return self._services().ids_known.resolve(short, kind)
 
     @operation("admin")
+    @local("do it on the server's machine (`anaphora reindex`)")
     def reindex(
         self, embedder: str | None = None, *, progress: Progress | None = None
     ) -> Reindexed:

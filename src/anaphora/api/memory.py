@@ -16,7 +16,15 @@ from anaphora.api.memories import LastingMemories
 from anaphora.container.home import Container, Handler
 from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE
 from anaphora.core.config import load_settings, resolve_places
-from anaphora.core.operation import AuditRule, ids_of, operation, thread_ids, with_notices
+from anaphora.core.operation import (
+    AuditRule,
+    Http,
+    ids_of,
+    local,
+    operation,
+    thread_ids,
+    with_notices,
+)
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
@@ -63,6 +71,7 @@ class Memory(LastingMemories, FeatureCalls):
 
     @classmethod
     @operation("admin", counted=False)
+    @local("use `RemoteMemory.connect`; `Memory.open` opens a home on this machine")
     def open(
         cls,
         home: str | os.PathLike[str] | None = None,
@@ -154,6 +163,7 @@ class Memory(LastingMemories, FeatureCalls):
         question="query",
         event="recall",
         falls_back=True,
+        http=Http("POST /v1/conversations/recall", repeatable=True),
     )
     def recall_conversation(
         self,
@@ -226,6 +236,12 @@ class Memory(LastingMemories, FeatureCalls):
         question="question",
         event="recall",
         falls_back=True,
+        http=Http(
+            "POST /v1/search",
+            repeatable=True,
+            renamed={"question": "query"},
+            folders=("directory",),
+        ),
     )
     def search(
         self,
@@ -286,7 +302,7 @@ class Memory(LastingMemories, FeatureCalls):
                 read=read,
             )
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/import", repeatable=True, long=True))
     def import_(
         self,
         source: str | os.PathLike[str] | Iterable[Source],
@@ -324,13 +340,14 @@ class Memory(LastingMemories, FeatureCalls):
         notices = self._container.languages.of_import(self._services(), report)
         return with_notices(report, notices)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/conversations/{conversation_id}/tool-calls"))
     def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """What an agent did with its tools in a session, oldest first, a line each."""
         services = self._services()
         return services.recall_calls.of(services.conversations.standing_id(conversation_id))
 
     @operation("write")
+    @local("where a session took place is read from a folder on the server's machine")
     def note_session(
         self,
         conversation_ids: Iterable[str],
@@ -357,21 +374,23 @@ class Memory(LastingMemories, FeatureCalls):
     # The home.
 
     @property
+    @local("days in questions are those of the server's user (`ANAPHORA_TIMEZONE` there)")
     def local_time(self) -> datetime:
         """The present, by the clock of this memory, in the time zone of its user."""
         return self._container.clock.local()
 
     @property
+    @local("its folder is on the server's machine")
     def home(self) -> Path:
         """The folder that holds all of it: the same for every namespace."""
         return self._container.settings.home
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/session", "namespaces"))
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace of this home that holds or held anything, the default one first."""
         return self._container.namespaces()
 
-    @operation("write")
+    @operation("write", http=Http("DELETE /v1/namespaces/{name}"))
     def delete_namespace(self, name: str) -> DeletedNamespace:
         """Delete a namespace with everything that it holds or held, and what opens it alone.
 
@@ -384,7 +403,7 @@ class Memory(LastingMemories, FeatureCalls):
 
         return delete_namespace(self._container, name)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/ready", "ready"))
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until the model is loaded and everything known is indexed; False on time-out.
 
@@ -412,7 +431,7 @@ class Memory(LastingMemories, FeatureCalls):
             )
         self._container.handlers[event].append(handler)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/stats"))
     def stats(self) -> Stats:
         """What this namespace contains, and its size on disk."""
         from anaphora import ops
@@ -420,6 +439,10 @@ class Memory(LastingMemories, FeatureCalls):
         return ops.stats(self._container.own(self.namespace))
 
     @operation("admin")
+    @local(
+        "it reads every byte of the home; do it on the server's machine (`anaphora doctor`), "
+        "or use `health`"
+    )
     def doctor(
         self, *, repair: bool = False, progress: Progress | None = None
     ) -> tuple[Check, ...]:
@@ -432,7 +455,7 @@ class Memory(LastingMemories, FeatureCalls):
 
         return ops.doctor(self._container.own(self.namespace), mend=repair, progress=progress)
 
-    @operation("read")
+    @operation("read", http=Http("GET /health"))
     def health(self) -> Health:
         """Whether all can be served now: a durable write is tried, in milliseconds. Never raises.
 
@@ -443,6 +466,7 @@ class Memory(LastingMemories, FeatureCalls):
         return ops.health(self._container.own(self.namespace))
 
     @property
+    @local("who has a token must not make others; do it on the server's machine (`anaphora token`)")
     def tokens(self) -> Tokens:
         """The tokens that give access to this home through its server, for all its namespaces."""
         from anaphora.store.tokens import Tokens
@@ -457,6 +481,10 @@ class Memory(LastingMemories, FeatureCalls):
         )
 
     @operation("admin", audit=AuditRule("exported", "backup"))
+    @local(
+        "it is of the whole home; do it on the server's machine (`anaphora backup`), "
+        "or use `export`"
+    )
     def backup(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
         """Write a consistent copy of the whole home to one file, while others go on writing."""
         from anaphora import ops
@@ -466,6 +494,7 @@ class Memory(LastingMemories, FeatureCalls):
 
     @staticmethod
     @operation("admin", counted=False)
+    @local("it makes a home; do it on the server's machine (`Memory.restore`)")
     def restore(
         path: str | os.PathLike[str],
         home: str | os.PathLike[str],
@@ -488,7 +517,9 @@ class Memory(LastingMemories, FeatureCalls):
             path, root, database=server, conversations=conversations, progress=progress
         )
 
-    @operation("read", audit=AuditRule("exported", "export"))
+    @operation(
+        "read", audit=AuditRule("exported", "export"), http=Http("GET /v1/export", long=True)
+    )
     def export(
         self, path: Target, *, masked: bool = False, progress: Progress | None = None
     ) -> Exported:

@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
-_RECALLS: Final = frozenset(
-    ("/v1/recall", "/v1/search", "/v1/conversations/recall", "/v1/context/recall")
-)
-"""Requests that a `Cancellation` may abandon: they change nothing."""
 _AWAY: Final = frozenset((502, 503, 504))
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
@@ -56,7 +52,8 @@ _log = logging.getLogger("anaphora")
 class Request:
     """A request. `repeatable`: may be done twice. `long`: may take minutes.
 
-    `also` is another status of a good answer. `verbatim`: secrets in turns unmasked.
+    `also` is another status of a good answer. `verbatim`: secrets in turns unmasked. `recalls`: a
+    `Cancellation` may abandon it, as it changes nothing.
     """
 
     method: str
@@ -68,6 +65,7 @@ class Request:
     long: bool = False
     also: int = 200
     verbatim: bool = True
+    recalls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,7 @@ class ServerConnection:
     def _send_once(self, namespace: str, request: Request) -> httpx.Response:
         built = self._build(namespace, request, _JSON)
         try:
-            if request.path not in _RECALLS:
+            if not request.recalls:
                 return self._read_whole(built, request)
             with limited(None):
                 return within_limit(lambda: self._read_whole(built, request))

@@ -1,6 +1,6 @@
 """`RemoteMemory`: the facade over a memory on a server.
 
-Most methods are made below, out of those of `Memory` and the table of routes: each has the
+Most methods are made below, out of the descriptions of those of `Memory`: each has the
 signature and the words of the facade, looks at its arguments as the facade does, and gives the same
 frozen values. It is a `Memory` so that what was written for one takes the other: `AsyncMemory`, the
 adapters, a program's own functions.
@@ -16,34 +16,21 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from datetime import datetime
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, get_type_hints
 from urllib.parse import quote
 
 from anaphora.api.memory import Memory
 from anaphora.client.connection import Patience, Request, ServerConnection
 from anaphora.client.conversations import RemoteConversations
-from anaphora.client.routes import (
-    HERE,
-    ID_OF,
-    KINDS,
-    NOT_OFFERED,
-    NOT_TAKEN,
-    RENAMED,
-    ROUTES,
-    Route,
-)
 from anaphora.container.home import Handler
-from anaphora.core.arguments import ArgumentChecks, checked
+from anaphora.core.arguments import checked
 from anaphora.core.calls import CLOSING_PATIENCE
 from anaphora.core.json_codec import from_plain, iso_time, plain
-from anaphora.core.operation import public_members
+from anaphora.core.operation import Http, Operation, local_members, operations_of, public_members
 from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound, NotOffered, ServerError
-from anaphora.features.deep.values import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
-from anaphora.features.documents.values import AddedDocument
+from anaphora.registry import RemoteFeatureCalls
 from anaphora.store.threads.ids import check_id
 from anaphora.values.conversations import (
     RECALL_BUDGET,
@@ -73,9 +60,19 @@ _WAIT: Final = 10.0
 _EXPORTED: Final = "anaphora-exported"
 # What may be in a path: servers take a dot for a folder, and no id has a slash.
 _NO_ID: Final = frozenset(("", ".", ".."))
+# Parameters of paths that are ids of conversations, and names of namespaces.
+_CHECKED_IDS: Final = frozenset(("conversation_id", "name"))
+# Parameters that concern this side alone: a server makes vectors when they are needed.
+_KEPT_HERE: Final = frozenset(("embed", "progress"))
+FOLDER_REASON: Final = "it stands for a folder on this machine, which a server cannot read"
+_OPERATIONS: Final = operations_of(Memory)
+REQUESTS: Final = {
+    name: described.http for name, described in _OPERATIONS.items() if described.http is not None
+}
+NOT_OFFERED: Final = local_members(Memory)
 
 
-class RemoteMemory(Memory):
+class RemoteMemory(RemoteFeatureCalls, Memory):
     """Memory in one namespace of a server. Use it as a context manager, or call `close()`.
 
     Safe to share between threads. What a server does not offer raises `NotOffered`.
@@ -141,12 +138,11 @@ class RemoteMemory(Memory):
         bodies = [_item(index, item) for index, item in enumerate(items)]
         if not bodies:
             return []
-        answer = self._ask(Request("POST", "/v1/memories/many", body={"items": bodies}))
-        remembered_memories = self._read(tuple[Remembered, ...], answer)
+        remembered_memories: list[Remembered] = self._ask("remember_many", {"items": bodies})
         for memory in remembered_memories:
             self._connection.tell("remember", memory)
         _report_done(progress, "remembering", len(remembered_memories))
-        return list(remembered_memories)
+        return remembered_memories
 
     @checked
     def recall_conversation(
@@ -170,13 +166,13 @@ class RemoteMemory(Memory):
         """As `Memory.recall_conversation`."""
         if conversation_id is not None:
             check_id(conversation_id)
-        body = {
+        arguments = {
             "conversation_id": conversation_id,
             "query": query,
             # Without them the server's configuration holds.
             "top_k": None if top_k is RECALL_TOP_K else top_k,
             "budget": None if budget is RECALL_BUDGET else budget,
-            "exclude": [exclude] if isinstance(exclude, str) else list(exclude),
+            "exclude": exclude,
             "mode": mode,
             "since": since,
             "until": until,
@@ -187,16 +183,15 @@ class RemoteMemory(Memory):
             "read": read,
             "timeout": timeout,
         }
-        request = Request("POST", "/v1/conversations/recall", body=_plain(body), repeatable=True)
         try:
-            recall = self._read(Recall[TurnHit], self._ask(request))
+            return self._ask("recall_conversation", arguments)  # type: ignore[no-any-return]
         except NotFound as error:
             if error.kind != "conversation":
                 raise
-            # One that has not begun has no turns yet.
-            recall = Recall()
+        # One that has not begun has no turns yet.
+        recall: Recall[TurnHit] = Recall()
         self._connection.tell("recall", recall)
-        return recall  # type: ignore[no-any-return]
+        return recall
 
     @checked
     def import_(
@@ -218,14 +213,9 @@ class RemoteMemory(Memory):
         files = [_file(path_or_file) for path_or_file in several]
         reports = []
         for number, path in enumerate(files, 1):
-            query = {"again": again, "name": name or path.name}
-            if format is not None:
-                query["format"] = format
+            arguments = {"again": again, "name": name or path.name, "format": format}
             with path.open("rb") as file:
-                request = Request(
-                    "POST", "/v1/import", query, file=file, repeatable=True, long=True
-                )
-                reports.append(self._read(ImportReport, self._ask(request)))
+                reports.append(self._ask("import_", arguments, file=file))
             if progress is not None:
                 progress("importing", number, len(files))
         return ImportReport.joined(reports) if len(reports) != 1 else reports[0]
@@ -242,15 +232,14 @@ class RemoteMemory(Memory):
         from anaphora.ops import Exported
         from anaphora.ops.backup import staging
 
-        request = Request("GET", "/v1/export", long=True, verbatim=not masked)
         if not isinstance(path, str | os.PathLike):
-            headers = self._connection.download(self.namespace, request, path)
+            headers = self._download("export", {}, path, verbatim=not masked)
             target = ""
         else:
             target_path = staging.free_path(path)
             with staging.staged(target_path) as stage:
                 with staging.open_new(stage / "export.jsonl") as file:
-                    headers = self._connection.download(self.namespace, request, file)
+                    headers = self._download("export", {}, file, verbatim=not masked)
                 staging.put_file(stage / "export.jsonl", target_path)
             target = str(target_path)
         try:
@@ -261,96 +250,12 @@ class RemoteMemory(Memory):
         return replace(export_report, path=target)
 
     @checked
-    def add_document(
-        self,
-        source: str | os.PathLike[str] | bytes,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        date: datetime | None = None,
-        origin: str | None = None,
-        tags: Iterable[str] = (),
-        keep_file: bool | None = None,
-        embed: bool = True,
-        progress: Progress | None = None,
-    ) -> AddedDocument:
-        """As `Memory.add_document`, of a file on this machine, which is sent whole.
-
-        A server makes vectors when they are needed, whatever `embed` says.
-        """
-        from anaphora.features.documents.reading.writing import document_in
-
-        content, document_name = document_in(source, name)
-        parameters = {
-            "name": document_name,
-            "title": title,
-            "date": _plain(date),
-            "origin": origin,
-            "tag": list(tags),
-            "keep_file": keep_file,
-        }
-        query = {name: argument for name, argument in parameters.items() if argument is not None}
-        request = Request(
-            "POST", "/v1/documents", query, file=BytesIO(content), repeatable=True, long=True
-        )
-        added_document = self._read(AddedDocument, self._ask(request))
-        _report_done(progress, "adding", 1)
-        return added_document  # type: ignore[no-any-return]
-
-    @checked
-    def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
-        """As `Memory.document_file`."""
-        document_id = self._document(id)
-        _refuse_impossible("document_file", "document_id", document_id)
-        path = f"/v1/documents/{quote(document_id, safe='', errors='surrogatepass')}/file"
-        into = BytesIO()
-        self._connection.download(self.namespace, Request("GET", path), into)
-        return into.getvalue()
-
-    @checked
-    def deep_recall(
-        self,
-        question: str,
-        *,
-        scope: Scope = "recent_sessions",
-        conversation_id: str | None = None,
-        include_memory: bool = True,
-        budget: Budget | None = None,
-        on_step: Callable[[DeepStep], None] | None = None,
-    ) -> DeepAnswer:
-        """As `Memory.deep_recall`; a conversation that is not there raises `NotFound`."""
-        body = {
-            "question": question,
-            "scope": scope,
-            "conversation_id": conversation_id,
-            "include_memory": include_memory,
-            "budget": budget,
-        }
-        request = Request("POST", "/v1/deep", body=_plain(body), long=True)
-        if on_step is None:
-            return self._read(DeepAnswer, self._ask(request))  # type: ignore[no-any-return]
-        tell = on_step
-
-        def step(_: str, data: Any) -> None:
-            tell(self._read(DeepStep, data))
-
-        answer = self._connection.events(self.namespace, request, step)
-        return self._read(DeepAnswer, answer)  # type: ignore[no-any-return]
-
-    @checked
-    def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
-        """As `Memory.gaps`."""
-        request = Request("GET", "/v1/gaps", {"status": status or "all"}, repeatable=True)
-        return self._read(tuple[Gap, ...], self._ask(request))  # type: ignore[no-any-return]
-
-    @checked
     def ready(self, timeout: float | None = None) -> bool:
         """As `Memory.ready`."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             seconds = _WAIT if end is None else min(_WAIT, max(0.0, end - time.monotonic()))
-            request = Request("GET", "/v1/ready", {"timeout": seconds}, repeatable=True)
-            if self._read(bool, self._ask(request), "ready"):
+            if self._ask("ready", {"timeout": seconds}):
                 return True
             if end is not None and time.monotonic() >= end:
                 return False
@@ -358,8 +263,7 @@ class RemoteMemory(Memory):
     def health(self) -> Health:
         """As `Memory.health`; a server that cannot be reached is not well."""
         try:
-            answer = self._ask(Request("GET", "/health", repeatable=True, also=503))
-            return self._read(Health, answer)  # type: ignore[no-any-return]
+            return self._ask("health", {}, also=503)  # type: ignore[no-any-return]
         except ServerError as error:
             return Health(False, (Check("server", False, str(error)),))
 
@@ -394,8 +298,45 @@ class RemoteMemory(Memory):
     def _services(self) -> NamespaceServices:
         _refuse("this call", "it works on the files of a home")
 
-    def _ask(self, request: Request) -> Any:
-        return self._connection.ask(self.namespace, request)
+    def _ask(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Any:
+        request = self._request_of(name, arguments, **more)
+        record = self._connection.ask(self.namespace, request)
+        answer = self._read(_answer_type(name), record, REQUESTS[name].part)
+        event = _OPERATIONS[name].event
+        if event:
+            self._connection.tell(event, answer)
+        return answer
+
+    def _ask_in_steps(
+        self, name: str, arguments: Mapping[str, Any], kind: Any, on_step: Callable[[Any], None]
+    ) -> Any:
+        def step(_: str, record: Any) -> None:
+            on_step(self._read(kind, record))
+
+        answer = self._connection.events(self.namespace, self._request_of(name, arguments), step)
+        return self._read(_answer_type(name), answer)
+
+    def _download(
+        self, name: str, arguments: Mapping[str, Any], file: BinaryIO, **more: Any
+    ) -> Mapping[str, str]:
+        request = self._request_of(name, arguments, **more)
+        return self._connection.download(self.namespace, request, file)
+
+    def _request_of(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Request:
+        """The request that a call with these arguments is; `more` are other fields of it."""
+        http = REQUESTS[name]
+        for parameter in http.folders:
+            if arguments.get(parameter) is not None:
+                raise NotOffered(f"{name}({parameter}=…)", FOLDER_REASON)
+        sent = {http.renamed.get(n, n): arguments[n] for n in arguments if n not in _KEPT_HERE}
+        in_path = {n: self._path_id(n, sent.pop(n)) for n in _IN_PATH.findall(http.request)}
+        for path_name, path_value in in_path.items():
+            _refuse_impossible(path_name, path_value)
+        if isinstance(sent.get("exclude"), str):
+            sent["exclude"] = [sent["exclude"]]
+        # Of what only reads, only recalls are a POST, which has to say that it is repeatable.
+        recalls = http.repeatable and _OPERATIONS[name].right == "read"
+        return _fill(http, in_path, sent, recalls=recalls, **more)
 
     def _ask_by_path(
         self,
@@ -403,48 +344,8 @@ class RemoteMemory(Memory):
         in_path: Mapping[str, str] | None = None,
         arguments: Mapping[str, Any] | None = None,
     ) -> Any:
-        method, _, path = request.partition(" ")
-        return self._ask(
-            _request(Route(request, None), method, path, in_path or {}, arguments or {})
-        )
-
-    def _ask_by_route(self, name: str, route: Route, arguments: dict[str, Any]) -> Any:
-        for parameter, reason in NOT_TAKEN.items():
-            if parameter[0] == name and arguments.get(parameter[1]) is not None:
-                raise NotOffered(f"{name}({parameter[1]}=…)", reason)
-        arguments = {RENAMED.get((name, n), n): argument for n, argument in arguments.items()}
-        in_path = {n: arguments.pop(n) for n in _IN_PATH.findall(route.path)}
-        if "project" in in_path:
-            in_path["project"] = self._project(in_path["project"])
-        if "document_id" in in_path:
-            in_path["document_id"] = self._document(in_path["document_id"])
-        for path_name, path_value in in_path.items():
-            _refuse_impossible(name, path_name, path_value)
-        sent = {n: argument for n, argument in arguments.items() if n not in HERE}
-        if isinstance(sent.get("exclude"), str):
-            sent["exclude"] = [sent["exclude"]]
-        answer = self._ask(_request(route, route.method, route.path, in_path, sent))
-        outcome = self._read(route.gives, answer, route.part)
-        if route.event:
-            self._connection.tell(route.event, outcome)
-        _report_done(arguments.get("progress"), name, 1)
-        return outcome
-
-    def _project(self, named: str) -> str:
-        """The id of a project that is named by its folder, which a path cannot hold."""
-        if "/" not in named and "\\" not in named:
-            return named
-        projects = self.projects()
-        return next(
-            (project.id for project in projects if Path(project.root) == Path(named)), named
-        )
-
-    def _document(self, named: str) -> str:
-        """The id of a document that is named by a path, which a path cannot hold."""
-        if "/" not in named:
-            return named
-        versions = self.document_history(named)
-        return versions[-1].id if versions else named
+        http_request = _fill(Http(request), in_path or {}, arguments or {})
+        return self._connection.ask(self.namespace, http_request)
 
     def _read(self, kind: Any, found: Any, part: str = "") -> Any:
         """The value that an answer stands for, or that a member of it does."""
@@ -465,22 +366,29 @@ class RemoteMemory(Memory):
         return outcome
 
 
-def _request(
-    route: Route, method: str, path: str, in_path: Mapping[str, str], arguments: Mapping[str, Any]
+@functools.cache
+def _answer_type(name: str) -> Any:
+    """What a method returns. Resolved at its first call: features and their types load late."""
+    return get_type_hints(_OPERATIONS[name].function)["return"]
+
+
+def _fill(
+    http: Http, in_path: Mapping[str, str], arguments: Mapping[str, Any], **more: Any
 ) -> Request:
-    """The request for these parameters: in the path, the query or the body."""
+    """The request with these parameters: in the path, the query or the body."""
+    method, _, path = http.request.partition(" ")
     for name, argument in in_path.items():
         path = path.replace("{" + name + "}", quote(argument, safe="", errors="surrogatepass"))
-    if method in {"GET", "DELETE"}:
+    is_repeatable = http.repeatable or method == "GET"
+    sent = _plain(arguments)
+    if method in {"GET", "DELETE"} or "file" in more:
         query = {
-            name: json.dumps(_plain(argument)) if isinstance(argument, Mapping) else argument
-            for name, argument in arguments.items()
+            name: json.dumps(argument) if isinstance(argument, Mapping) else argument
+            for name, argument in sent.items()
             if argument is not None
         }
-        return Request(method, path, query, repeatable=method == "GET", long=route.long)
-    return Request(
-        method, path, body=_plain(arguments), repeatable=route.repeatable, long=route.long
-    )
+        return Request(method, path, query, repeatable=is_repeatable, long=http.long, **more)
+    return Request(method, path, body=sent, repeatable=is_repeatable, long=http.long, **more)
 
 
 def _plain(value: Any) -> Any:
@@ -526,12 +434,12 @@ def _report_done(progress: Progress | None, label: str, done: int) -> None:
         progress(label, done, done)
 
 
-def _refuse_impossible(call: str, name: str, path_value: str) -> None:
+def _refuse_impossible(name: str, path_value: str) -> None:
     """Refuse an invalid id, which a request path cannot contain."""
-    if name == "conversation_id":
+    if name in _CHECKED_IDS:
         check_id(path_value)
     elif path_value in _NO_ID or "/" in path_value or not path_value.strip():
-        raise NotFound(KINDS.get(name) or ID_OF[call], path_value)
+        raise NotFound(name.removesuffix("_id"), path_value)
 
 
 def _check_namespace(namespace: str) -> str:
@@ -545,8 +453,9 @@ def _refuse(what: str, reason: str) -> NoReturn:
     raise NotOffered(what, reason)
 
 
-def _make_method(name: str, route: Route, original: Callable[..., Any]) -> Callable[..., Any]:
+def _make_method(described: Operation, original: Callable[..., Any]) -> Callable[..., Any]:
     """The method of the facade as a request, with its signature and docstring."""
+    name, checks = described.name, described.checks
     signature = inspect.signature(original)
     several = next(
         (
@@ -557,20 +466,19 @@ def _make_method(name: str, route: Route, original: Callable[..., Any]) -> Calla
         None,
     )
 
-    checks = ArgumentChecks(original)
-
     def call(self: RemoteMemory, *args: Any, **named: Any) -> Any:
         positional = checks.apply((self, *args), named)
         arguments = dict(signature.bind(*positional, **named).arguments)
         arguments.pop("self")
         arguments |= arguments.pop(several, {}) if several else {}
-        return self._ask_by_route(name, route, arguments)
+        answer = self._ask(name, arguments)
+        _report_done(arguments.get("progress"), name, 1)
+        return answer
 
     return functools.update_wrapper(call, original)
 
 
-def _make_refusal(name: str, member: Any) -> Any:
-    reason = NOT_OFFERED[name]
+def _make_refusal(name: str, reason: str, member: Any) -> Any:
     if isinstance(member, property):
         return property(lambda _: _refuse(name, reason), doc=member.__doc__)
 
@@ -582,7 +490,7 @@ def _make_refusal(name: str, member: Any) -> Any:
 
 
 for _name, _member in public_members(Memory):
-    if _name in ROUTES:
-        setattr(RemoteMemory, _name, _make_method(_name, ROUTES[_name], _member))
-    elif _name in NOT_OFFERED:
-        setattr(RemoteMemory, _name, _make_refusal(_name, _member))
+    if _name in NOT_OFFERED:
+        setattr(RemoteMemory, _name, _make_refusal(_name, NOT_OFFERED[_name], _member))
+    elif _name in REQUESTS and getattr(RemoteMemory, _name) is _member:
+        setattr(RemoteMemory, _name, _make_method(_OPERATIONS[_name], _member))

@@ -1,8 +1,9 @@
-"""The base class of the parts of the facade."""
+"""The base classes of the parts of the facade, of a home and of a server."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from anaphora.container.home import Container
@@ -22,3 +23,33 @@ class NamespaceView:
 
     def _services(self) -> NamespaceServices:
         return self._container.namespace(self.namespace)
+
+
+class ServerView:
+    """One namespace on a server. Requests are what the descriptions of the methods say.
+
+    `arguments` are those of the method `name`, `more` other fields of the request.
+    """
+
+    def _ask(self, name: str, arguments: Mapping[str, Any], **more: Any) -> Any:
+        """The value that the server answers with."""
+        raise NotImplementedError
+
+    def _ask_in_steps(
+        self, name: str, arguments: Mapping[str, Any], kind: Any, on_step: Callable[[Any], None]
+    ) -> Any:
+        """The same; `on_step` is called with values of the type `kind` as they come."""
+        raise NotImplementedError
+
+    def _download(
+        self, name: str, arguments: Mapping[str, Any], file: BinaryIO, **more: Any
+    ) -> Mapping[str, str]:
+        """Write the server's answer to `file`; its headers."""
+        raise NotImplementedError
+
+    def _path_id(self, name: str, argument: str) -> str:
+        """What stands in a path for a parameter: an id where the argument has a slash.
+
+        Features add to it for their own parameters.
+        """
+        return argument

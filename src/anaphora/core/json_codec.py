@@ -71,8 +71,8 @@ def from_plain(kind: Any, stored: Any) -> Any:
                 if name in hints
             }
         )
-    if get_origin(kind) is tuple:
-        return tuple(from_plain(get_args(kind)[0], part) for part in stored)
+    if generic in {tuple, list}:
+        return generic(from_plain(get_args(kind)[0], part) for part in stored)
     if get_origin(kind) in {Union, UnionType}:
         return None if stored is None else from_plain(get_args(kind)[0], stored)
     return datetime.fromisoformat(stored) if kind is datetime else stored

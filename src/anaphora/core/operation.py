@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final, Literal, Protocol, TypeVar
 
@@ -29,6 +29,7 @@ Right = Literal["read", "write", "index", "admin"]
 that the call concerns the whole home, or what lies outside it."""
 
 _DESCRIPTION: Final = "operation"
+_LOCAL: Final = "local"
 
 
 class HomeView(Protocol):
@@ -38,6 +39,25 @@ class HomeView(Protocol):
     _container: Any
 
     def _services(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """The request to a server that a call is.
+
+    Names in braces are parameters of the call that stand in the path; the others go into the query
+    of a GET or DELETE or of a request with a file, else into the body. `renamed` are those that
+    have another name in the request, `folders` those that a server refuses: folders on the
+    caller's machine. `part` is the member of the answer that counts. `repeatable`: asked twice it
+    does no more than once, as every GET. `long`: it may take minutes.
+    """
+
+    request: str
+    part: str = ""
+    repeatable: bool = False
+    long: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +96,8 @@ class Operation:
     `right`: what it takes. `counted`: `close` waits for it. `question`: the parameter with what is
     asked. `event`: its listeners get the answer, to which notices about the languages of the
     question are added. `falls_back`: where the endpoint of the embedder goes away meanwhile, it is
-    asked again with the local model, within the same `timeout`.
+    asked again with the local model, within the same `timeout`. `http`: the request that it is to a
+    server.
     """
 
     function: Callable[..., Any]
@@ -87,6 +108,7 @@ class Operation:
     question: str
     event: str
     falls_back: bool
+    http: Http | None
 
     @property
     def name(self) -> str:
@@ -108,8 +130,9 @@ class Operation:
         if self.event:
             container = view._container
             container.tell(self.event, answer)
-            notices = container.languages.of_question(view._services(), question)
-            answer = with_notices(answer, notices)
+            if self.question:
+                notices = container.languages.of_question(view._services(), question)
+                answer = with_notices(answer, notices)
         if self.audit is not None and self.audit.ids is not None:
             self.record(view, self.audit.ids(answer), question)
         return answer
@@ -128,12 +151,15 @@ def operation(
     question: str = "",
     event: str = "",
     falls_back: bool = False,
+    http: Http | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Describe a public method, and wrap it once. See `Operation` for the arguments."""
 
     def describe(function: FunctionT) -> FunctionT:
         checks = ArgumentChecks(function)
-        described = Operation(function, checks, right, counted, audit, question, event, falls_back)
+        described = Operation(
+            function, checks, right, counted, audit, question, event, falls_back, http
+        )
         if falls_back:
             call = _asked(described)
         elif counted:
@@ -153,6 +179,26 @@ def operations_of(owner: type) -> dict[str, Operation]:
         for name, member in public_members(owner)
         if (described := getattr(getattr(owner, name), _DESCRIPTION, None)) is not None
     }
+
+
+def local(reason: str) -> Callable[[FunctionT], FunctionT]:
+    """Mark a method, or the function of a property, that no server offers, and say why."""
+
+    def mark(function: FunctionT) -> FunctionT:
+        vars(function)[_LOCAL] = reason
+        return function
+
+    return mark
+
+
+def local_members(owner: type) -> dict[str, str]:
+    """The public methods and properties that no server offers, with the reasons."""
+    reasons = {}
+    for name, member in public_members(owner):
+        is_property = isinstance(member, property)
+        function = member.fget if is_property else getattr(member, "__func__", member)
+        reasons[name] = getattr(function, _LOCAL, "")
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def public_members(owner: type) -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.view import NamespaceView
+from anaphora.core.operation import local
 
 if TYPE_CHECKING:
     from anaphora.features.audit.audit import Audit
@@ -14,6 +15,7 @@ class AuditCalls(NamespaceView):
     """The audit trail of one namespace of a home."""
 
     @property
+    @local("do it on the server's machine (`anaphora audit`); entries are read by `/v1/audit`")
     def audit(self) -> Audit:
         """The audit trail: actions in this namespace with time and author, without content."""
         from anaphora.features.audit.audit import Audit

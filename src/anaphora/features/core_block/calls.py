@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, ids_of, operation
+from anaphora.core.operation import AuditRule, Http, ids_of, operation
 from anaphora.core.tracing import span
 from anaphora.features.core_block.services import CoreBlockServices
 from anaphora.values.memories import CoreBlock
@@ -19,6 +19,7 @@ class CoreBlockCalls(NamespaceView):
     @operation(
         "read",
         audit=AuditRule("recalled", "core", lambda block: ids_of(block.entries, block.left_out)),
+        http=Http("GET /v1/core"),
     )
     def core_block(self, *, budget: int | None = None) -> CoreBlock:
         """What every session is told: pinned memories in their order, then rules and preferences.
@@ -30,7 +31,7 @@ class CoreBlockCalls(NamespaceView):
         with span("core_block"):
             return self._core.recall.block(budget)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/core/pin", "id", repeatable=True))
     def pin(self, id: str, position: int | None = None) -> str:  # noqa: A002 - the field's own name
         """Pin a memory in the core block, at `position` among the pinned (from 1) or at their end.
 
@@ -41,7 +42,7 @@ class CoreBlockCalls(NamespaceView):
         with span("pin"):
             return self._core.writing.pin(id, position)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/core/unpin", "id", repeatable=True))
     def unpin(self, id: str) -> str:  # noqa: A002 - the field's own name
         """Take a memory out of the core block: a pinned one, or a rule that came by itself.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, ids_of, operation, with_stand_in
+from anaphora.core.operation import AuditRule, Http, ids_of, operation, with_stand_in
 from anaphora.core.tracing import span
 from anaphora.features.deep.services import DeepServices
 from anaphora.features.deep.values import (
@@ -33,6 +33,7 @@ class DeepCalls(NamespaceView):
         "read",
         audit=AuditRule("recalled", "deep", lambda answer: ids_of(answer.sources)),
         question="question",
+        http=Http("POST /v1/deep", long=True),
     )
     def deep_recall(
         self,
@@ -72,12 +73,12 @@ class DeepCalls(NamespaceView):
             )
         return with_stand_in(self, services, answer)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/gaps"))
     def gaps(self, status: GapStatus | None = "open") -> tuple[Gap, ...]:
         """Questions that memory could not answer, the most asked first; None: of every status."""
         return self._deep.gaps.list(status)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/extract", long=True))
     def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
         """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
 
@@ -94,7 +95,7 @@ class DeepCalls(NamespaceView):
                 conversation_id, models.sub if models else None, budget
             )
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/dream", long=True))
     def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
         """One cycle: queued extractions, open gaps explored over what is known now, links.
 
@@ -105,7 +106,7 @@ class DeepCalls(NamespaceView):
         with span("dream"):
             return self._deep.dream_cycle.run(model=model, budget=budget)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/conversations/{conversation_id}/end", "jobs"))
     def end_session(self, conversation_id: str) -> int:
         """Say that a session has ended: queue its extraction (with a model) and a dream.
 
@@ -117,7 +118,7 @@ class DeepCalls(NamespaceView):
         services.jobs.queue_session_jobs(ended_id, extract=with_model)
         return len(services.jobs.list_pending())
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/jobs", long=True))
     def run_jobs(self) -> DreamReport:
         """Run what ended sessions have queued: extractions, then a dream that asks no model.
 
@@ -126,12 +127,12 @@ class DeepCalls(NamespaceView):
         with span("run_jobs"):
             return self._deep.dream_cycle.run_jobs()
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/traces"))
     def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """How answers were found: the newest of what was kept, at most `limit`."""
         return self._deep.traces.list(limit)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/traces/{trace_id}", renamed={"id": "trace_id"}))
     def trace(self, id: str) -> DeepAnswer:  # noqa: A002 - the field's own name
         """An answer with all its steps, to be shown again. Raises `NotFound`."""
         return self._deep.traces.get(id)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.container.feature import Commands, Feature, LineKind
 from anaphora.features.deep.calls import DeepCalls
+from anaphora.features.deep.remote import RemoteDeepCalls
 from anaphora.features.deep.tables import TABLES
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
 
-__all__ = ["FEATURE", "DeepCalls"]
+__all__ = ["FEATURE", "DeepCalls", "RemoteDeepCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

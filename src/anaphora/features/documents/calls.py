@@ -8,7 +8,7 @@ from datetime import datetime
 
 from anaphora.container.view import NamespaceView
 from anaphora.core.caller import signed
-from anaphora.core.operation import AuditRule, ids_of, operation
+from anaphora.core.operation import AuditRule, Http, ids_of, operation
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
@@ -25,7 +25,10 @@ class DocumentCalls(NamespaceView):
     def _documents(self) -> DocumentServices:
         return self._services().feature(DocumentServices)
 
-    @operation("write")
+    @operation(
+        "write",
+        http=Http("POST /v1/documents", repeatable=True, long=True, renamed={"tags": "tag"}),
+    )
     def add_document(
         self,
         source: str | os.PathLike[str] | bytes,
@@ -59,14 +62,18 @@ class DocumentCalls(NamespaceView):
             )
             return self._documents.writing.add(new_document, embed=embed, progress=progress)
 
-    @operation("read", audit=_READ)
+    @operation("read", audit=_READ, http=Http("GET /v1/documents"))
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
         """At most `limit` documents, the last added first; with `history` past versions too."""
         if limit < 1:
             raise InvalidInput("limit", limit, "expected at least 1")
         return self._documents.store.list(limit=limit, history=history)
 
-    @operation("read", audit=AuditRule("read", "document", lambda document: ids_of((document,))))
+    @operation(
+        "read",
+        audit=AuditRule("read", "document", lambda document: ids_of((document,))),
+        http=Http("GET /v1/documents/{document_id}", renamed={"id": "document_id"}),
+    )
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
         from anaphora.features.documents.store import document_id_of
@@ -75,17 +82,21 @@ class DocumentCalls(NamespaceView):
         document_id = document_id_of(id)
         return documents.get(document_id if documents.versions.many([document_id]) else id)
 
-    @operation("read")
+    @operation(
+        "read", http=Http("GET /v1/documents/{document_id}/sections", renamed={"id": "document_id"})
+    )
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""
         return self._documents.store.sections_of(self.document(id).id)
 
-    @operation("read")
+    @operation(
+        "read", http=Http("GET /v1/documents/{document_id}/file", renamed={"id": "document_id"})
+    )
     def document_file(self, id: str) -> bytes:  # noqa: A002 - the field's own name
         """The bytes of a document's file. Raises `NotFound`, also where they were not kept."""
         return self._documents.store.file_of(self.document(id).id)
 
-    @operation("read", audit=_READ)
+    @operation("read", audit=_READ, http=Http("GET /v1/documents/history"))
     def document_history(self, name: str) -> tuple[Document, ...]:
         """Every version that a name had, the oldest first; each has its text still."""
         return self._documents.store.history(name)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from anaphora.container.feature import CommandLine, Commands, Feature, LineKind
 from anaphora.features.documents.calls import DocumentCalls
+from anaphora.features.documents.remote import RemoteDocumentCalls
 from anaphora.features.documents.tables import TABLES
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
 
-__all__ = ["FEATURE", "DocumentCalls"]
+__all__ = ["FEATURE", "DocumentCalls", "RemoteDocumentCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:

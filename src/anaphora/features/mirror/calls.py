@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anaphora.container.view import NamespaceView
+from anaphora.core.operation import local
 
 if TYPE_CHECKING:
     from anaphora.features.mirror.manager import Mirror
@@ -14,6 +15,7 @@ class MirrorCalls(NamespaceView):
     """The mirror of one namespace of a home."""
 
     @property
+    @local("do it on the server's machine (`anaphora mirror`)")
     def mirror(self) -> Mirror:
         """This namespace as a folder of Markdown."""
         from anaphora.features.mirror.manager import Mirror

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, ids_of, operation, thread_ids
+from anaphora.core.operation import AuditRule, Http, ids_of, operation, thread_ids
 from anaphora.core.progress import Progress
 from anaphora.core.tracing import span
 from anaphora.features.projects.services import ProjectServices
@@ -43,7 +43,7 @@ class ProjectCalls(NamespaceView):
     def _projects(self) -> ProjectServices:
         return self._services().feature(ProjectServices)
 
-    @operation("index")
+    @operation("index", http=Http("POST /v1/projects", repeatable=True, long=True))
     def index_project(
         self,
         root: str | os.PathLike[str],
@@ -65,12 +65,12 @@ class ProjectCalls(NamespaceView):
         with span("index_project"):
             return self._projects.upkeep.index(os.fspath(root), name, progress, embed=embed)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/projects"))
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
         return self._projects.store.list()
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/projects/{project}/map"))
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
 
@@ -84,7 +84,7 @@ class ProjectCalls(NamespaceView):
         projects_by_id = {project_info.id: project_info for project_info in services.store.list()}
         return project_map(services.graph, projects_by_id[row.id], within)
 
-    @operation("write")
+    @operation("write", http=Http("DELETE /v1/projects/{project}", "sections"))
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
 
@@ -93,7 +93,7 @@ class ProjectCalls(NamespaceView):
         """
         return self._projects.upkeep.remove(project)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/observations"))
     def observe(
         self,
         text: str,
@@ -122,7 +122,7 @@ class ProjectCalls(NamespaceView):
                 project=project,
             )
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/observations"))
     def notes(self, project: str | None = None, *, limit: int = 50) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first.
 
@@ -131,12 +131,12 @@ class ProjectCalls(NamespaceView):
         """
         return self._projects.note_taking.observations(project, limit)
 
-    @operation("read")
+    @operation("read", http=Http("GET /v1/diary"))
     def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
         """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
         return self._projects.note_taking.diary(project, limit)
 
-    @operation("write")
+    @operation("write", http=Http("POST /v1/diary"))
     def write_diary(
         self,
         summary: str,
@@ -156,6 +156,7 @@ class ProjectCalls(NamespaceView):
         audit=AuditRule("recalled", "context", lambda package: ids_of(package.memories)),
         question="focus",
         falls_back=True,
+        http=Http("POST /v1/context/recall", repeatable=True),
     )
     def recall_context(
         self,
@@ -186,6 +187,7 @@ class ProjectCalls(NamespaceView):
         audit=AuditRule("recalled", "warm_up", _ids_of_warm_up),
         question="topic",
         falls_back=True,
+        http=Http("GET /v1/warm-up", folders=("directory",)),
     )
     def warm_up(
         self,

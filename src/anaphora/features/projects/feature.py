@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from anaphora.container.feature import Commands, Feature, LineKind
 from anaphora.features.projects.calls import ProjectCalls
+from anaphora.features.projects.remote import RemoteProjectCalls
 from anaphora.features.projects.tables import TABLES
 
 if TYPE_CHECKING:
     from anaphora.container.feature import FeatureServices
     from anaphora.container.namespace import NamespaceServices
 
-__all__ = ["FEATURE", "ProjectCalls"]
+__all__ = ["FEATURE", "ProjectCalls", "RemoteProjectCalls"]
 
 
 def _make_services(services: NamespaceServices) -> FeatureServices:
