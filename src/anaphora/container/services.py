@@ -14,7 +14,9 @@ ServiceT = TypeVar("ServiceT")
 class ServiceOwner(Protocol):
     """What has services: where it is closed, none is made any more."""
 
-    closed: bool
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
 
     def lock_of(self, name: str) -> threading.RLock:
         """The lock under which one service is made."""
