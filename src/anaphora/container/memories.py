@@ -23,16 +23,12 @@ class MemoryServices:
 
     def __init__(self, services: NamespaceServices) -> None:
         self._services = services
-        self._locks: dict[str, threading.RLock] = {}
+        self.locks: dict[str, threading.RLock] = {}
 
     @property
     def closed(self) -> bool:
         """Whether the namespace is closed: no service is created any more."""
         return self._services.closed
-
-    def lock_of(self, name: str) -> threading.RLock:
-        """The lock under which one service is made."""
-        return self._locks.setdefault(name, threading.RLock())
 
     @service
     def records(self) -> Records:

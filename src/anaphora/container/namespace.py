@@ -58,13 +58,9 @@ class NamespaceServices:
         self.clock, self.local_clock = container.clock, container.clock.local
         self.ids = container.ids
         self.closed = False
-        self._locks: dict[str, threading.RLock] = {}
+        self.locks: dict[str, threading.RLock] = {}
         self.conversation = ConversationServices(self)
         self.memory = MemoryServices(self)
-
-    def lock_of(self, name: str) -> threading.RLock:
-        """The lock under which one service is made."""
-        return self._locks.setdefault(name, threading.RLock())
 
     # Features.
 
