@@ -156,7 +156,7 @@ def flaws(memory: Memory) -> list[str]:
 
 def texts_of(memory: Memory) -> set[str]:
     """The words of every memory in truth, in history too."""
-    records = memory._container.namespace("default").records
+    records = memory._container.namespace("default").memory.records
     return {one.text for one in records.changed_since(-1, 2**30)}
 
 

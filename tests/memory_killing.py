@@ -262,7 +262,7 @@ def _inspect(world: _World, tally: Killed) -> None:
             tally.revived += bool(holding(world.home, text.split()[2]))
         memory.ready()
         parts = memory._container.namespace("default")
-        tally.without_vectors += len(parts.vectors.owners_without(memory.stats().embedder))
+        tally.without_vectors += len(parts.memory.vectors.owners_without(memory.stats().embedder))
         found = answers(memory, words)
     shutil.rmtree(world.home / "index", ignore_errors=True)
     with world.open() as memory:
@@ -304,8 +304,8 @@ def _finish_reindex(world: _World, tally: Killed) -> None:
     with world.open() as memory:
         done = memory.reindex(MINILM)
         parts = memory._container.namespace("default")
-        counts = parts.vectors.counts()
-        tally.without_vectors += done.left + len(parts.vectors.owners_without(done.embedder))
+        counts = parts.memory.vectors.counts()
+        tally.without_vectors += done.left + len(parts.memory.vectors.owners_without(done.embedder))
         if len(counts) != 2:
             tally.wrong_answers.append(f"vectors of {counts}")
     with world.open(embedder=None) as memory:

@@ -281,7 +281,7 @@ def test_a_row_of_torn_json_is_named_and_mended(open_memory: Open, tmp_path: Pat
     memory.doctor(repair=True)
     record = memory.get(bad)
     assert (record.text, record.payload, record.path) == ("Eve drinks lapsang", None, "drinks.eve")
-    kept = memory._services().records.events(bad)[-1]
+    kept = memory._services().memory.records.events(bad)[-1]
     assert kept.details["was"] == {"payload": '{"cups": '}
     assert not memory.recall("Eve lapsang").degraded
 

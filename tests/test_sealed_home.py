@@ -163,7 +163,7 @@ def test_no_word_is_in_the_files_of_a_sealed_home(tmp_path: Path) -> None:
         live(memory)
         assert words_in(home) == set()
         answers(memory)
-        memory._services().memories.settle()
+        memory._services().memory.index.settle()
         assert any((home / "index").rglob("memories.json"))
         assert words_in(home) == set()
     assert words_in(home) == set()
@@ -203,16 +203,16 @@ def full(home: Path, kept: str) -> dict[str, Any]:
     with opened(home, clock=lambda: NOW + timedelta(days=1)) as memory:
         found = answers(memory)
         parts = memory._services()
-        records = parts.records.changed_since(0, 10_000)
+        records = parts.memory.records.changed_since(0, 10_000)
         ids = [record.id for record in records]
         assert kept in ids
         return found | {
             "records": records,
-            "events": [parts.records.events(one) for one in ids],
-            "links": parts.records.links(ids),
-            "gone": parts.records.tombstones_since(0),
-            "vectors": list(parts.vectors.get_all("word-hashing:1:384")),
-            "same": [parts.records.with_same_key(same_key_of(record)) for record in records],
+            "events": [parts.memory.records.events(one) for one in ids],
+            "links": parts.memory.records.links(ids),
+            "gone": parts.memory.records.tombstones_since(0),
+            "vectors": list(parts.memory.vectors.get_all("word-hashing:1:384")),
+            "same": [parts.memory.records.with_same_key(same_key_of(record)) for record in records],
             "keys": [same_key_of(record) for record in records],
         }
 

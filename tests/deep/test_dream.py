@@ -127,16 +127,16 @@ def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None
     """A pair reinforces once, however often it is dreamt of; nothing goes away."""
     with opening(tmp_path, clock)() as memory:
         memory.ready(60)
-        index = memory._services().memories
+        index = memory._services().memory.index
         # As when another process, or an import, brought the second: nothing linked them.
         parts = memory._services()
         memory.remember("Ada lives in Ghent with two cats")
-        neighbours, parts.remember._linker.neighbours = (
-            parts.remember._linker.neighbours,
+        neighbours, parts.memory.writer._linker.neighbours = (
+            parts.memory.writer._linker.neighbours,
             lambda rows, _: [[] for _ in rows],
         )
         memory.remember_many([NewMemory("Ada lives in Ghent with two cats.")])
-        parts.remember._linker.neighbours = neighbours
+        parts.memory.writer._linker.neighbours = neighbours
         index.sync()
         records = memory.list().items
         assert [one.reinforce_count for one in records] == [0, 0]

@@ -211,7 +211,7 @@ def _seen(memory: Memory) -> Shown:
                 shown[f"speakers {summary.conversation_id}"] = speakers
     parts = memory._container.namespace("default")
     projects = parts.feature(ProjectServices)
-    for one in parts.records.changed_since(-1, 2**30):
+    for one in parts.memory.records.changed_since(-1, 2**30):
         shown[f"memory {one.text}"] = [one.valid_to is None, one.forgotten, one.reinforce_count]
     for note in projects.note_store.changed_since(-1, 2**30):
         shown.setdefault(f"note {note.record.text}", 0)

@@ -76,7 +76,7 @@ class HomeWriter:
 
     def remember(self, text: str, *, namespace: str = "default", **fields: Any) -> str:
         draft = draft_memory(NewMemory(text, **fields), self.clock(), self.ids())
-        with self.parts.namespace(namespace).records.change() as work:
+        with self.parts.namespace(namespace).memory.records.change() as work:
             return put_all(work, [draft], self.ids)[0].id
 
     def say(self, thread: str, *texts: str, namespace: str = "default") -> None:
@@ -89,7 +89,7 @@ class HomeWriter:
         store.extend(thread, turns)
 
     def store(self, namespace: str = "default") -> Conversations:
-        return self.parts.namespace(namespace).conversations
+        return self.parts.namespace(namespace).conversation.threads
 
 
 @pytest.fixture
@@ -115,11 +115,11 @@ def filled(parts: Container, keeping: Callable[[Container], HomeWriter]) -> Cont
 def memories(parts: Container, namespace: str = "default") -> dict[str, Any]:
     """Every memory with its events, by id; numbers of commits left out."""
     lane = parts.namespace(namespace)
-    found: list[MemoryRecord] = list(lane.records.changed_since(0, 10_000))
+    found: list[MemoryRecord] = list(lane.memory.records.changed_since(0, 10_000))
     return {
         record.id: (
             replace(record, seq=0),
-            [replace(event, seq=0) for event in lane.records.events(record.id)],
+            [replace(event, seq=0) for event in lane.memory.records.events(record.id)],
         )
         for record in found
     }
@@ -127,13 +127,13 @@ def memories(parts: Container, namespace: str = "default") -> dict[str, Any]:
 
 def threads(parts: Container, namespace: str = "default") -> dict[str, bytes]:
     """The bytes of every thread, by id."""
-    store = parts.namespace(namespace).conversations
+    store = parts.namespace(namespace).conversation.threads
     return {found: store.read_file(found)[0] for found, _ in store.files()}
 
 
 def notes(parts: Container, namespace: str = "default") -> dict[str, dict[int, TurnNote]]:
     """Every note about a turn."""
-    sidecar = parts.namespace(namespace).sidecar
+    sidecar = parts.namespace(namespace).conversation.sidecar
     return {one: sidecar.turn_notes(one) for one in sidecar.changed_since(0)}
 
 
@@ -234,12 +234,12 @@ def test_importing_twice_changes_nothing(
     file = exported(filled, tmp_path / "e.jsonl", clock)
     for target in (filled, open_parts("again")):
         ops.import_export(target, file)
-        before, versions = everything(target), target.namespace("default").records.version()
+        before, versions = everything(target), target.namespace("default").memory.records.version()
         report = ops.import_export(target, file)
         assert (report.added, report.memories_added) == (0, 0)
         assert (report.known, report.memories_known) == (4, 4)
         assert everything(target) == before
-        assert target.namespace("default").records.version() == versions
+        assert target.namespace("default").memory.records.version() == versions
 
 
 def test_nanoseconds_offsets_and_titles_survive(
@@ -264,15 +264,17 @@ def test_links_and_soft_forgetting_travel(
     """Links between memories arrive, and what was softly forgotten arrives so."""
     lane = filled.namespace("default")
     one, other, *_ = sorted(memories(filled))
-    with lane.records.change() as work:
+    with lane.memory.records.change() as work:
         work.load(ids=[one, other])
         work.join([RecordLink(one, other, "related", 0.93)])
         forget_softly(work, [other], clock())
     again = open_parts("again")
     for _ in range(2):
         ops.import_export(again, exported(filled, tmp_path / f"{_}.jsonl", clock))
-    assert again.namespace("default").records.links([one]) == lane.records.links([one])
-    assert again.namespace("default").records.get(other).forgotten
+    assert again.namespace("default").memory.records.links([one]) == lane.memory.records.links(
+        [one]
+    )
+    assert again.namespace("default").memory.records.get(other).forgotten
     assert memories(again) == memories(filled)
 
 
@@ -320,7 +322,7 @@ def test_a_thread_that_lost_turns_on_the_way_comes_as_far_as_it_can(
 
     again = open_parts("again")
     report = ops.import_export(again, edited(file, tmp_path / "bad.jsonl", damage))
-    thread = again.namespace("default").conversations.get("trip")
+    thread = again.namespace("default").conversation.threads.get("trip")
     assert thread is not None
     assert [turn.text for turn in thread.turns] == ["We leave on Monday."]
     assert any("only the first 1 of 2" in problem.reason for problem in report.problems)
@@ -343,7 +345,7 @@ def test_threads_that_went_on_or_apart(
     ops.import_export(other, new)
     beside = next(one for one in threads(other) if one.startswith("trip~"))
     assert threads(other)["trip"] != threads(filled)["trip"]
-    store = other.namespace("default").conversations
+    store = other.namespace("default").conversation.threads
     assert store.recent(beside)[-1].text == "And the stove."
     assert store.recent(beside)[-1].speaker == "Ann"
     before = everything(other)
@@ -359,10 +361,10 @@ def test_what_was_forgotten_here_stays_away(
     file = exported(filled, tmp_path / "e.jsonl", clock)
     lane = filled.namespace("default")
     nuts = next(one for one, (record, _) in memories(filled).items() if "nuts" in record.text)
-    with lane.records.change() as work:
+    with lane.memory.records.change() as work:
         forget_for_good(work, [nuts])
-    lane.conversations.redact("trip", 1)
-    lane.conversations.delete("Über den Fluß")
+    lane.conversation.threads.redact("trip", 1)
+    lane.conversation.threads.delete("Über den Fluß")
     before = everything(filled)
     report = ops.import_export(filled, file)
     assert report.problems == ()
@@ -378,10 +380,10 @@ def test_forgotten_messages_stay_forgotten_in_the_new_home(
     filled: Container, open_parts: OpenParts, tmp_path: Path, clock: Clock
 ) -> None:
     """The identity of a deleted message travels, so that its source does not bring it back."""
-    filled.namespace("default").conversations.delete("trip")
+    filled.namespace("default").conversation.threads.delete("trip")
     again = open_parts("again")
     ops.import_export(again, exported(filled, tmp_path / "e.jsonl", clock))
-    known = again.namespace("default").sidecar.known("chat", "trip")
+    known = again.namespace("default").conversation.sidecar.known("chat", "trip")
     assert {key: note.forgotten for key, note in known.items()} == {
         "We leave on Monday.": True,
         "Bring the green tent.": True,
@@ -405,7 +407,7 @@ def test_two_homes_become_one(
         parts = open_parts(name)
         for _ in range(2):
             ops.import_export(parts, files[other])
-        records = parts.namespace("default").records
+        records = parts.namespace("default").memory.records
         nuts = [r for r in records.list() if "nuts" in r.text]
         assert [(r.reinforce_count, set(r.tags), set(r.sources)) for r in nuts] == [
             (1, {"one", "two"}, {"one", "two"})

@@ -97,13 +97,13 @@ def test_importing_twice_adds_nothing(
         again.import_(file)
         for target in (again, memory):
             before, gaps = notes_of(target), target.gaps(None)
-            version = target._services().records.version()
+            version = target._services().memory.records.version()
             done = target.import_(file)
             assert (done.notes_added, done.notes_known, done.gaps_added) == (0, 4, 0)
             assert done.problems == ()
             assert notes_of(target) == before
             assert target.gaps(None) == gaps
-            assert target._services().records.version() == version
+            assert target._services().memory.records.version() == version
 
 
 def test_a_note_finds_its_project_later(

@@ -74,7 +74,7 @@ class LastingMemories(NamespaceView):
             created_at=created_at,
         )
         with span("remember"):
-            remembered = self._services().remember.remember(new_memory)
+            remembered = self._services().memory.writer.remember(new_memory)
         notices = self._container.languages.of_kept(self._services(), (text,))
         return with_notices(remembered, notices)
 
@@ -91,7 +91,7 @@ class LastingMemories(NamespaceView):
         `InvalidInput` names the item by its place, such as `items[3].tags`.
         """
         with span("remember_many"):
-            remembered_memories = self._services().remember.remember_many(
+            remembered_memories = self._services().memory.writer.remember_many(
                 items, labelled(progress, "remembering")
             )
         if remembered_memories:
@@ -142,7 +142,7 @@ class LastingMemories(NamespaceView):
         `Cancellation` ended the call.
         """
         with span("recall", mode=mode, top_k=top_k):
-            return self._services().recall_kept.recall(
+            return self._services().memory.recall_memories_and_notes.recall(
                 query,
                 top_k=top_k,
                 min_score=min_score,
@@ -163,7 +163,7 @@ class LastingMemories(NamespaceView):
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
         services = self._services()
         try:
-            return services.records.get(id)
+            return services.memory.records.get(id)
         except NotFound:
             records = (feature.get(id) for feature in services.features)
             record = next((one for one in records if one is not None), None)
@@ -185,14 +185,14 @@ class LastingMemories(NamespaceView):
         """Memories, the last changed first, `limit` a page; `cursor` of a page gets the next."""
         from anaphora.store.filters import parse
 
-        return self._services().records.list(parse(filters), limit=limit, cursor=cursor)
+        return self._services().memory.records.list(parse(filters), limit=limit, cursor=cursor)
 
     @operation(
         "read", audit=AuditRule("read", "memory", ids_of), http=Http("GET /v1/memories/history")
     )
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first; without one, of one in another case."""
-        return self._services().records.history(path)
+        return self._services().memory.records.history(path)
 
     @operation(
         "write",
@@ -206,7 +206,7 @@ class LastingMemories(NamespaceView):
         `InvalidInput`, `StoreError`.
         """
         with span("update"):
-            return self._services().remember.update(id, **changes)
+            return self._services().memory.writer.update(id, **changes)
 
     @operation("read", http=Http("GET /v1/contradictions"))
     def contradictions(
@@ -217,7 +217,7 @@ class LastingMemories(NamespaceView):
         Those that are open, or with `settled` those that somebody has settled. They are found as
         memories are kept, and by `dream`, from their words alone: nothing else changes by it.
         """
-        return self._services().contradictions.list(settled=settled, limit=limit)
+        return self._services().memory.contradictions.list(settled=settled, limit=limit)
 
     @operation("write", http=Http("POST /v1/contradictions/settle"))
     def settle_contradiction(
@@ -232,7 +232,7 @@ class LastingMemories(NamespaceView):
         two are there and contradict each other, `InvalidInput`, `StoreError`.
         """
         with span("settle_contradiction", verdict=verdict):
-            return self._services().contradictions.settle(id, other_id, verdict)
+            return self._services().memory.contradictions.settle(id, other_id, verdict)
 
     @operation("write", http=Http("POST /v1/contradictions/reopen"))
     def reopen_contradiction(
@@ -246,7 +246,7 @@ class LastingMemories(NamespaceView):
         another value by now, `StoreError`.
         """
         with span("reopen_contradiction"):
-            return self._services().contradictions.reopen(id, other_id)
+            return self._services().memory.contradictions.reopen(id, other_id)
 
     @operation("write", http=Http("POST /v1/forget"))
     def forget(
@@ -315,7 +315,7 @@ class LastingMemories(NamespaceView):
         "any" also takes `conversation#index`. Raises `NotFound`, and `InvalidInput` where several
         end so.
         """
-        return self._services().ids_known.resolve(short, kind)
+        return self._services().short_ids.resolve(short, kind)
 
     @operation("admin")
     @local("do it on the server's machine (`anaphora reindex`)")

@@ -149,7 +149,7 @@ class Memory(LastingMemories, FeatureCalls):
     @property
     def conversations(self) -> Conversations:
         """The threads of this namespace. Strict: a turn that was not kept raises."""
-        return self._services().conversations
+        return self._services().conversation.threads
 
     @operation(
         "read",
@@ -215,7 +215,7 @@ class Memory(LastingMemories, FeatureCalls):
         with span("recall_conversation", mode=mode, top_k=top_k):
             # It may be gone through twice.
             live = (exclude,) if isinstance(exclude, str) else tuple(exclude)
-            return self._services().recall_turns.recall(
+            return self._services().conversation.recall_turns.recall(
                 conversation_id,
                 query,
                 top_k=top_k,
@@ -344,7 +344,9 @@ class Memory(LastingMemories, FeatureCalls):
     def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """What an agent did with its tools in a session, oldest first, a line each."""
         services = self._services()
-        return services.recall_calls.of(services.conversations.standing_id(conversation_id))
+        return services.conversation.recall_tool_calls.of(
+            services.conversation.threads.standing_id(conversation_id)
+        )
 
     @operation("write")
     @local("where a session took place is read from a folder on the server's machine")
@@ -366,10 +368,10 @@ class Memory(LastingMemories, FeatureCalls):
         session_place = SessionPlace(client, directory_path, branch=branch_of(directory_path))
         services = self._services()
         ids = (
-            services.conversations.standing_id(conversation_id)
+            services.conversation.threads.standing_id(conversation_id)
             for conversation_id in conversation_ids
         )
-        services.sessions.note_place(ids, session_place)
+        services.conversation.sessions.note_place(ids, session_place)
 
     # The home.
 

@@ -57,11 +57,7 @@ class FeatureServices:
     def __init__(self, services: NamespaceServices) -> None:
         self.services = services
         self.closed = False
-        self._locks: dict[str, threading.RLock] = {}
-
-    def lock_of(self, name: str) -> threading.RLock:
-        """The lock under which one service is made."""
-        return self._locks.setdefault(name, threading.RLock())
+        self.locks: dict[str, threading.RLock] = {}
 
     # Reading.
 

@@ -78,9 +78,9 @@ class VectorFilling:
 
 def reindex(services: NamespaceServices, progress: Progress | None) -> Reindexed:
     """Embed every turn, memory and record of a feature that has no vector yet."""
-    turns = services.turns.sync(embed="all", progress=labelled(progress, "turns"))
-    memories = services.remember.fill_vectors(progress=labelled(progress, "memories"))
-    services.settle_memories()
+    turns = services.conversation.turn_index.sync(embed="all", progress=labelled(progress, "turns"))
+    memories = services.memory.writer.fill_vectors(progress=labelled(progress, "memories"))
+    services.memory.settle_index()
     for feature in services.features:
         feature.fill(progress)
     if (away_error := services.embedder.away) is not None:
@@ -100,11 +100,15 @@ def wait_until_ready(services: NamespaceServices, timeout: float | None) -> bool
         return False
     if not _is_reader_ready(reader, timeout):
         return False
-    services.turns.sync(embed="all")
-    services.remember.fill_vectors()
-    services.memories.sync()
+    services.conversation.turn_index.sync(embed="all")
+    services.memory.writer.fill_vectors()
+    services.memory.index.sync()
     more = [index for feature in services.features for index in feature.fill(None)]
-    indexes: tuple[TurnIndex | MemoryIndex, ...] = (services.turns, services.memories, *more)
+    indexes: tuple[TurnIndex | MemoryIndex, ...] = (
+        services.conversation.turn_index,
+        services.memory.index,
+        *more,
+    )
     return all(index.wait(timeout) for index in indexes)
 
 

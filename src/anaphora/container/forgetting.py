@@ -22,7 +22,7 @@ def forget_any(
     dry_run: bool = False,
 ) -> Forgotten:
     """Forget memories, or one record of a feature: their ids look alike; see `Memory.forget`."""
-    forgotten_records = services.forget.forget(
+    forgotten_records = services.memory.eraser.forget(
         record_id, filters=filters, soft=soft, dry_run=dry_run
     )
     if dry_run and (forgotten_records.count or record_id is None):
@@ -31,9 +31,9 @@ def forget_any(
         services.jobs.cancel_erasures(frozenset(forgotten_records.ids))
         # The words must leave the index's files too, before this returns: those that hold
         # any are removed here, and made again behind this call, which takes a while.
-        services.memories.purge()
+        services.memory.index.purge()
     # A memory that was softly forgotten before is still there.
-    if not forgotten_records.count and record_id and not services.records.many([record_id]):
+    if not forgotten_records.count and record_id and not services.memory.records.many([record_id]):
         forgotten_records = _forget_of_feature(services, record_id, soft=soft, dry_run=dry_run)
     if forgotten_records.count and not soft and not dry_run:
         services.after_removal()
@@ -63,10 +63,10 @@ def erase_due(services: NamespaceServices) -> int:
 
 def bring_back(services: NamespaceServices, record_id: str) -> tuple[str, ...]:
     """Undo a forgetting that left a way back, of this and what went with it. `NotFound`."""
-    forgotten_records = services.forget.forget(record_id, dry_run=True)
+    forgotten_records = services.memory.eraser.forget(record_id, dry_run=True)
     ids: tuple[str, ...] = ()
     if forgotten_records.ids:
-        ids = services.forget.undo(forgotten_records.ids)
+        ids = services.memory.eraser.undo(forgotten_records.ids)
     else:
         ids = next(filter(None, (one.restore(record_id) for one in services.features)), ())
     if not ids:

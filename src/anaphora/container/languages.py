@@ -102,7 +102,7 @@ class LanguageNotice:
             return ()
         names = hardly_read(_memory_texts(services), self._embedder)
         # The index of turns is not opened just for this.
-        if not names and "turns" in vars(services):
+        if not names and "turn_index" in vars(services.conversation):
             names = hardly_read(_turn_texts(services), self._embedder)
         if names:
             return self._tell("is kept", names)
@@ -161,7 +161,7 @@ class LanguageNotice:
 
 
 def _memory_texts(services: NamespaceServices) -> list[str]:
-    return [record.text for record in services.records.list(limit=LAST).items]
+    return [record.text for record in services.memory.records.list(limit=LAST).items]
 
 
 def _turn_texts(services: NamespaceServices) -> list[str]:
@@ -169,8 +169,10 @@ def _turn_texts(services: NamespaceServices) -> list[str]:
     # Imported late: opening a home and remembering do not need it.
     import numpy as np
 
-    _, view = services.turns.synced_view(None, embed="none")
-    return services.turns.texts_of(view, np.argsort(view.table.ts, kind="stable")[-LAST:])
+    _, view = services.conversation.turn_index.synced_view(None, embed="none")
+    return services.conversation.turn_index.texts_of(
+        view, np.argsort(view.table.ts, kind="stable")[-LAST:]
+    )
 
 
 def _imported_texts(services: NamespaceServices, report: ImportReport) -> list[str]:
@@ -179,10 +181,12 @@ def _imported_texts(services: NamespaceServices, report: ImportReport) -> list[s
     newest = report.conversation_ids[::-1]
     if report.conversations and not newest:
         # The report of an export counts conversations without naming them.
-        newest = tuple(summary.conversation_id for summary in services.conversations.list()[:LAST])
+        newest = tuple(
+            summary.conversation_id for summary in services.conversation.threads.list()[:LAST]
+        )
     for conversation_id in newest:
         if len(texts) >= LAST:
             break
-        turns = services.conversations.recent(conversation_id, LAST - len(texts))
+        turns = services.conversation.threads.recent(conversation_id, LAST - len(texts))
         texts += [turn.text for turn in turns]
     return texts

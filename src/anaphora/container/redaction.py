@@ -15,7 +15,7 @@ def holding_secrets(services: NamespaceServices, most: int | None = None) -> tup
 
     `most`: examine at most so many characters of each, the oldest first.
     """
-    memories = StoredSecrets(services.records, on_gone=services.forget_derived).holding(most)
+    memories = StoredSecrets(services.memory.records, on_gone=services.forget_derived).holding(most)
     others = (feature.holding_secrets(most) for feature in services.features)
     return (*memories, *(record_id for ids in others for record_id in ids))
 
@@ -25,10 +25,10 @@ def redact_stored(services: NamespaceServices) -> tuple[str, ...]:
 
     Returns the changed ids. Raises StoreError and its kinds.
     """
-    memories = StoredSecrets(services.records, on_gone=services.forget_derived).redact()
+    memories = StoredSecrets(services.memory.records, on_gone=services.forget_derived).redact()
     if memories:
-        services.memories.purge()
-        services.remember.fill_vectors()
+        services.memory.index.purge()
+        services.memory.writer.fill_vectors()
     others = tuple(
         record_id for feature in services.features for record_id in feature.redact_secrets()
     )

@@ -12,12 +12,14 @@ ServiceT = TypeVar("ServiceT")
 
 
 class ServiceOwner(Protocol):
-    """What has services: where it is closed, none is made any more."""
+    """What has services."""
 
-    closed: bool
+    locks: dict[str, threading.RLock]
+    """For each service, the lock under which it is created."""
 
-    def lock_of(self, name: str) -> threading.RLock:
-        """The lock under which one service is made."""
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed: no service is created any more."""
 
 
 class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a decorator
@@ -39,7 +41,7 @@ class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a de
         if owner is None:
             return self
         # Afterwards Python finds it in the instance and does not call this.
-        with owner.lock_of(self.name):
+        with owner.locks.setdefault(self.name, threading.RLock()):
             attributes = vars(owner)
             if self.name not in attributes:
                 if owner.closed:

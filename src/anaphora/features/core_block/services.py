@@ -28,7 +28,7 @@ class CoreBlockServices(FeatureServices):
 
         services = self.services
         tokens = services.container.settings.core_tokens
-        return CoreBlockRecall(services.records, services.clock, tokens)
+        return CoreBlockRecall(services.memory.records, services.clock, tokens)
 
     def opening(
         self, standing: StandingContext, memories: Sequence[MemoryRecord]
@@ -44,4 +44,4 @@ class CoreBlockServices(FeatureServices):
         """Pins memories, and takes them out."""
         from anaphora.features.core_block.writing import CoreBlockWriter
 
-        return CoreBlockWriter(self.services.records, self.services.clock)
+        return CoreBlockWriter(self.services.memory.records, self.services.clock)

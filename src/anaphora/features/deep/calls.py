@@ -62,7 +62,7 @@ class DeepCalls(NamespaceView):
             # Not asked again where an endpoint goes away meanwhile: a model was paid for it.
             services = self._services()
             if conversation_id is not None:
-                conversation_id = services.conversations.standing_id(conversation_id)
+                conversation_id = services.conversation.threads.standing_id(conversation_id)
             answer = services.feature(DeepServices).recall.recall(
                 question,
                 scope=scope,
@@ -90,7 +90,7 @@ class DeepCalls(NamespaceView):
         services = self._services()
         models = services.feature(DeepServices).tools.models()
         with span("extract"):
-            conversation_id = services.conversations.standing_id(conversation_id)
+            conversation_id = services.conversation.threads.standing_id(conversation_id)
             return services.feature(DeepServices).extract.extract(
                 conversation_id, models.sub if models else None, budget
             )
@@ -114,7 +114,7 @@ class DeepCalls(NamespaceView):
         """
         services = self._services()
         with_model = services.feature(DeepServices).tools.models() is not None
-        ended_id = services.conversations.standing_id(check_id(conversation_id))
+        ended_id = services.conversation.threads.standing_id(check_id(conversation_id))
         services.jobs.queue_session_jobs(ended_id, extract=with_model)
         return len(services.jobs.list_pending())
 

@@ -177,11 +177,11 @@ class GapReader(BatchReader[GapRecord]):
         return position < len(thread.turns) and REDACTED in thread.turns[position].text
 
     def _thread(self, conversation_id: str) -> Thread | None:
-        return self.target.services.conversations.get(conversation_id)
+        return self.target.services.conversation.threads.get(conversation_id)
 
     def _was_known(self, conversation_id: str) -> bool:
         """Whether a missing conversation existed here, and was deleted."""
-        return bool(self.target.services.sidecar.turn_notes(conversation_id))
+        return bool(self.target.services.conversation.sidecar.turn_notes(conversation_id))
 
 
 class OriginReader(BatchReader[tuple[str, str, int]]):
@@ -206,15 +206,15 @@ class OriginReader(BatchReader[tuple[str, str, int]]):
         """Write the unknown ones, of facts and sources that exist here."""
         services = self.target.services
         origins = [origin for _, origin in batch]
-        facts = services.records.many(fact for fact, _, _ in origins)
+        facts = services.memory.records.many(fact for fact, _, _ in origins)
         texts: dict[str, dict[int, str]] = {}
         for _, source, position in origins:
             if position == OF_MEMORY:
                 memory = source.removeprefix(MEMORY)
-                memories = services.records.many([memory])
+                memories = services.memory.records.many([memory])
                 texts[source] = {OF_MEMORY: memories[memory].text} if memory in memories else {}
             else:
-                thread = services.conversations.get(source)
+                thread = services.conversation.threads.get(source)
                 turns = thread.turns if thread is not None else ()
                 texts[source] = {index: turn.text for index, turn in enumerate(turns)}
         with services.table_rows.change() as work:

@@ -50,9 +50,9 @@ class DeepServices(FeatureServices):
         services = self.services
         return DeepForgetting(
             services.table_rows,
-            services.records,
-            lambda: services.conversations,
-            services.settle_memories,
+            services.memory.records,
+            lambda: services.conversation.threads,
+            services.memory.settle_index,
         )
 
     @service
@@ -79,11 +79,11 @@ class DeepServices(FeatureServices):
 
         services = self.services
         evidence = NamespaceEvidence(
-            services.conversations,
-            services.turns,
-            services.recall_turns,
-            services.records,
-            services.recall_memories,
+            services.conversation.threads,
+            services.conversation.turn_index,
+            services.conversation.recall_turns,
+            services.memory.records,
+            services.memory.recall_memories,
             services.local_clock,
             services.evidence,
         )
@@ -108,7 +108,10 @@ class DeepServices(FeatureServices):
 
         services = self.services
         return FactExtractor(
-            services.conversations, services.remember, services.table_rows, services.clock
+            services.conversation.threads,
+            services.memory.writer,
+            services.table_rows,
+            services.clock,
         )
 
     @service
@@ -119,13 +122,15 @@ class DeepServices(FeatureServices):
         from anaphora.ingest.linking import Linker, Relinker
 
         services = self.services
-        linker = Linker(services.vectors, services.embedder, services.memories.neighbours)
+        linker = Linker(
+            services.memory.vectors, services.embedder, services.memory.index.neighbours
+        )
         dream = Dreamer(
             self.recall,
             self.gaps,
-            services.remember,
-            Relinker(services.records, linker),
-            services.remember.fill_vectors,
+            services.memory.writer,
+            Relinker(services.memory.records, linker),
+            services.memory.writer.fill_vectors,
         )
         return DreamCycle(self.recall, self.extract, dream, services.jobs)
 

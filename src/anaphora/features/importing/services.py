@@ -42,9 +42,12 @@ class ImportingServices(FeatureServices):
         services = self.services
         return (
             ConversationImport(
-                services.conversations, services.sidecar, sessions=services.sessions, again=again
+                services.conversation.threads,
+                services.conversation.sidecar,
+                sessions=services.conversation.sessions,
+                again=again,
             ),
             ImportedMemoryWriter(
-                services.records, clock=services.clock, ids=services.ids, again=again
+                services.memory.records, clock=services.clock, ids=services.ids, again=again
             ),
         )

@@ -30,7 +30,7 @@ class HomePages:
 
     def version(self) -> int:
         """A number that every change to the namespace raises."""
-        return self._services.sidecar.version()
+        return self._services.conversation.sidecar.version()
 
     def list_all(self) -> dict[str, HomePage]:
         """The current pages, by id."""
@@ -38,7 +38,7 @@ class HomePages:
         cursor: str | None = None
         now = self._services.clock()
         while True:
-            page = self._services.records.list(limit=_PAGE, cursor=cursor, now=now)
+            page = self._services.memory.records.list(limit=_PAGE, cursor=cursor, now=now)
             for record in page:
                 pages[record.id] = _page("memory", record)
             cursor = page.cursor
@@ -52,7 +52,7 @@ class HomePages:
         """The ids of memories that are close to each of these, the closest first."""
         record_ids = set(ids)
         neighbours_by_id: dict[str, list[str]] = {}
-        for link in self._services.records.links(record_ids):
+        for link in self._services.memory.records.links(record_ids):
             for record_id, neighbour in (
                 (link.record_id, link.other_id),
                 (link.other_id, link.record_id),
@@ -70,11 +70,13 @@ class HomePages:
         """
         if self._forgotten_ids is None:
             services = self._services
-            forgotten_ids = {record_id for _, record_id in services.records.tombstones_since(0)}
+            forgotten_ids = {
+                record_id for _, record_id in services.memory.records.tombstones_since(0)
+            }
             if self._notes is not None:
                 forgotten_ids.update(self._notes.list_tombstones())
-            for merged_id, target_id in services.records.merged().items():
-                if merged_id in forgotten_ids and services.records.many([target_id]):
+            for merged_id, target_id in services.memory.records.merged().items():
+                if merged_id in forgotten_ids and services.memory.records.many([target_id]):
                     forgotten_ids.discard(merged_id)
             forgotten_ids |= {
                 str(job["conversation_id"]) for job in services.jobs.list_pending("erase")
@@ -89,7 +91,9 @@ class HomePages:
         version: str | None = old
         while version is not None and version not in visited_ids:
             visited_ids.add(version)
-            record = services.records.many([version]).get(version) or self._find_note(version)
+            record = services.memory.records.many([version]).get(version) or self._find_note(
+                version
+            )
             if record is None or record.superseded_by is None:
                 return None if record is None else version
             version = record.superseded_by
@@ -119,7 +123,7 @@ class HomePages:
             changes["type"] = said.type
         if replace(said, type=page.said.type, labels=page.said.labels).digest != page.said.digest:
             changes["text"] = said.text
-        return services.remember.update(page.id, **changes).id if changes else page.id
+        return services.memory.writer.update(page.id, **changes).id if changes else page.id
 
     def add(self, kind: PageKind, path: str | None, said: PageContent, source: str) -> str:
         """Add the page of a new file; its id. Raises InvalidInput."""
@@ -128,7 +132,7 @@ class HomePages:
             return self._require_notes().write(
                 said.text, kind=said.type, tags=said.labels.get("tags", ()), source=source
             )
-        return services.remember.remember(
+        return services.memory.writer.remember(
             NewMemory(
                 said.text, type=cast("Any", said.type), path=path, source=source, **said.labels
             )
@@ -144,7 +148,7 @@ class HomePages:
 
     def get(self, record_id: str) -> HomePage:
         """A page as it stands now. Raises NotFound."""
-        record = self._services.records.many([record_id]).get(record_id)
+        record = self._services.memory.records.many([record_id]).get(record_id)
         if record is not None:
             return _page("memory", record)
         note = self._find_note(record_id)

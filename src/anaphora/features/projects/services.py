@@ -190,18 +190,20 @@ class ProjectServices(FeatureServices):
         services = self.services
 
         def standing(directory: str | None) -> StandingContext:
-            _, view = services.turns.synced_view(None, embed="none")
+            _, view = services.conversation.turn_index.synced_view(None, embed="none")
             project = EVERYTHING
             if directory is not None:
                 names_by_root = {row.root: row.name for row in self.store.rows()}
-                project = project_around(directory, services.places, names_by_root)
+                project = project_around(
+                    directory, services.conversation.session_places, names_by_root
+                )
             return StandingContext(
-                services.records,
-                services.conversations,
+                services.memory.records,
+                services.conversation.threads,
                 view,
                 services.clock(),
                 project,
-                services.recall_calls.of,
+                services.conversation.recall_tool_calls.of,
             )
 
         def opening(

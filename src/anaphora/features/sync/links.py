@@ -33,7 +33,7 @@ class LinkSync:
 
     def capture(self, since: int) -> Iterator[tuple[Patch, str]]:
         """The changes of links after the number `since`."""
-        for link in self._device.services.records.links_since(since, CONTRADICTION):
+        for link in self._device.services.memory.records.links_since(since, CONTRADICTION):
             item_id = item_name(LINK, _SEPARATOR.join((link.record_id, link.other_id)))
             state = self._device.store.states([item_id], applied=True)[item_id]
             current = LINK_STATES.write(link)
@@ -63,7 +63,7 @@ class LinkSync:
                 candidate = (state[_STATE].stamp, state[_STATE].value)
                 latest[ends] = max(latest.get(ends, candidate), candidate, key=lambda pair: pair[0])
         ids = {end for ends in latest for end in ends}
-        with self._device.services.records.change() as work:
+        with self._device.services.memory.records.change() as work:
             work.load(ids=ids)
             stored_links = {
                 (link.record_id, link.other_id): link for link in work.linked(ids, CONTRADICTION)

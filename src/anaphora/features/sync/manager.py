@@ -178,7 +178,7 @@ class Sync:
         member, last_synced = membership_of(line), self._store.get(_LAST)
         # A change takes one number or more, and an entry holds many changes: the difference counts
         # no entries.
-        has_uncounted = self._services.sidecar.version() > self._store.get(CAPTURED, 0)
+        has_uncounted = self._services.conversation.sidecar.version() > self._store.get(CAPTURED, 0)
         with self._client() as client:
             devices = {device.device: device.entries for device in client.devices()}
             waiting = client.waiting()
@@ -208,7 +208,7 @@ class Sync:
             names = {device.device: device.name or device.device for device in client.devices()}
         since = self._services.clock() - CONFLICT_AGE
         read = (
-            conflict_of(line, self._services.records.find, names, since)
+            conflict_of(line, self._services.memory.records.find, names, since)
             for line in reversed(lines[-last:] if last else lines)
         )
         return tuple(conflict for conflict in read if conflict is not None)

@@ -41,7 +41,7 @@ class Replica:
         """Capture the changes of the home since the last call; whether there were any."""
         since = self.store.get(CAPTURED, 0)
         # Before anything is read: later writes are compared again next time.
-        version = self._services.sidecar.version()
+        version = self._services.conversation.sidecar.version()
         has_changes = False
         for part in self._parts:
             has_changes |= self._note(list(part.capture(since)))

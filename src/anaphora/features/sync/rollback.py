@@ -23,7 +23,7 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
     records: dict[str, MemoryRecord] = {}
     cursor: str | None = None
     while True:
-        page = services.records.list(limit=_PAGE, cursor=cursor, history=True)
+        page = services.memory.records.list(limit=_PAGE, cursor=cursor, history=True)
         records |= {record.id: record for record in page}
         cursor = page.cursor
         if cursor is None:
@@ -34,7 +34,9 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
         if record.forgotten
         and record.created_at <= to
         and max(
-            event.at for event in services.records.events(record.id) if event.kind == "forgotten"
+            event.at
+            for event in services.memory.records.events(record.id)
+            if event.kind == "forgotten"
         )
         > to
     )
@@ -49,9 +51,9 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
         elif record.created_at > to:
             hidden.append(record.id)
     if not dry_run:
-        services.forget.undo(revealed_ids)
+        services.memory.eraser.undo(revealed_ids)
         for record_id, earlier_version in restated_records.items():
-            services.remember.update(
+            services.memory.writer.update(
                 record_id,
                 redact=False,
                 text=earlier_version.text,
@@ -59,7 +61,7 @@ def roll_back(services: NamespaceServices, to: datetime, *, dry_run: bool) -> Sy
                 type=earlier_version.type,
             )
         for record_id in hidden:
-            services.forget.forget(record_id, soft=True)
+            services.memory.eraser.forget(record_id, soft=True)
     return SyncRollback(to, tuple(restated_records), tuple(hidden), revealed_ids)
 
 

@@ -115,7 +115,7 @@ class ThreadSync:
         }
         if known_only and not seen_states:
             return
-        sidecar = self._device.services.sidecar
+        sidecar = self._device.services.conversation.sidecar
         changed_notes, deleted_keys = sidecar.changed_since(since), sidecar.deleted_since(since)
         session_places = sidecar.places()
         placed_ids = session_places.keys() if sidecar.places_version() > since else frozenset()
@@ -144,7 +144,7 @@ class ThreadSync:
 
     def _read_states(self) -> dict[str, str]:
         """A text for each conversation that changes with it."""
-        store = self._device.services.conversations
+        store = self._device.services.conversation.threads
         if isinstance(store, SqlConversationStore):
             return {
                 key: str(identity)
@@ -159,7 +159,7 @@ class ThreadSync:
 
     def _read_state(self, conversation_id: str) -> str:
         """The same of one conversation; "" if it does not exist."""
-        store = self._device.services.conversations
+        store = self._device.services.conversation.threads
         if isinstance(store, SqlConversationStore):
             stored_thread = store.stored(conversation_id)
             return "" if stored_thread is None else str(stored_thread.identity)
@@ -177,7 +177,7 @@ class ThreadSync:
         item_id = item_name(THREAD, conversation_id)
         base = self._device.store.states([item_id], applied=True)[item_id]
         try:
-            thread = thread_as_stored(self._device.services.conversations, conversation_id)
+            thread = thread_as_stored(self._device.services.conversation.threads, conversation_id)
         except CorruptThread:
             thread = None
         stamp = self._device.clock.next()
@@ -273,7 +273,7 @@ class ThreadSync:
             fields["origin"] = BranchCodec(self.turns).write(origin)
         if session_place is not None:
             fields["place"] = SESSION_PLACES.write(session_place)
-        notes = self._device.services.sidecar.turn_notes(thread.conversation_id)
+        notes = self._device.services.conversation.sidecar.turn_notes(thread.conversation_id)
         for index, turn_note in notes.items():
             if index < len(news.names) and not turn_note.forgotten:
                 turn = thread.turns[index]
@@ -290,7 +290,7 @@ class ThreadSync:
         """Apply all changes to conversations; those in which turns moved."""
         moved_items: list[str] = []
         item_ids = list(items)
-        sidecar = self._device.services.sidecar
+        sidecar = self._device.services.conversation.sidecar
         origins, session_places = (
             (sidecar.conversation_notes(), sidecar.places()) if item_ids else ({}, {})
         )
@@ -299,7 +299,7 @@ class ThreadSync:
             state = self._device.store.states([item_id])[item_id]
             previous_turns = self._applied_turns(conversation_id)
             merged_turns = turns_of(state)
-            thread = thread_as_stored(self._device.services.conversations, conversation_id)
+            thread = thread_as_stored(self._device.services.conversation.threads, conversation_id)
             stored_turns = () if thread is None else thread.turns
             turns = [
                 Turn(turn.role, turn.text, read_time(turn.time), turn.time, turn.intent)
@@ -324,7 +324,7 @@ class ThreadSync:
                 # A concurrent write must be captured first.
                 continue
             follow = partial(self.origins.follow, conversation_id, moves)
-            store = self._device.services.conversations
+            store = self._device.services.conversation.threads
             if not replace_turns(store, conversation_id, replacement, follow):
                 continue
             self._note_rest(conversation_id, state, origins, session_places)
@@ -347,7 +347,7 @@ class ThreadSync:
         origins: Mapping[str, ConversationNote],
         session_places: Mapping[str, SessionPlace],
     ) -> None:
-        sidecar = self._device.services.sidecar
+        sidecar = self._device.services.conversation.sidecar
         if "origin" in state:
             note = BranchCodec(self.turns).read(conversation_id, state["origin"].value)
             if origins.get(conversation_id) != note:

@@ -148,8 +148,8 @@ def file_systems(paths: Iterable[Path], mounts: Path = MOUNTS) -> Check:
 def stats(services: NamespaceServices) -> Stats:
     """Count the contents of a namespace; the index catches up with the files first."""
     settings, embedder = services.container.settings, services.container.embedder
-    services.turns.sync(embed="none")
-    state = services.turns.check()
+    services.conversation.turn_index.sync(embed="none")
+    state = services.conversation.turn_index.check()
     counts: dict[str, int] = {}
     for feature in services.features:
         counts |= feature.counts()
@@ -161,10 +161,10 @@ def stats(services: NamespaceServices) -> Stats:
         indexed=state.words_indexed + state.words_in_memory,
         vectors=state.vectors,
         pending=state.pending,
-        memories=services.vectors.current(),
+        memories=services.memory.vectors.current(),
         embedder=embedder.name,
         bytes={
-            "threads": _size(services.conversations.directory),
+            "threads": _size(services.conversation.threads.directory),
             "truth": sum(_size(path) for path in settings.home.glob("anaphora.db*")),
             "index": state.size,
         },
@@ -186,10 +186,10 @@ def doctor(
     looks: dict[str, Callable[[], Iterable[Check]]] = {
         "home": lambda: (_check_home(settings), file_systems(folders)),
         "sealing": lambda: _check_sealing(settings),
-        "threads": lambda: _check_threads(services.conversations),
+        "threads": lambda: _check_threads(services.conversation.threads),
         "truth": lambda: (_check_truth(container.truth),),
-        "index": lambda: _check_index(services.turns),
-        "memories": lambda: (_check_memories(services.vectors, embedder),),
+        "index": lambda: _check_index(services.conversation.turn_index),
+        "memories": lambda: (_check_memories(services.memory.vectors, embedder),),
         "embedder": lambda: (_check_embedder(embedder),),
         "language": lambda: language_check(services, embedder.name),
         "rows": lambda: (_check_rows(services),),
@@ -197,7 +197,7 @@ def doctor(
             check for feature in services.features for check in _checks_of(feature)
         ),
         "readers": lambda: (_check_readers(),),
-        "secrets": lambda: (secrets_check(services.conversations, services.namespace),),
+        "secrets": lambda: (secrets_check(services.conversation.threads, services.namespace),),
         "stored secrets": lambda: (stored_check(services),),
         "libraries": lambda: (library_check(),),
         "incidents": lambda: (incident_check(environment(), services.clock()),),

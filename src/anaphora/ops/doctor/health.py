@@ -34,10 +34,10 @@ def health(services: NamespaceServices) -> Health:
         write = Check("write", ok=False, detail=str(error))
     try:
         # Synced first: an index that lags is no fault, one that cannot be synced is.
-        services.turns.sync(embed="none")
-        state = services.turns.check()
-        embedded, _ = services.vectors.counts().get(container.embedder.name, (0, 0))
-        waiting = max(0, services.vectors.records() - embedded)
+        services.conversation.turn_index.sync(embed="none")
+        state = services.conversation.turn_index.check()
+        embedded, _ = services.memory.vectors.counts().get(container.embedder.name, (0, 0))
+        waiting = max(0, services.memory.vectors.records() - embedded)
         jobs = count_rows(services.truth, JOBS)
     except AnaphoraError as error:
         pending, jobs, index = 0, 0, Check("index", ok=False, detail=str(error))
@@ -47,7 +47,7 @@ def health(services: NamespaceServices) -> Health:
         detail = "; ".join(map(str, trouble)) or f"{pending:,} vectors pending"
         index = Check("index", ok=not trouble, detail=detail)
     threads = Check("threads", ok=True, detail="conversations are in the database")
-    if (directory := services.conversations.directory) is not None:
+    if (directory := services.conversation.threads.directory) is not None:
         try:
             try_writing(directory, 4096)
             detail = "a file was written to the disk and removed"

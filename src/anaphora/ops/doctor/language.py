@@ -27,11 +27,11 @@ def language_check(services: NamespaceServices, embedder: str) -> Iterator[Check
 
     Nothing if too few turns have a known language.
     """
-    _, view = services.turns.synced_view(None, embed="none")
+    _, view = services.conversation.turn_index.synced_view(None, embed="none")
     count = len(view)
     rows = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.intp))
-    turns: Sequence[str] = services.turns.texts_of(view, rows) if count else ()
-    memories = [record.text for record in services.records.list(limit=LAST).items]
+    turns: Sequence[str] = services.conversation.turn_index.texts_of(view, rows) if count else ()
+    memories = [record.text for record in services.memory.records.list(limit=LAST).items]
     details = []
     counts = Counter(code for code in map(language_of, turns) if code)
     if counts.total() >= _LEAST:

@@ -74,17 +74,17 @@ def _reseat_notes(services: NamespaceServices) -> Check:
     A note that matches no turn, or more than one, is left as it is: it is void, and harmless.
     """
     seated_count, void = 0, 0
-    for conversation_id in sorted(services.sidecar.changed_since(0)):
+    for conversation_id in sorted(services.conversation.sidecar.changed_since(0)):
         notes = {
             index: note
-            for index, note in services.sidecar.turn_notes(conversation_id).items()
+            for index, note in services.conversation.sidecar.turn_notes(conversation_id).items()
             if not note.forgotten
         }
         # Empty for a thread that cannot be read.
         indexes_by_hash: dict[str, list[int]] = {}
         if notes:
             with suppress(FileNotFoundError, NotAThread):
-                thread = decode(services.conversations.read_file(conversation_id)[0])
+                thread = decode(services.conversation.threads.read_file(conversation_id)[0])
                 for index, turn in enumerate(thread.turns):
                     key = stored_turn_hash(turn.role, turn.text)
                     indexes_by_hash.setdefault(key, []).append(index)
@@ -100,7 +100,7 @@ def _reseat_notes(services: NamespaceServices) -> Check:
             if len(indexes) == 1 and indexes[0] not in occupied_keys:
                 occupied_keys.add(indexes[0])
                 moved_notes.append(replace(note, index=indexes[0]))
-        services.sidecar.note_turns(moved_notes)
+        services.conversation.sidecar.note_turns(moved_notes)
         seated_count += len(moved_notes)
         void += len(displaced_notes) - len(moved_notes)
     detail = f"{seated_count} notes reattached to their turns, {void} refer to missing turns"
@@ -122,7 +122,7 @@ def _merge_log(services: NamespaceServices) -> Check:
 
 def _mend_index(services: NamespaceServices) -> Check:
     """Rebuild the index if anything is wrong with it, and embed the turns without a vector."""
-    index = services.turns
+    index = services.conversation.turn_index
     index.sync(embed="none")
     rebuilt = bool(index.check().problems)
     if rebuilt:
@@ -140,7 +140,7 @@ def _mend_index(services: NamespaceServices) -> Check:
 
 def _fill_vectors(services: NamespaceServices) -> Check:
     """Embed the memories without a vector."""
-    vector_counts = services.remember.fill_vectors()
+    vector_counts = services.memory.writer.fill_vectors()
     detail = f"{vector_counts.embedded:,} memories embedded"
     if vector_counts.failed:
         detail += f", {vector_counts.failed:,} cannot be"
@@ -155,7 +155,7 @@ def _mend_rows(services: NamespaceServices) -> Check:
     records = mend_records(truth, services.namespace, sealer)
     times = mend_times(truth, sealer, misdated(truth))
     turns = 0
-    if not isinstance(services.conversations, ConversationStore):
-        turns = services.conversations.mend_times()
+    if not isinstance(services.conversation.threads, ConversationStore):
+        turns = services.conversation.threads.mend_times()
     detail = f"{records:,} records, {times:,} rows with impossible times, {turns:,} turns repaired"
     return Check("rows", ok=True, detail=detail)

@@ -75,10 +75,10 @@ def import_sources(
     if embed:
         memories = bool(exports or report.memories_added or report.memories_changed)
         # Few vectors now, many in the background; a later question continues, in any process.
-        services.turns.sync()
+        services.conversation.turn_index.sync()
         if memories:
             with suppress(EmbeddingError):
-                services.remember.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
+                services.memory.writer.fill_vectors(INLINE_BACKLOG, room=IN_CALL)
         if exports:
             for feature in services.features:
                 feature.fill_in_call(INLINE_BACKLOG, room=IN_CALL)
@@ -209,7 +209,7 @@ class _LoadRun:
             if namespace not in self._targets:
                 services = self._container.namespace(namespace)
                 deleted_ids = frozenset(
-                    record_id for _, record_id in services.records.tombstones_since(0)
+                    record_id for _, record_id in services.memory.records.tombstones_since(0)
                 )
                 self._targets[namespace] = LoadTarget(
                     services, self._again, deleted_ids, self._problem, self._counts

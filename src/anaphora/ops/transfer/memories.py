@@ -152,7 +152,7 @@ def memory_lines(
     tell: Callable[[int], None],
 ) -> Iterator[Line]:
     """All memories, then their links. Unreadable records are added to `problems`."""
-    namespace, records = services.namespace, services.records
+    namespace, records = services.namespace, services.memory.records
     sealer = services.rows_sealer
     key = sealer.lookup("same_key", namespace, STANDS_ALONE)
     standalone_ids = records_with_key(records.truth, namespace, key)
@@ -210,7 +210,7 @@ class MemoryReader(BatchReader[IncomingRecord]):
             target, batch, "memory", "its id is that of a note here: {}"
         )
         merger = RecordMerger(target.gone, target.again, target.memory_ids)
-        with target.services.records.change() as work:
+        with target.services.memory.records.change() as work:
             outcomes = merger.merge(work, accepted_records)
         target.count(outcomes)
 
@@ -252,7 +252,7 @@ class LinkReader(BatchReader[RecordLink]):
     def write(self, batch: Sequence[tuple[int, RecordLink]]) -> None:
         """Write the unknown links between memories that exist here."""
         ids = list({end for _, link in batch for end in (link.record_id, link.other_id)})
-        with self.target.services.records.change() as work:
+        with self.target.services.memory.records.change() as work:
             work.load(ids=ids)
             known_links = {_link_key(link): link for link in work.linked(ids, LINK_KINDS)}
             new_links: dict[tuple[str, str, bool], RecordLink] = {}

@@ -27,14 +27,14 @@ def session_lines(
     services: NamespaceServices, hashes: Mapping[str, Sequence[str]]
 ) -> Iterator[Line]:
     """The places of exported sessions, and the calls after their turns."""
-    for conversation_id, session_place in sorted(services.sidecar.places().items()):
+    for conversation_id, session_place in sorted(services.conversation.sidecar.places().items()):
         if conversation_id in hashes:
             members = {
                 name: member for name, member in _PLACE.write(session_place).items() if member
             }
             yield {"kind": "session_place", "thread": conversation_id, **members}
     since = -1
-    while calls := services.calls.changed_since(since, STEP):
+    while calls := services.conversation.tool_calls.changed_since(since, STEP):
         for record in calls:
             turns = hashes.get(record.conversation_id or "", ())
             if record.path and record.turn_index is not None and record.turn_index < len(turns):
@@ -63,14 +63,14 @@ class SessionReader(BatchReader[NotedCall]):
         if line["kind"] == "session_place":
             if conversation_id in target.turn_hashes:
                 session_place = SessionPlace(**_PLACE.read(line))
-                target.services.sessions.note_place([conversation_id], session_place)
+                target.services.conversation.sessions.note_place([conversation_id], session_place)
             return None
         index, when = line.get("index"), time_in(line, "ts")
         if isinstance(index, bool) or not isinstance(index, int) or when is None:
             raise ValueError("a tool call without its turn or its time")
         if not 0 <= index < len(target.turn_hashes.get(conversation_id, ())):
             raise ValueError("a tool call after a turn that is not in the file")
-        note = target.services.sidecar.turn_notes(conversation_id, index).get(index)
+        note = target.services.conversation.sidecar.turn_notes(conversation_id, index).get(index)
         if note is not None and note.forgotten and not target.again:
             return None
         key, name, text = (string(line, part) for part in ("key", "name", "text"))
@@ -79,4 +79,6 @@ class SessionReader(BatchReader[NotedCall]):
     def write(self, batch: Sequence[tuple[int, NotedCall]]) -> None:
         """As `BatchReader.write`."""
         calls = [call for _, call in batch]
-        self.target.counts["tool calls added"] += self.target.services.sessions.keep_calls(calls)
+        self.target.counts["tool calls added"] += (
+            self.target.services.conversation.sessions.keep_calls(calls)
+        )

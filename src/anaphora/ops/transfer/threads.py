@@ -60,7 +60,7 @@ def thread_lines(
     tell: Callable[[int, int], None],
 ) -> Iterator[Line]:
     """Every thread with its turns. Fills `hashes` by thread, and `problems` for unreadable ones."""
-    store = services.conversations
+    store = services.conversation.threads
     files = sorted(store.files())
     for done_count, (conversation_id, path) in enumerate(files):
         try:
@@ -98,7 +98,7 @@ def _hashes(thread: Thread) -> list[str]:
 
 def note_lines(services: NamespaceServices, hashes: Mapping[str, list[str]]) -> Iterator[Line]:
     """The notes of conversations, then of the turns exported with these hashes."""
-    sidecar = services.sidecar
+    sidecar = services.conversation.sidecar
     for conversation_id, origin in sorted(sidecar.conversation_notes().items()):
         yield {
             "kind": "conversation_note",
@@ -126,7 +126,7 @@ class ThreadReader(LineReader):
     def __init__(self, target: LoadTarget) -> None:
         super().__init__(target)
         services = target.services
-        store = services.conversations
+        store = services.conversation.threads
         self._write: Callable[[str, Thread], int | None]
         if isinstance(store, SqlConversationStore):
             self._write = partial(_write_rows, store)
@@ -174,7 +174,7 @@ class ThreadReader(LineReader):
             target.deleted_threads.add(thread.conversation_id)
             target.counts["forgotten"] += len(turns)
             return
-        thread_id = target.services.conversations.standing_id(thread.conversation_id)
+        thread_id = target.services.conversation.threads.standing_id(thread.conversation_id)
         try:
             added_count = self._write(thread_id, thread)
             if added_count is None:
@@ -199,15 +199,15 @@ class ThreadReader(LineReader):
     def _was_deleted(self, conversation_id: str) -> bool:
         """Whether this thread was deleted here, by its mark or by its notes."""
         services = self.target.services
-        notes = services.sidecar.turn_notes(conversation_id).values()
-        is_marked = services.sidecar.deletion_key(conversation_id) in self._deletions
+        notes = services.conversation.sidecar.turn_notes(conversation_id).values()
+        is_marked = services.conversation.sidecar.deletion_key(conversation_id) in self._deletions
         if not is_marked and not (notes and all(note.forgotten for note in notes)):
             return False
-        return services.conversations.get(conversation_id) is None
+        return services.conversation.threads.get(conversation_id) is None
 
     @cached_property
     def _deletions(self) -> frozenset[str]:
-        return self.target.services.sidecar.deleted_since(0)
+        return self.target.services.conversation.sidecar.deleted_since(0)
 
 
 def _write_file(
@@ -291,7 +291,7 @@ class NoteReader(BatchReader[TurnNote]):
                     branch_of = self.target.thread_ids.get(summary.branch_of, summary.branch_of)
                     summary = replace(summary, branch_of=branch_of)
                 self._conversations[conversation_id] = summary
-                self.target.services.sidecar.note_conversation(summary)
+                self.target.services.conversation.sidecar.note_conversation(summary)
             return None
         index = line.get("index")
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
@@ -312,12 +312,12 @@ class NoteReader(BatchReader[TurnNote]):
 
     def write(self, batch: Sequence[tuple[int, TurnNote]]) -> None:
         """As `BatchReader.write`."""
-        self.target.services.sidecar.note_turns([note for _, note in batch])
+        self.target.services.conversation.sidecar.note_turns([note for _, note in batch])
         self._here = {}
 
     def _write_forgotten(self, note: TurnNote) -> None:
         """Keep a message that was forgotten there from being imported, unless it is stored here."""
-        sidecar = self.target.services.sidecar
+        sidecar = self.target.services.conversation.sidecar
         if note.source is None or note.source_key is None or note.message_key is None:
             return
         if note.message_key in sidecar.known(note.source, note.source_key):
@@ -332,11 +332,13 @@ class NoteReader(BatchReader[TurnNote]):
 
     @cached_property
     def _conversations(self) -> dict[str, ConversationNote]:
-        return self.target.services.sidecar.conversation_notes()
+        return self.target.services.conversation.sidecar.conversation_notes()
 
     def _notes_here(self, conversation_id: str) -> Mapping[int, TurnNote]:
         if conversation_id not in self._here:
             if len(self._here) >= BATCH:
                 self._here = {}
-            self._here[conversation_id] = self.target.services.sidecar.turn_notes(conversation_id)
+            self._here[conversation_id] = self.target.services.conversation.sidecar.turn_notes(
+                conversation_id
+            )
         return self._here[conversation_id]
