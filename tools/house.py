@@ -192,9 +192,11 @@ def name_single_use(modules: list[Module], private: bool) -> tuple[list[str], in
     """Places of functions that are used once, and how many functions there are.
 
     A private function is used once if its own file names it once; a public one, which is there for
-    other files, if all of `modules` together do.
+    other files, if all of `modules` together do. A method that overrides one of a class of
+    `modules` is no function of its own here: the use is that of the method it overrides.
     """
     locations, total = [], 0
+    overrides = find_overrides(modules)
     everywhere: Counter[str] = Counter()
     for module in modules:
         everywhere.update(count_names(module))
@@ -203,13 +205,41 @@ def name_single_use(modules: list[Module], private: bool) -> tuple[list[str], in
         for function in module.functions:
             total += 1
             name = function.name
-            if name.startswith("__"):
-                continue
-            if name.startswith("_") != private:
+            if name.startswith("__") or name.startswith("_") != private or function in overrides:
                 continue
             if (uses if private else everywhere)[name] == 1:
                 locations.append(f"{module.path}:{function.lineno} {name}")
     return locations, total
+
+
+def find_overrides(modules: list[Module]) -> set[Function]:
+    """Methods that override one of a base class, direct or further up, defined in `modules`."""
+    classes = {
+        node.name: node
+        for module in modules
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def list_inherited(cls: ast.ClassDef) -> Iterator[str]:
+        for base in cls.bases:
+            # A generic base is subscripted, and one of an imported module is an attribute of it.
+            name = ast.unparse(base).partition("[")[0].rpartition(".")[2]
+            if name in classes and classes[name] is not cls:
+                yield from (method.name for method in list_methods(classes[name]))
+                yield from list_inherited(classes[name])
+
+    return {
+        method
+        for cls in classes.values()
+        for method in list_methods(cls)
+        if method.name in set(list_inherited(cls))
+    }
+
+
+def list_methods(cls: ast.ClassDef) -> list[Function]:
+    """The functions that stand directly in the body of a class."""
+    return [node for node in cls.body if isinstance(node, Function)]
 
 
 def count_names(module: Module) -> Counter[str]:
