@@ -34,7 +34,7 @@ def test_a_request_is_a_route_of_the_server(tmp_path: Path) -> None:
     """Each request has its route, which changes nothing exactly where the call only reads."""
     with Memory.open(tmp_path / "home", embedder="hashing", warm=False) as memory:
         routes = {
-            f"{method} {getattr(route, "path", "")}": reads(route, method)
+            f"{method} {getattr(route, 'path', '')}": reads(route, method)
             for route in server_app(memory, page=None).routes
             for method in getattr(route, "methods", None) or ()
         }
