@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from anaphora.core.analyser import ANALYSER
 from anaphora.features.projects.index.words import section_segments
 from anaphora.index.memories.words import memory_segments
 from anaphora.index.words import manifest as module
 from anaphora.index.words.manifest import WordManifest
 from anaphora.index.words.segment import signature
+from anaphora.language.analyser import ANALYSER
 
 pytestmark = pytest.mark.internal
 

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
-from anaphora.core.config import EXACT_CAP
 from anaphora.errors import FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
 from anaphora.rank.currency import answer_loss
 from anaphora.rank.statements import read_cues
 from anaphora.recall.currency import Candidate, order_turns
+from anaphora.settings import EXACT_CAP
 from anaphora.store.records.rows import RecordLink
 
 pytestmark = pytest.mark.internal

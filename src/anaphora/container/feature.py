@@ -22,11 +22,11 @@ from anaphora.store.extensions import CLOCKS, DROPPED_TOKENS, JOURNALS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from anaphora.calls.progress import Progress
     from anaphora.container.filling import Fill
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
     from anaphora.container.pages import NotePages
-    from anaphora.core.progress import Progress
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
+from anaphora.calls.counting import Calls
+from anaphora.calls.progress import Progress, prefixed
 from anaphora.container.feature import registered
 from anaphora.container.filling import reindex
 from anaphora.container.languages import LanguageNotice
 from anaphora.container.namespace import NamespaceServices
-from anaphora.core.calls import Calls
-from anaphora.core.config import Settings, remember_embedder
-from anaphora.core.names import standing_form
-from anaphora.core.progress import Progress, prefixed
-from anaphora.core.zones import UserClock
 from anaphora.errors import Closed, StoreError
+from anaphora.language.names import standing_form
+from anaphora.settings import Settings, remember_embedder
+from anaphora.system.zones import UserClock
 from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:

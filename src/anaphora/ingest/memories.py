@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.caller import signed
-from anaphora.core.progress import ProgressCount
+from anaphora.calls.caller import signed
+from anaphora.calls.progress import ProgressCount
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.index.backlog import IN_CALL, Backlog, fill_records
 from anaphora.ingest.checking import (

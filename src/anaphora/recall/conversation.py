@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import QueryWord, analyse, query_words
-from anaphora.core.limits import check_cancelled
-from anaphora.core.moments import EARLIEST, from_epoch
-from anaphora.core.recalled import quotes_recalled, strip_recalled
+from anaphora.calls.limits import check_cancelled
+from anaphora.calls.moments import EARLIEST, from_epoch
 from anaphora.index.turns.embedded import embedded_text
+from anaphora.language.analyser import QueryWord, analyse, query_words
 from anaphora.rank.budget import LONG, fill, token_cost
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
@@ -64,6 +63,7 @@ from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge, titled_text
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
+from anaphora.text.recalled import quotes_recalled, strip_recalled
 from anaphora.values.conversations import (
     Degraded,
     Recall,

@@ -18,9 +18,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.folding import typed_text
-from anaphora.core.moments import from_epoch
-from anaphora.core.recalled import strip_recalled
+from anaphora.calls.moments import from_epoch
+from anaphora.language.folding import typed_text
 from anaphora.rank.currency import (
     COMING,
     LEAST_SHARE,
@@ -38,6 +37,7 @@ from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 from anaphora.recall.likelihood import Likelihood, without_tail
 from anaphora.recall.passages import FAR
+from anaphora.text.recalled import strip_recalled
 
 __all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.limits import check_cancelled
+from anaphora.calls.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.recall.lanes import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from anaphora.core.analyser import analyse
+from anaphora.language.analyser import analyse
 from anaphora.rank.currency import COMPARED, answer_loss
 from anaphora.rank.silence import (
     FIRST,

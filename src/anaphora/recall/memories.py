@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.analyser import QueryWord, query_words
-from anaphora.core.moments import checked_moment
+from anaphora.calls.moments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
+from anaphora.language.analyser import QueryWord, query_words
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories

@@ -10,9 +10,9 @@ from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Final
 
-from anaphora.core.analyser import QueryWord, analyse, query_terms, query_words
-from anaphora.core.dates import day_tokens, month_named, month_token
-from anaphora.core.languages.language import language_of, languages
+from anaphora.language.analyser import QueryWord, analyse, query_terms, query_words
+from anaphora.language.dates import day_tokens, month_named, month_token
+from anaphora.language.languages.language import language_of, languages
 from anaphora.rank.embedders import READER
 from anaphora.rank.statements import asked_words
 from anaphora.recall.query import truncated_question, typed_question

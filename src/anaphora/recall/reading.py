@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.shown_times import in_shown_zone
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
 from anaphora.rank.embedders import READER
 from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
@@ -29,6 +28,7 @@ from anaphora.rank.replacement import (
 )
 from anaphora.rank.sought import find_terms_in_title, read_question_terms
 from anaphora.recall.currency import Candidate
+from anaphora.text.shown_times import in_shown_zone
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
 if TYPE_CHECKING:

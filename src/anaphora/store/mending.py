@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.moments import EARLIEST, LATEST
+from anaphora.calls.moments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import Sealer, open_rows

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.arguments import checked
-from anaphora.core.moments import checked_moment
-from anaphora.core.names import composed
+from anaphora.calls.arguments import checked
+from anaphora.calls.moments import checked_moment
 from anaphora.errors import InvalidInput, NotFound, StoreError
+from anaphora.language.names import composed
 from anaphora.store.codecs import parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import TOKEN

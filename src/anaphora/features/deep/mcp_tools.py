@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, get_args
 
-from anaphora.core.display import headed, one_line, quoted
-from anaphora.core.shown_times import shown_minute
 from anaphora.features.deep.values import Budget, DeepAnswer, Gap, Scope
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server.render import MOST, compose
@@ -20,6 +18,8 @@ from anaphora.surfaces.mcp_server.schemas import (
 )
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext, Tool
 from anaphora.surfaces.wire import counted, plain, refuse_unknown
+from anaphora.text.display import headed, one_line, quoted
+from anaphora.text.shown_times import shown_minute
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory

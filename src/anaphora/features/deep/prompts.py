@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from anaphora.core.display import headed, one_line, quoted, visible
-from anaphora.core.shown_times import shown_minute
 from anaphora.features.deep.evidence.scope import ScopeSession
 from anaphora.features.deep.evidence.sources import format_time
 from anaphora.features.deep.models.base import start_talk
 from anaphora.features.deep.values import DeepSource, DeepStep
+from anaphora.text.display import headed, one_line, quoted, visible
+from anaphora.text.shown_times import shown_minute
 from anaphora.values.models import Message
 
 NOT_FOUND: Final = "NOT_FOUND"

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora import __version__
-from anaphora.core.environment import environment
 from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback
+from anaphora.system.environment import environment
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

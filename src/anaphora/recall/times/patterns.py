@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from anaphora.core.languages.language import Language, loose
+from anaphora.language.languages.language import Language, loose
 
 _NUMERIC: Final = (
     r"(?<![\w./-])(?P<y>(?:19|20)\d\d)[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?![\w.]\d)",

@@ -17,14 +17,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from anaphora.core.languages.language import (
+from anaphora.errors import InvalidInput
+from anaphora.language.languages.language import (
     ENGLISH,
     Language,
     english,
     language_of,
     languages,
 )
-from anaphora.errors import InvalidInput
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 from anaphora.recall.times.meaning import Asked, Groups, key_of, read_days

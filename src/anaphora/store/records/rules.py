@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from anaphora.core.names import composed
 from anaphora.errors import Conflict, InvalidInput, NotFound
+from anaphora.language.names import composed
 from anaphora.store.records.rows import (
     IDENTITY_FIELDS,
     STANDS_ALONE,

@@ -16,9 +16,9 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from anaphora.core.late_threads import begins
-from anaphora.core.permits import current_permits, defer_for, lent
 from anaphora.errors import Cancelled, InvalidInput, TimedOut
+from anaphora.system.late_threads import begins
+from anaphora.system.permits import current_permits, defer_for, lent
 
 if TYPE_CHECKING:
     from threading import RLock
