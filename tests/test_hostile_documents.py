@@ -107,7 +107,7 @@ def test_the_parent_watches_where_the_system_has_no_limit(monkeypatch: pytest.Mo
 @pytest.fixture
 def without_limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Workers that set no limits of the system, as on Windows, watched without slack."""
-    begin = "from anaphora.core import worker_child as c; c.resource = None; c.serve()"
+    begin = "from anaphora.system import worker_child as c; c.resource = None; c.serve()"
     monkeypatch.setattr(worker, "_BEGIN", begin)
     monkeypatch.setattr(worker, "_WALL", 1)
     monkeypatch.setattr(worker, "_GRACE", 0.0)
