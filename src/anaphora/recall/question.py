@@ -5,7 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Final
@@ -49,10 +49,6 @@ class Question:
     def read(cls, typed: str, now: datetime) -> Question:
         """Prepare a text as it was typed."""
         return cls(typed, *truncated_question(typed_question(typed)), now)
-
-    def asked_at(self, now: datetime) -> Question:
-        """The same question at another time."""
-        return replace(self, now=now)
 
     @property
     def is_blank(self) -> bool:

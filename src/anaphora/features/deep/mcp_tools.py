@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, get_args
 
 from anaphora.core.display import headed, one_line, quoted
@@ -33,20 +34,14 @@ def deep_recall(memory: Memory, arguments: Arguments, context: CallContext) -> A
     refuse_unknown(memory, arguments.get("conversation_id"))
     question = dict(arguments)
     budget = Budget(execution_seconds=question.pop("execution_seconds", None))
-    answer = mask(memory.deep_recall(**question, budget=budget, on_step=_step_listener(context)))
+    on_step = None if context.tell is None else partial(_tell_step, context.tell)
+    answer = mask(memory.deep_recall(**question, budget=budget, on_step=on_step))
     return Answer(plain(answer), deep_text(answer))
 
 
-def _step_listener(context: CallContext) -> Callable[[DeepStep], None] | None:
-    tell = context.tell
-    if tell is None:
-        return None
-
-    def tell_step(step: DeepStep) -> None:
-        words = one_line(step.thought or step.output or step.code)
-        tell(step.number, f"{step.kind}: {words}" if words else step.kind)
-
-    return tell_step
+def _tell_step(tell: Callable[[int, str], object], step: DeepStep) -> None:
+    words = one_line(step.thought or step.output or step.code)
+    tell(step.number, f"{step.kind}: {words}" if words else step.kind)
 
 
 def gaps(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:

@@ -34,10 +34,6 @@ class Advisory:
     first: str
     fixed: str
 
-    def affects(self, installed: str) -> bool:
-        """Whether a version has it."""
-        return _order(self.first) <= _order(installed) < _order(self.fixed)
-
 
 @cache
 def advisories() -> tuple[Advisory, ...]:
@@ -47,8 +43,12 @@ def advisories() -> tuple[Advisory, ...]:
 
 def affecting(package: str, installed: str) -> tuple[Advisory, ...]:
     """The vulnerabilities of this version of a package."""
-    package_advisories = (advisory for advisory in advisories() if advisory.package == package)
-    return tuple(advisory for advisory in package_advisories if advisory.affects(installed))
+    return tuple(
+        advisory
+        for advisory in advisories()
+        if advisory.package == package
+        and _order(advisory.first) <= _order(installed) < _order(advisory.fixed)
+    )
 
 
 def library_check(packages: Iterable[str] | None = None) -> Check:

@@ -111,19 +111,6 @@ def is_called(speaker: str, name: str) -> bool:
     return folded_name == name or folded_name.split(" ")[0] == name
 
 
-def hit_to_source(hit: TurnHit) -> DeepSource:
-    """A recalled turn as a source, without a score."""
-    return DeepSource(
-        kind="turn",
-        id=turn_id(hit.conversation_id, hit.index),
-        text=hit.text,
-        conversation_id=hit.conversation_id,
-        index=hit.index,
-        role=hit.speaker or hit.role,
-        ts=hit.ts if hit.ts.year > 1 else None,
-    )
-
-
 def record_to_source(record: MemoryRecord) -> DeepSource:
     """A memory, or a section of a document with its title, as a source."""
     if not is_part(record):
@@ -173,7 +160,16 @@ def score_turns(
     names = [(hit.conversation_id, hit.index) for hit in ordered_hits]
     chances = dict(zip(names, turn_confidence(matches, rest=rest), strict=True))
     return [
-        replace(hit_to_source(hit), score=chances[hit.conversation_id, hit.index])
+        DeepSource(
+            kind="turn",
+            id=turn_id(hit.conversation_id, hit.index),
+            text=hit.text,
+            conversation_id=hit.conversation_id,
+            index=hit.index,
+            role=hit.speaker or hit.role,
+            ts=hit.ts if hit.ts.year > 1 else None,
+            score=chances[hit.conversation_id, hit.index],
+        )
         for hit in ranked_hits
     ]
 
