@@ -13,7 +13,6 @@ from typing import Final
 from anaphora.core.analyser import QueryWord, analyse, query_terms, query_words
 from anaphora.core.dates import day_tokens, month_named, month_token
 from anaphora.core.languages.language import language_of, languages
-from anaphora.rank.embedders import READER
 from anaphora.rank.statements import asked_words
 from anaphora.recall.query import truncated_question, typed_question
 from anaphora.recall.times.reading import is_open_end, is_open_start, read_times
@@ -54,11 +53,6 @@ class Question:
     def is_blank(self) -> bool:
         """Whether nothing was typed."""
         return not self.typed.strip()
-
-    @cached_property
-    def suits_reader(self) -> bool:
-        """Whether the reader was trained in the language that it was typed in."""
-        return READER.understands(self.typed)
 
     @cached_property
     def words(self) -> tuple[QueryWord, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -46,8 +46,15 @@ def _tell_step(tell: Callable[[int, str], object], step: DeepStep) -> None:
 
 def gaps(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """List questions without an answer."""
-    questions = memory.gaps(arguments["status"])
-    return Answer([plain(gap) for gap in questions], gaps_text(questions, arguments["status"]))
+    status = arguments["status"]
+    questions = memory.gaps(status)
+    lines: list[str] = []
+    for gap in questions:
+        head = headed(f"asked {counted(gap.asked, 'time', 'times')}:")
+        lines += [head, quoted(gap.question, MOST)]
+    summary = counted(len(questions), f"{status} gap.", f"{status} gaps.")
+    reply = compose(summary, lines) if questions else f"No {status} gap."
+    return Answer([plain(gap) for gap in questions], reply)
 
 
 def deep_text(answer: DeepAnswer) -> str:
@@ -72,17 +79,6 @@ def deep_text(answer: DeepAnswer) -> str:
     elif answer.sources:
         head = f"No answer, but the best evidence: {counted(len(answer.sources), 'place')}."
     return compose(head, lines, answer.degraded)
-
-
-def gaps_text(gaps: Sequence[Gap], status: str) -> str:
-    """Unanswered questions."""
-    if not gaps:
-        return f"No {status} gap."
-    lines: list[str] = []
-    for gap in gaps:
-        head = headed(f"asked {counted(gap.asked, 'time', 'times')}:")
-        lines += [head, quoted(gap.question, MOST)]
-    return compose(counted(len(gaps), f"{status} gap.", f"{status} gaps."), lines)
 
 
 TOOLS: Final = (

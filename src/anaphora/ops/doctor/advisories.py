@@ -41,16 +41,6 @@ def advisories() -> tuple[Advisory, ...]:
     return tuple(Advisory(*row) for row in json.loads(_FILE.read_text("utf-8")))
 
 
-def affecting(package: str, installed: str) -> tuple[Advisory, ...]:
-    """The vulnerabilities of this version of a package."""
-    return tuple(
-        advisory
-        for advisory in advisories()
-        if advisory.package == package
-        and _order(advisory.first) <= _order(installed) < _order(advisory.fixed)
-    )
-
-
 def library_check(packages: Iterable[str] | None = None) -> Check:
     """Whether an installed library has a published vulnerability."""
     packages_listed = {advisory.package for advisory in advisories()}
@@ -61,7 +51,14 @@ def library_check(packages: Iterable[str] | None = None) -> Check:
         except PackageNotFoundError:
             continue
         count += 1
-        if holes := affecting(package, installed_version):
+        installed = _order(installed_version)
+        holes = [
+            advisory
+            for advisory in advisories()
+            if advisory.package == package
+            and _order(advisory.first) <= installed < _order(advisory.fixed)
+        ]
+        if holes:
             fixed_version = max((advisory.fixed for advisory in holes), key=_order)
             ids = ", ".join(advisory.id for advisory in holes)
             affected_lines.append(

@@ -30,7 +30,7 @@ class Phrase(NamedTuple):
     lead: re.Pattern[str] | None = None
 
 
-class Relation(NamedTuple, Generic[MeaningT]):
+class Affixes(NamedTuple, Generic[MeaningT]):
     """What stands before a time, or behind it, and changes its days, by what it makes of them."""
 
     before: Mapping[MeaningT, re.Pattern[str]]
@@ -84,20 +84,20 @@ class Patterns:
         return self._compile_bounded(_any(*self._times.get("past", ())))
 
     @cached_property
-    def sides(self) -> Relation[str]:
+    def sides(self) -> Affixes[str]:
         """What gives a time an open side, by the side."""
         times = self._times
         behind = {name: times.get(f"{name}_after") for name in _SIDES}
-        return Relation(
+        return Affixes(
             {name: self._compile_relation(times[name]) for name in _SIDES if name in times},
             {name: self._compile(f"(?:{form})") for name, form in behind.items() if form},
         )
 
     @cached_property
-    def thirds(self) -> Relation[int]:
+    def thirds(self) -> Affixes[int]:
         """What says that the first, middle or last third of a time is meant, by its number."""
         before, behind = (self._times.get(name, ()) for name in ("thirds", "thirds_after"))
-        return Relation(
+        return Affixes(
             {number: self._compile_ending(form) for number, form in enumerate(before)},
             {number: self._compile(f"(?:{form})") for number, form in enumerate(behind)},
         )

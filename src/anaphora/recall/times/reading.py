@@ -29,11 +29,11 @@ from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 from anaphora.recall.times.meaning import Asked, Groups, key_of, read_days
 from anaphora.recall.times.patterns import (
+    Affixes,
     MeaningT,
     Patterns,
     Phrase,
     Range,
-    Relation,
     patterns_of,
 )
 from anaphora.recall.times.words import words_of
@@ -298,17 +298,17 @@ class _TimeReader:
     def _change(
         self,
         time: _Named,
-        relation: Relation[MeaningT],
+        affixes: Affixes[MeaningT],
         change: Callable[[Days, MeaningT], Days],
         least: int,
     ) -> _Named | None:
         """The time with its days changed by the words around it; None where none relate it so."""
         if time.core < 0:
             return None
-        for meaning, pattern in relation.before.items():
+        for meaning, pattern in affixes.before.items():
             if match := self._before(pattern, time.core, least):
                 return time.related(change(time.days, meaning), match.start())
-        for meaning, pattern in relation.behind.items():
+        for meaning, pattern in affixes.behind.items():
             if match := pattern.match(self.text, time.last):
                 return time.related(change(time.days, meaning), last=match.end())
         return None

@@ -29,7 +29,8 @@ from anaphora.store.db.table import (
 TABLES: Final[dict[str, Table]] = {}
 """Every table by its name, in the order in which they are made: those of features come last."""
 
-_followers: Final[list[Callable[[], object]]] = []
+FOLLOWERS: Final[list[Callable[[], object]]] = []
+"""Called after every change of `TABLES`."""
 
 
 def add_tables(tables: Iterable[Table]) -> None:
@@ -38,7 +39,7 @@ def add_tables(tables: Iterable[Table]) -> None:
         if table.name in TABLES:
             raise ValueError(f"there is a table {table.name!r} already")
         TABLES[table.name] = table
-    for follow in _followers:
+    for follow in FOLLOWERS:
         follow()
 
 
@@ -46,13 +47,8 @@ def remove_tables(tables: Iterable[Table]) -> None:
     """Remove the tables of a feature from the program; what a database holds in them stays."""
     for table in tables:
         del TABLES[table.name]
-    for follow in _followers:
+    for follow in FOLLOWERS:
         follow()
-
-
-def follow_tables(follow: Callable[[], object]) -> None:
-    """Call `follow` after every change of `TABLES`."""
-    _followers.append(follow)
 
 
 def _add(name: str, key: tuple[str, ...], *columns: Any, **more: Any) -> Table:
