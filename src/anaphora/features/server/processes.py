@@ -202,12 +202,12 @@ class Siblings:
             sibling.channel.close()
 
 
-@dataclass(slots=True)
 class HandedConnections:
-    """The connections that the first process hands to this one, through its `channel`."""
+    """The connections that the first process hands to this one, through a descriptor's channel."""
 
-    channel: socket.socket
-    _coming: set[asyncio.Task[Any]] = field(default_factory=set)
+    def __init__(self, descriptor: int) -> None:
+        self.channel = socket.socket(fileno=descriptor)
+        self._coming: set[asyncio.Task[Any]] = set()
 
     def hand_on(self, connection: socket.socket, open_here: int) -> bool:
         """A connection that was handed over stays in this process."""

@@ -7,7 +7,6 @@ framework; `create_app` and `serve` do, and need the extra `server`.
 from __future__ import annotations
 
 import signal
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -113,9 +112,7 @@ def serve(
     else:
         options = replace(options, dream_every=None)
     app = create_app(memory, settings=options)
-    handed_connections = (
-        None if descriptor is None else HandedConnections(socket.socket(fileno=descriptor))
-    )
+    handed_connections = None if descriptor is None else HandedConnections(descriptor)
     siblings = Siblings(command, options.own) if is_first and processes > 1 else None
     limits = ConnectionLimits(options.connections, options.head_seconds, options.body_seconds)
     config = uvicorn.Config(
