@@ -57,11 +57,6 @@ STAND_IN = "minilm"
 _log = logging.getLogger("anaphora")
 
 
-def _list_events() -> list[str]:
-    """The events of features."""
-    return [event for feature in registered() for event in feature.events]
-
-
 @dataclass(slots=True)
 class Container:
     """What all views on one home share. Safe to share between threads."""
@@ -137,6 +132,8 @@ class Container:
         service = service_of(settings.embedder if embedder is None else embedder)
         truth = open_database(home.truth)
         truth.clock = user_clock
+        features = registered()
+        events = (*_EVENTS, *(event for feature in features for event in feature.events))
         container = cls(
             settings=settings,
             home=home,
@@ -153,9 +150,9 @@ class Container:
             models=(model, sub_model),
             clock=user_clock,
             ids=RecordIds(user_clock),
-            handlers={event: [] for event in (*_EVENTS, *_list_events())},
+            handlers={event: [] for event in events},
         )
-        for feature in registered():
+        for feature in features:
             feature.open(container)
         return container
 

@@ -48,7 +48,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.reading.inputs import said_text, statement_text
-from anaphora.recall.currency import RELATED, Candidate, order_turns
+from anaphora.recall.currency import RELATED, Candidate, order_hits
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     Mask,
@@ -438,7 +438,7 @@ class ConversationRecall:
         if run.mode == "hybrid":
             window = self._open_window(run, scores)
             is_rated = not run.degraded and bool(view.embedded[run.rows].all())
-            ordering = order_turns(
+            ordering = order_hits(
                 window.ordered(candidates),
                 run.question.text,
                 lambda candidate: map(

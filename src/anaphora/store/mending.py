@@ -83,7 +83,7 @@ class _Mending(NamespaceTransaction):
     def mend(self, misdated_row: MisdatedRow) -> int:
         table = TABLES[misdated_row.table]
         key = dict(zip(table.own_key, misdated_row.key, strict=True))
-        for row in self._found_rows(table, **key):
+        for row in self.find_rows(table, **key):
             for name in misdated_row.columns:
                 if isinstance(row[name], int):
                     row[name] = min(max(row[name], _FIRST), _LAST)

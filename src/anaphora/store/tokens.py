@@ -122,7 +122,7 @@ class _TokenTransaction(NamespaceTransaction):
 
     def revoke(self, token_id: str, at: datetime) -> None:
         # What a token may do is bound to its row: the row is sealed anew with it.
-        (row,) = self._found_rows(TOKEN, token_id=token_id)
+        (row,) = self.find_rows(TOKEN, token_id=token_id)
         self._update(TOKEN, [{**row, "revoked_at": to_micros(at)}])
 
     def narrow(self, token: Token) -> None:
@@ -130,7 +130,7 @@ class _TokenTransaction(NamespaceTransaction):
         if not token.namespaces:
             self._delete(TOKEN, token_id=token.id)
             return
-        (row,) = self._found_rows(TOKEN, token_id=token.id)
+        (row,) = self.find_rows(TOKEN, token_id=token.id)
         scopes = json.dumps(_scopes(token), ensure_ascii=False)
         self._update(TOKEN, [{**row, "scopes": scopes}])
 
