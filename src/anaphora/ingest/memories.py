@@ -237,7 +237,6 @@ class MemoryWriter:
                 new_values.get(n, getattr(old_record, n)) != getattr(old_record, n)
                 for n in VERSIONED
             ):
-                rules.refuse_superseded(old_record)
                 key = work.same_key(record_id)
                 new_memory = rules.replacement(old_record, new_values, dedupe=key != STANDS_ALONE)
                 new_memory = replace(new_memory, source=signed(new_memory.source))
