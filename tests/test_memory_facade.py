@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,9 +14,9 @@ import numpy as np
 import pytest
 from tests.conftest import NOW, Clock
 
-from anaphora import Embedder, Memory, NewMemory, Remembered
-from anaphora.embed.minilm import MiniLM
+from anaphora import Memory, NewMemory, Remembered, Vectors
 from anaphora.errors import EmbeddingError, FilterError, InvalidInput, NotFound
+from anaphora.testing import WordHashingEmbedder
 
 OpenMemory = Callable[..., Memory]
 
@@ -39,19 +38,13 @@ FACTS = (
 )
 
 
-@pytest.fixture(scope="session")
-def minilm() -> Embedder:
-    """The bundled model, loaded once."""
-    return MiniLM()
-
-
 @pytest.fixture
-def open_memory(tmp_path: Path, minilm: Embedder, clock: Clock) -> Iterator[OpenMemory]:
+def open_memory(tmp_path: Path, clock: Clock) -> Iterator[OpenMemory]:
     """Opens homes under the test's folder, as another program would each time."""
     opened: list[Memory] = []
 
     def open_one(name: str = "home", **options: Any) -> Memory:
-        given: dict[str, Any] = {"embedder": minilm, "clock": clock} | options
+        given: dict[str, Any] = {"embedder": "minilm", "clock": clock} | options
         opened.append(Memory.open(tmp_path / name, **given))
         return opened[-1]
 
@@ -366,37 +359,22 @@ def test_numbers_and_health(filled: Memory) -> None:
     assert {"home", "truth", "memories", "embedder"} <= {check.name for check in filled.doctor()}
 
 
-class Slow:
-    """An embedder that is ready when it is let; until then nobody may need it."""
+class Failing(WordHashingEmbedder):
+    """Makes no vector while it `fails`."""
 
-    def __init__(self, inner: Embedder) -> None:
-        self.inner = inner
-        self.name, self.dimensions = inner.name, inner.dimensions
-        self.let = threading.Event()
-        self.failing = False
-        self.query_key = inner.query_key
+    fails = True
 
-    def embed(self, given: Any) -> Any:
-        self._wait()
-        return self.inner.embed(given)
-
-    def embed_query(self, text: str) -> Any:
-        self._wait()
-        return self.inner.embed_query(text)
-
-    def _wait(self) -> None:
-        if self.failing:
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        if self.fails:
             raise EmbeddingError("the model has a bad day")
-        assert self.let.wait(60)
+        return super().embed(texts)
 
 
 @pytest.mark.promise("remember.never_blocks")
-def test_a_failing_embedder(open_memory: OpenMemory, minilm: Embedder) -> None:
+def test_a_failing_embedder(open_memory: OpenMemory) -> None:
     """Where no vector can be made a write is kept, words find it, and its vector comes later."""
-    slow = Slow(minilm)
-    slow.let.set()
-    slow.failing = True
-    memory = open_memory(embedder=slow)
+    embedder = Failing()
+    memory = open_memory(embedder=embedder)
     memory.ready()
     made = memory.remember("The spare key lies under the blue pot")
     memory.remember_many(FACTS)
@@ -404,48 +382,18 @@ def test_a_failing_embedder(open_memory: OpenMemory, minilm: Embedder) -> None:
     found = memory.recall("spare key under the pot", top_k=1)
     assert [hit.id for hit in found] == [made.id]
     assert [one.part for one in found.degraded].count("embeddings") > 0
-    slow.failing = False
-    later = open_memory()
+    embedder.fails = False
+    later = open_memory(embedder=embedder)
     assert later.ready()
-    found = later.recall("where can I find something to open the door?", mode="vector", top_k=1)
+    found = later.recall("which key lies under a pot?", mode="vector", top_k=1)
     assert [hit.id for hit in found] == [made.id]
     assert found.degraded == ()
     assert memory.recall("spare key under the pot").degraded == ()
 
 
-COLD = """
-import sys, threading
-import anaphora.embed.minilm as minilm
-let = threading.Event()
-load = minilm.MiniLM.__init__
-def slow(self, *given, **named):
-    let.wait(60)
-    load(self, *given, **named)
-minilm.MiniLM.__init__ = slow
-from anaphora import Memory
-with Memory.open(sys.argv[1]) as memory:
-    made = memory.remember("The spare key lies under the blue pot")
-    found = memory.recall("spare key", mode="words")
-    assert [hit.id for hit in found] == [made.id]
-    assert not memory.ready(0)
-    let.set()
-    assert memory.ready()
-    (hit,) = memory.recall("how do I get into the house?", mode="vector")
-    assert hit.id == made.id
-print("done")
-"""
-
-
 def run(code: str, home: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-c", code, str(home)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.promise("remember.never_blocks")
-def test_a_model_that_is_still_loading(tmp_path: Path) -> None:
-    """While the model loads, writes return and words answer; then the vectors fill in."""
-    done = run(COLD, tmp_path / "home")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
 UNCLOSED = """

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Opening, Script, finds, opening, submits, tell
 
-from anaphora import Budget, DeepAnswer, DeepStep, Memory
+from anaphora import Budget, DeepAnswer, DeepStep, Memory, NewMemory
 from anaphora.errors import NotFound
 from anaphora.features.deep.persisted.answers import MOST_TRACES, QuestionScope, answer_key
 from anaphora.features.deep.persisted.gaps import question_key
@@ -274,7 +274,7 @@ def test_a_sealed_home_says_nothing(tmp_path: Path, clock: Clock) -> None:
 
 def test_saved_answers_of_another_program_are_read() -> None:
     """Fields that this program does not know are left out; those it misses have their defaults."""
-    from anaphora.core.json_codec import as_json, from_plain
+    from anaphora.values.json_codec import as_json, from_plain
 
     whole = json.loads(as_json(DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))))
     whole["invented"] = 1
@@ -340,3 +340,30 @@ def test_case_and_space_make_no_other_question(text: str, space: str) -> None:
     """However wide its gaps and whatever its case, a question is the same."""
     wide = space + space.join(text.split()) + space
     assert question_key(wide) == question_key(text) == question_key(text.lower())
+
+
+@pytest.mark.promise("deep.dream")
+def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None:
+    """A pair reinforces once, however often it is dreamt of; nothing goes away."""
+    with opening(tmp_path, clock)() as memory:
+        memory.ready(60)
+        index = memory._services().memory.index
+        # As when another process, or an import, brought the second: nothing linked them.
+        parts = memory._services()
+        memory.remember("Ada lives in Ghent with two cats")
+        neighbours, parts.memory.writer._linker.neighbours = (
+            parts.memory.writer._linker.neighbours,
+            lambda rows, _: [[] for _ in rows],
+        )
+        memory.remember_many([NewMemory("Ada lives in Ghent with two cats.")])
+        parts.memory.writer._linker.neighbours = neighbours
+        index.sync()
+        records = memory.list().items
+        assert [one.reinforce_count for one in records] == [0, 0]
+        report = memory.dream()
+        (link,) = report.links
+        assert {link.first, link.second} == {one.id for one in records}
+        counts = sorted(one.reinforce_count for one in memory.list())
+        assert memory.dream().links == ()
+        assert sorted(one.reinforce_count for one in memory.list()) == counts
+        assert counts == ([0, 1] if link.kind == "same" else [0, 0])

@@ -8,9 +8,7 @@ import pytest
 from tests.conftest import Clock
 from tests.deep.asking import TEA, Script, finds, opening, submits, tell
 
-from anaphora import Budget, Memory, NewMemory, NewTurn
-
-pytestmark = pytest.mark.internal
+from anaphora import Budget, Memory, NewTurn
 
 FILLED = 40
 WHERE = "Where does Zelda keep the heronry keys?"
@@ -120,33 +118,6 @@ def test_a_dream_keeps_its_budget(tmp_path: Path, clock: Clock) -> None:
         assert len(script.model.asked) == calls
         assert [part.part for part in report.degraded] == ["budget"]
         assert len(memory.gaps()) == 1
-
-
-@pytest.mark.promise("deep.dream")
-def test_restatements_are_linked_once_ever(tmp_path: Path, clock: Clock) -> None:
-    """A pair reinforces once, however often it is dreamt of; nothing goes away."""
-    with opening(tmp_path, clock)() as memory:
-        memory.ready(60)
-        index = memory._services().memory.index
-        # As when another process, or an import, brought the second: nothing linked them.
-        parts = memory._services()
-        memory.remember("Ada lives in Ghent with two cats")
-        neighbours, parts.memory.writer._linker.neighbours = (
-            parts.memory.writer._linker.neighbours,
-            lambda rows, _: [[] for _ in rows],
-        )
-        memory.remember_many([NewMemory("Ada lives in Ghent with two cats.")])
-        parts.memory.writer._linker.neighbours = neighbours
-        index.sync()
-        records = memory.list().items
-        assert [one.reinforce_count for one in records] == [0, 0]
-        report = memory.dream()
-        (link,) = report.links
-        assert {link.first, link.second} == {one.id for one in records}
-        counts = sorted(one.reinforce_count for one in memory.list())
-        assert memory.dream().links == ()
-        assert sorted(one.reinforce_count for one in memory.list()) == counts
-        assert counts == ([0, 1] if link.kind == "same" else [0, 0])
 
 
 @pytest.mark.promise("deep.jobs")

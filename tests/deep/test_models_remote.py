@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from anaphora import Message
-from anaphora.core.config import Settings, load_settings
 from anaphora.errors import ModelError, ModelTimeout, NoModel
 from anaphora.features.deep.models.remote import ModelAddress, RemoteModel, open_models
+from anaphora.settings import Settings, load_settings
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer

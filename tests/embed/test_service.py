@@ -460,3 +460,38 @@ def test_unrelated_memories_are_not_linked_because_all_cosines_are_high(tmp_path
         assert bare[0].similarity == pytest.approx(1.0, abs=1e-3)
         unrelated = memory.recall("quarterly revenue", top_k=3, min_score=0.0)
         assert max(hit.factors["meaning"] for hit in unrelated) < 0.3
+
+
+COLD = """
+import sys, threading
+import anaphora.embed.minilm as minilm
+let = threading.Event()
+load = minilm.MiniLM.__init__
+def slow(self, *given, **named):
+    let.wait(60)
+    load(self, *given, **named)
+minilm.MiniLM.__init__ = slow
+from anaphora import Memory
+with Memory.open(sys.argv[1]) as memory:
+    made = memory.remember("The spare key lies under the blue pot")
+    found = memory.recall("spare key", mode="words")
+    assert [hit.id for hit in found] == [made.id]
+    assert not memory.ready(0)
+    let.set()
+    assert memory.ready()
+    (hit,) = memory.recall("how do I get into the house?", mode="vector")
+    assert hit.id == made.id
+print("done")
+"""
+
+
+@pytest.mark.promise("remember.never_blocks")
+def test_a_model_that_is_still_loading(tmp_path: Path) -> None:
+    """While the model loads, writes return and words answer; then the vectors fill in."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", COLD, str(tmp_path / "home")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

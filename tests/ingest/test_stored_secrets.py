@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.sqlite_driver import dbapi2
 
 from anaphora import Memory, NewMemory
 from anaphora.testing import run_cli
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+STAND_IN = "stand-in for a token that is known today"
 MARK = "[redacted:github-token]"
 
 
@@ -30,35 +33,42 @@ def holding(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path) -> Path:
     """A home of a version that knew no secret: in every field, in versions and in notes."""
-    from anaphora.ingest.secrets.redacting import RedactedText, RedactedValue
-
-    with monkeypatch.context() as older:
-        for place, made in (
-            ("checking.redact", RedactedText),
-            ("checking.redact_path", RedactedText),
-            ("checking.redact_value", RedactedValue),
-        ):
-            older.setattr(f"anaphora.ingest.{place}", made)
-        with Memory.open(tmp_path / "home", embedder="hashing") as memory:
-            memory.audit.on()
-            old = memory.remember(f"The token is {SECRET} today.", path="ferry.token")
-            memory.remember("The token is kept by Ann.", path="ferry.token")
-            memory.update(memory.history("ferry.token")[-1].id, tags=(f"key {SECRET}",))
-            memory.update(memory.history("ferry.token")[-1].id, tags=("key",))
-            memory.remember(
-                "The ferry shop", payload={"token": SECRET}, source=f"from {SECRET}",
-                category=SECRET, conversation_id=f"chat.{SECRET}", parent=old.id,
-            )  # fmt: skip
-            memory.remember("The ferry leaves at nine.", tags=("ferry",))
-            memory.remember_many(
-                [NewMemory("kept", payload={"key": SECRET + "x"}, dedupe=False, redact=False)]
-            )
-            memory.observe(f"The deploy token {SECRET} is in the vault.")
-            memory.ready()
+    with Memory.open(tmp_path / "home", embedder="hashing") as memory:
+        memory.audit.on()
+        old = memory.remember(f"The token is {STAND_IN} today.", path="ferry.token")
+        memory.remember("The token is kept by Ann.", path="ferry.token")
+        memory.update(memory.history("ferry.token")[-1].id, tags=(f"key {STAND_IN}",))
+        memory.update(memory.history("ferry.token")[-1].id, tags=("key",))
+        memory.remember(
+            "The ferry shop", payload={"token": STAND_IN}, source=f"from {STAND_IN}",
+            category=STAND_IN, conversation_id=f"chat.{STAND_IN}", parent=old.id,
+        )  # fmt: skip
+        memory.remember("The ferry leaves at nine.", tags=("ferry",))
+        memory.remember_many(
+            [NewMemory("kept", payload={"key": SECRET + "x"}, dedupe=False, redact=False)]
+        )
+        memory.observe(f"The deploy token {STAND_IN} is in the vault.")
+        memory.ready()
+    assert not (tmp_path / "home" / "index").exists()
+    grow_old(tmp_path / "home")
     assert holding(tmp_path / "home")
     return tmp_path / "home"
+
+
+def grow_old(home: Path) -> None:
+    """Put the secret where its stand-in is in the database: there are no files of an index yet."""
+    with closing(dbapi2.connect(str(home / "anaphora.db"))) as connection:
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        for (table,) in connection.execute(tables).fetchall():
+            for column in [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]:
+                connection.execute(
+                    f'UPDATE "{table}" SET "{column}" = REPLACE("{column}", ?, ?)'
+                    f' WHERE typeof("{column}") = \'text\' AND INSTR("{column}", ?)',
+                    (STAND_IN, SECRET, STAND_IN),
+                )
+        connection.commit()
 
 
 @pytest.mark.promise("secrets.stored")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 from hypothesis import strategies as st
 
-from anaphora.core.analyser import STOP_WORDS
+from anaphora import Memory, SearchKind
 from anaphora.features.projects.recall.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,
@@ -17,6 +20,8 @@ from anaphora.features.projects.recall.focus import (
     parts_of,
     read_focus,
 )
+from anaphora.language.analyser import STOP_WORDS
+from anaphora.recall import question as preparing
 from anaphora.recall.identifiers import identifiers_of
 from anaphora.recall.query import MOST_BYTES, truncated_question, truncated_questions
 from anaphora.recall.snippets import SNIPPET, passage, snippet
@@ -298,3 +303,35 @@ def test_a_number_is_held_however_it_is_grouped(digits: str, data: some.DataObje
 def test_any_text_has_marks_that_it_holds(text: str) -> None:
     """Whatever a text is, its marks can be looked for, and it holds each of them itself."""
     assert all(mark.held_by(text) for mark in identifiers_of([text]))
+
+
+KINDS: tuple[SearchKind, ...] = ("memory", "note", "turn", "file", "document", "tool_call")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """A memory with something of several kinds in it."""
+    with Memory.open(tmp_path / "home") as opened:
+        opened.conversations.append("a", "user", "The ferry harbour closes at nine.")
+        opened.remember("The user prefers pnpm over npm as a package manager.")
+        opened.observe("We chose PostgreSQL for the harbour log.", kind="decision")
+        assert opened.ready(60)
+        yield opened
+
+
+@pytest.mark.promise("search.everything")
+def test_a_question_is_prepared_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many lanes a search asks, its text is cut, split and compared with the clock once."""
+    asked = "which package manager did the user prefer in the ferry harbour last week?"
+    calls: list[str] = []
+    steps = ("typed_question", "truncated_question", "query_words", "read_times", "_drop_times")
+    for name in steps:
+        function = getattr(preparing, name)
+
+        def call(*given: Any, _name: str = name, _function: Any = function) -> Any:
+            calls.append(_name)
+            return _function(*given)
+
+        monkeypatch.setattr(preparing, name, call)
+    assert memory.search(asked, kinds=KINDS, min_confidence=0)
+    assert sorted(calls) == sorted(steps)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import logging
-import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -19,109 +16,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
-from tests.conftest import Clock
+from tests.surfaces.callers import ASK, PATIENT, WHOLE, ask, came, heard
 
 from anaphora import Memory
-from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
-from anaphora.testing import ScriptedModel, server_app
+from anaphora.testing import ScriptedModel, serve, server_app
 
 pytestmark = pytest.mark.enable_socket
 ANAPHORA = Path(sys.executable).parent / "anaphora"
-PATIENT = 60
-USUAL = ConnectionLimits()
-WHOLE = b"POST /v1/recall HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-ASK = WHOLE + b'Content-Length: 14\r\n\r\n{"query": "x"}'
 
 
 @contextmanager
 def listening(
-    home: Path,
-    limits: ConnectionLimits = USUAL,
-    options: Mapping[str, Any] | None = None,
-    **given: Any,
+    home: Path, options: Mapping[str, Any] | None = None, **given: Any
 ) -> Iterator[tuple[int, Memory]]:
-    """The port of a server in a thread, as `serve` runs it, and its memory."""
-    with Memory.open(home, embedder="hashing", **given) as memory:
-        app = server_app(memory, **({"page": None} if options is None else options))
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app, port=0, log_level="critical", access_log=False, **uvicorn_settings(limits)
-            )
-        )
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            # Who comes before it has started waits in the queue.
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-            thread.start()
-            try:
-                yield listener.getsockname()[1], memory
-            finally:
-                server.should_exit = True
-                thread.join(PATIENT)
-
-
-def came(port: int, said: bytes = b"") -> socket.socket:
-    """A caller who says this and nothing more."""
-    caller = socket.create_connection(("127.0.0.1", port), timeout=PATIENT)
-    caller.sendall(said)
-    return caller
-
-
-def heard(caller: socket.socket) -> bytes:
-    """All that the server says until it closes the connection."""
-    found = b""
-    with caller:
-        try:
-            while piece := caller.recv(65_536):
-                found += piece
-        except ConnectionResetError:
-            pass
-    return found
-
-
-def ask(port: int, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENT)
-    try:
-        given = None if body is None else json.dumps(body)
-        connection.request(method, path, given, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
-
-
-SILENT = {
-    "nothing": b"",
-    "half a line": b"GET /v1/mem",
-    "half a head": b"GET /v1/memories HTTP/1.1\r\nHost: 127.0.0.1\r\n",
-    "half a body": WHOLE + b'Content-Length: 14\r\n\r\n{"que',
-    "half a chunk": WHOLE + b"Transfer-Encoding: chunked\r\n\r\n8\r\n{",
-    "half a second request": ASK + b"GET /v1/mem",
-    "no body for a refusal": b"POST / HTTP/1.1\r\nHost: evil\r\nContent-Length: 9\r\n\r\n",
-}
-
-
-@pytest.mark.promise("server.silent")
-@pytest.mark.parametrize("said", SILENT.values(), ids=SILENT)
-def test_who_falls_silent_is_let_go(tmp_path: Path, said: bytes) -> None:
-    """A caller who stops in the middle of anything loses the connection."""
-    with listening(tmp_path / "home", ConnectionLimits(head=0.2, body=0.2)) as (port, _):
-        answer = heard(came(port, said))
-        assert answer.startswith(b"HTTP/1.1 200") == said.startswith(ASK)
-        # Others do not notice.
-        assert ask(port, "POST", "/v1/recall", {"query": "x"})[0] == 200
-
-
-@pytest.mark.promise("server.silent")
-def test_the_silent_give_way_to_who_asks(tmp_path: Path) -> None:
-    """With all places taken by the silent, the oldest of them goes and the next asker is heard."""
-    with listening(tmp_path / "home", ConnectionLimits(connections=4, head=600)) as (port, _):
-        silent = [came(port) for _ in range(3)] + [came(port, SILENT["half a head"])]
-        for _ in range(3):
-            assert ask(port, "POST", "/v1/recall", {"query": "x"})[0] == 200
-        assert heard(silent[0]) == b""
-        for caller in silent:
-            caller.close()
+    """The port of a server in a thread, and its memory."""
+    with (
+        Memory.open(home, embedder="hashing", **given) as memory,
+        serve(memory, **({"page": None} if options is None else options)) as url,
+    ):
+        yield int(url.rsplit(":", 1)[1]), memory
 
 
 @pytest.mark.promise("server.silent")
@@ -154,30 +67,6 @@ def test_a_server_short_of_files_answers_and_logs_little(tmp_path: Path) -> None
             server.terminate()
             _, errors = server.communicate(timeout=PATIENT)
     assert len(errors) < 10_000, errors[:2_000]
-
-
-@pytest.mark.promise("server.log")
-def test_a_log_takes_few_lines_of_a_kind(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """A thousand equal lines are five, then one that counts the others; none is a traceback."""
-    log = logging.getLogger("asyncio")
-
-    def complain() -> None:
-        try:
-            raise OSError(24, os.strerror(24))
-        except OSError:
-            log.exception("socket.accept() out of system resource\nsocket: <%s>", "x")
-
-    with throttled_logs(lambda: clock().timestamp()):
-        for _ in range(1_000):
-            complain()
-        log.error("another thing")
-        assert len(caplog.records) == 6
-        assert not any(record.exc_info for record in caplog.records)
-        clock.advance(seconds=60)
-        complain()
-    assert "995 more" in caplog.records[-1].getMessage()
-    complain()
-    assert caplog.records[-1].exc_info
 
 
 @pytest.mark.promise("server.lanes")

@@ -1,10 +1,12 @@
-"""Questions of several connections at the same moment: what they share, and that nobody notices."""
+"""Connections of a server: what questions at one moment share, silence, and lines of a log."""
 
 from __future__ import annotations
 
 import gc
 import http.client
 import json
+import logging
+import os
 import threading
 import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -16,16 +18,17 @@ from typing import Any
 import pytest
 import uvicorn
 from tests.conftest import Clock
+from tests.surfaces.callers import ASK, PATIENT, WHOLE, came, heard
 
 from anaphora import Memory, NewMemory, Vector, Vectors
 from anaphora.embed.minilm import MiniLM
 from anaphora.errors import EmbeddingError
 from anaphora.features.server.collecting import EVERY, short_collections
-from anaphora.surfaces.connections import ConnectionLimits, uvicorn_settings
+from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
 from anaphora.testing import server_app
 
 pytestmark = pytest.mark.enable_socket
-PATIENT = 60
+USUAL = ConnectionLimits()
 FACTS = (
     "The ferry to the island leaves at seven.",
     "Marta's sister keeps bees behind the old mill.",
@@ -90,11 +93,15 @@ class Gathering:
 
 
 @contextmanager
-def listening(memory: Memory, options: Mapping[str, Any] | None = None) -> Iterator[int]:
+def listening(
+    memory: Memory,
+    options: Mapping[str, Any] | None = None,
+    limits: ConnectionLimits = USUAL,
+) -> Iterator[int]:
     """The port of a server over a memory, as `serve` runs it."""
     app = server_app(memory, **({"page": None} if options is None else options))
     config = uvicorn.Config(
-        app, port=0, log_level="critical", access_log=False, **uvicorn_settings(ConnectionLimits())
+        app, port=0, log_level="critical", access_log=False, **uvicorn_settings(limits)
     )
     begun = threading.Event()
 
@@ -231,3 +238,69 @@ def test_what_survived_a_collection_is_not_gone_through_again() -> None:
         assert gone() is None
         assert gc.get_freeze_count() > 0
     assert gc.get_freeze_count() == 0
+
+
+SILENT = {
+    "nothing": b"",
+    "half a line": b"GET /v1/mem",
+    "half a head": b"GET /v1/memories HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    "half a body": WHOLE + b'Content-Length: 14\r\n\r\n{"que',
+    "half a chunk": WHOLE + b"Transfer-Encoding: chunked\r\n\r\n8\r\n{",
+    "half a second request": ASK + b"GET /v1/mem",
+    "no body for a refusal": b"POST / HTTP/1.1\r\nHost: evil\r\nContent-Length: 9\r\n\r\n",
+}
+
+
+@pytest.mark.promise("server.silent")
+@pytest.mark.parametrize("said", SILENT.values(), ids=SILENT)
+def test_who_falls_silent_is_let_go(tmp_path: Path, said: bytes) -> None:
+    """A caller who stops in the middle of anything loses the connection."""
+    limits = ConnectionLimits(head=0.2, body=0.2)
+    with (
+        Memory.open(tmp_path / "home", embedder="hashing") as memory,
+        listening(memory, limits=limits) as port,
+    ):
+        answer = heard(came(port, said))
+        assert answer.startswith(b"HTTP/1.1 200") == said.startswith(ASK)
+        # Others do not notice.
+        assert ask(port, "x")
+
+
+@pytest.mark.promise("server.silent")
+def test_the_silent_give_way_to_who_asks(tmp_path: Path) -> None:
+    """With all places taken by the silent, the oldest of them goes and the next asker is heard."""
+    limits = ConnectionLimits(connections=4, head=600)
+    with (
+        Memory.open(tmp_path / "home", embedder="hashing") as memory,
+        listening(memory, limits=limits) as port,
+    ):
+        silent = [came(port) for _ in range(3)] + [came(port, SILENT["half a head"])]
+        for _ in range(3):
+            assert ask(port, "x")
+        assert heard(silent[0]) == b""
+        for caller in silent:
+            caller.close()
+
+
+@pytest.mark.promise("server.log")
+def test_a_log_takes_few_lines_of_a_kind(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """A thousand equal lines are five, then one that counts the others; none is a traceback."""
+    log = logging.getLogger("asyncio")
+
+    def complain() -> None:
+        try:
+            raise OSError(24, os.strerror(24))
+        except OSError:
+            log.exception("socket.accept() out of system resource\nsocket: <%s>", "x")
+
+    with throttled_logs(lambda: clock().timestamp()):
+        for _ in range(1_000):
+            complain()
+        log.error("another thing")
+        assert len(caplog.records) == 6
+        assert not any(record.exc_info for record in caplog.records)
+        clock.advance(seconds=60)
+        complain()
+    assert "995 more" in caplog.records[-1].getMessage()
+    complain()
+    assert caplog.records[-1].exc_info

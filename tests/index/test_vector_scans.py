@@ -1,6 +1,9 @@
-"""The scan that reads an outline first gives what a scan of everything gives, to the bit."""
+"""Vectors are found by an outline first, to the bit, and by LanceDB's graph as they multiply."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anaphora.index.vectors import quantized
+from anaphora.index.vectors import ann, quantized
 from anaphora.index.vectors import scan as memory_scan
+from anaphora.index.vectors.ann import AnnStore, available
 from anaphora.index.vectors.matrix import Matrix, best_of, to_float16
 from anaphora.index.vectors.quantized import Quantized
 from anaphora.index.vectors.scan import Scan
@@ -126,3 +130,38 @@ def test_no_rough_cosine_is_further_off_than_it_says(seed: int, count: int, spre
         assert np.abs(exact - rough).max() <= error
         # A bound that lets everything through would be of no use.
         assert error < 0.2
+
+
+SHORT = 16
+
+
+def _seeded(first: int, count: int) -> Floats:
+    rows = np.random.default_rng(first).standard_normal((count, SHORT))
+    unit: Floats = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype("f4")
+    return unit
+
+
+def _batch(first: int, count: int) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+    yield np.arange(first, first + count), _seeded(first, count)
+
+
+@pytest.mark.skipif(not available(), reason="the extra `large` is not installed")
+def test_few_more_leave_the_graph_and_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is beside the graph is found as what is in it, until an eighth more makes it anew."""
+    monkeypatch.setattr(ann, "INDEX_FROM", 300)
+    store = AnnStore(tmp_path, "some", SHORT)
+    known: list[tuple[int, int, int]] = []
+    first = 0
+    for count, indexed in ((200, 0), (2_800, 3_000), (100, 3_000), (200, 3_000), (100, 3_400)):
+        meta = store.extend(_batch(first, count), first + count)
+        known.append((first, first + count, count))
+        first += count
+        assert (meta.count, meta.indexed) == (first, indexed)
+        assert store.open() == meta
+        for start, _, some in known:
+            wanted = _seeded(start, some)[some // 2]
+            keys, cosines, _ = store.search(wanted, 5)
+            assert keys[0] == start + some // 2
+            assert cosines[0] == pytest.approx(1.0, abs=1e-3)
