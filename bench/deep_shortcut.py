@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora import Memory
-from anaphora.core.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.features.deep.evidence.questions import asks_about_the_whole
 from anaphora.features.deep.evidence.sources import TURNS, hit_to_source
 from anaphora.features.deep.recall import NEEDED, SURE, best_evidence
 from anaphora.features.deep.services import DeepServices
+from anaphora.language.analyser import STOP_WORDS, analyse, query_terms
 from anaphora.rank.confidence import (
     REACH,
     MemoryMatch,

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.base import Embedder
+from anaphora.language.analyser import analyse, query_terms
 from anaphora.rank.question import (
     TEXTS,
     QuestionReading,

@@ -30,12 +30,12 @@ from typing import Final
 
 import numpy as np
 
-from anaphora.core.analyser import query_terms
 from anaphora.embed.base import Vectors
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import EmbeddingError
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.state import MemoryQuery
+from anaphora.language.analyser import query_terms
 from anaphora.rank.memories import DAY_MICROS, MemoryCandidates, Rule, rank_memories
 from anaphora.recall.memories import OVERFETCH
 from anaphora.store.codecs import to_micros

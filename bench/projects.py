@@ -28,10 +28,10 @@ from statistics import fmean
 from typing import Any, Final, Literal
 
 from anaphora.api.memory import Memory
-from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.errors import InvalidInput, UnknownFormat
 from anaphora.features.projects.values import IndexReport
+from anaphora.language.analyser import analyse, query_terms
 from bench.embedder import KeptEmbedder
 from bench.figures import Figure, keep, show
 from bench.metrics import recall_at_k, reciprocal_rank

@@ -28,9 +28,9 @@ from statistics import fmean
 from typing import Final
 
 from anaphora import Memory
-from anaphora.core.analyser import analyse, query_terms
 from anaphora.embed.base import Embedder
 from anaphora.errors import InvalidInput, UnknownFormat
+from anaphora.language.analyser import analyse, query_terms
 from bench.datasets import SETS, Haystack, read_dataset
 from bench.embedder import KeptEmbedder
 from bench.figures import Figure, at_least, machine_and_day, show, write

@@ -25,8 +25,8 @@ from typing import Any, Final
 
 from corpus.reading import FOLDER, Story, read_stories
 
-from anaphora.core import resident
 from anaphora.embed.service import spec_for
+from anaphora.system import resident
 from bench.figures import Figure, at_most, keep, percentile
 from bench.hooks import SCRIPT, seconds_of, started_server, stop_residents
 from bench.measuring import memory_of, processor_time, size_of, user_environment

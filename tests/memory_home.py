@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from anaphora import Embedder, MemoryRecord
-from anaphora.core.config import EXACT_CAP
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.words import PART_SIZES
 from anaphora.index.words.parts import PartSizes
 from anaphora.recall.memories import MemoryRecall
+from anaphora.settings import EXACT_CAP
 from anaphora.store.db.engine import open_database
 from anaphora.store.hashing import hash_text
 from anaphora.store.records.ids import RecordIds

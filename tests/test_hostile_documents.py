@@ -38,9 +38,6 @@ from tests.worker_calls import (
 )
 
 from anaphora import ImportProblem, Memory
-from anaphora.core import worker
-from anaphora.core.plain import types_of
-from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.errors import UnknownFormat, UnreadableDocument
 from anaphora.features.documents.reading.base import DocumentLimits, Reading
 from anaphora.features.documents.reading.html import read_markup
@@ -54,6 +51,9 @@ from anaphora.ingest.bounds import Bounds
 from anaphora.ops import import_export
 from anaphora.surfaces.cli import progress
 from anaphora.surfaces.rest.calls import Kind, kind_of
+from anaphora.system import worker
+from anaphora.system.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
+from anaphora.values.plain import types_of
 
 pytestmark = pytest.mark.internal
 
@@ -107,7 +107,7 @@ def test_the_parent_watches_where_the_system_has_no_limit(monkeypatch: pytest.Mo
 @pytest.fixture
 def without_limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Workers that set no limits of the system, as on Windows, watched without slack."""
-    begin = "from anaphora.core import worker_child as c; c.resource = None; c.serve()"
+    begin = "from anaphora.system import worker_child as c; c.resource = None; c.serve()"
     monkeypatch.setattr(worker, "_BEGIN", begin)
     monkeypatch.setattr(worker, "_WALL", 1)
     monkeypatch.setattr(worker, "_GRACE", 0.0)
@@ -166,7 +166,7 @@ def test_a_worker_ends_with_its_parent() -> None:
     """Also where the parent was killed while the worker was busy."""
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from anaphora.core.worker import *\n"
+        "from anaphora.system.worker import *\n"
         "from tests.worker_calls import busy\n"
         "for process in call_in_worker(busy, limits=WorkerLimits(), types={}):\n"
         "    print(process, flush=True)\n"

@@ -70,6 +70,29 @@ def test_each_kind_of_place_is_counted(sample: list[Module]) -> None:
     assert name_classes(sample) == ["Row: sample.py, sample.py"]
 
 
+def test_an_override_is_no_function_of_its_own() -> None:
+    """Of a hook that is called once only the method that declares it counts, not its overrides."""
+    hooks = Module.parse(
+        "hooks.py",
+        """
+class Hook(Generic[T]):
+    def run(self): ...
+
+class Nearer(base.Hook[int]):
+    pass
+
+class Further(Nearer):
+    def run(self): ...
+
+    def own(self): ...
+
+def call(hook):
+    hook.run(), hook.own()
+""",
+    )
+    assert name_single_use([hooks], private=False) == (["hooks.py:3 run", "hooks.py:11 own"], 4)
+
+
 def test_a_figure_above_its_ceiling_is_reported(sample: list[Module], tmp_path: Path) -> None:
     """The row, the figure and the ceiling are named."""
     for folder in ("src", "tests", "bench", "tools", "docs"):

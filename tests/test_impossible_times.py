@@ -19,7 +19,7 @@ from tests.deep.asking import Script, finds, tell
 from tests.surfaces.rest_desk import served
 
 from anaphora import Memory, NewMemory
-from anaphora.core.moments import EARLIEST, LATEST
+from anaphora.calls.moments import EARLIEST, LATEST
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.store.db.tables import TABLES
 

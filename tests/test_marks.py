@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from anaphora import CostSnapshot, DeepStep, SubCall
-from anaphora.core.display import headed, one_line, quoted, visible, visible_json
 from anaphora.features.deep.commands import show_step
+from anaphora.text.display import headed, one_line, quoted, visible, visible_json
 
 JOINERS = "\u200c\u200d"
 FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"

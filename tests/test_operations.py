@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from anaphora import AsyncMemory, Memory
+from anaphora.calls.operation import local_members, operations_of, public_members
 from anaphora.client.memory import RemoteMemory
-from anaphora.core.operation import local_members, operations_of, public_members
 from anaphora.errors import InvalidInput
 from anaphora.surfaces.rest.calls import reads
 from anaphora.testing import server_app

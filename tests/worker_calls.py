@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from anaphora.core.worker import Piece
 from anaphora.features.importing.reading import FileStarted, ReadItem
 from anaphora.features.importing.values import ImportedElse
+from anaphora.system.worker import Piece
 
 
 def take_memory() -> Iterator[int]:

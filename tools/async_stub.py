@@ -21,7 +21,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def stub() -> str:
     """The text of the stub."""
     from anaphora.api import aio, memory
-    from anaphora.core.operation import public_members
+    from anaphora.calls.operation import public_members
     from anaphora.store.threads.file_store import ConversationStore
 
     own = ast.parse(inspect.getsource(aio))

@@ -37,7 +37,6 @@ from corpus.reading import read_stories as read_corpus
 from numpy.typing import NDArray
 from tools.fitting.outcome import Figure
 
-from anaphora.core.config import load_settings
 from anaphora.embed.service import spec_for
 from anaphora.rank import currency as ranking
 from anaphora.rank import currency_weights as shipped
@@ -48,6 +47,7 @@ from anaphora.rank.replacement import REPLACED, Statement, replacement_features
 from anaphora.rank.statements import QuestionCues, read_cues, read_statement
 from anaphora.recall import currency as recalled
 from anaphora.recall.currency import THRESHOLD
+from anaphora.settings import load_settings
 
 TARGET: Final = Path(__file__).parents[1] / "src" / "anaphora" / "rank" / "currency_weights.py"
 # Chats up to this number.

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from anaphora import __version__
-from anaphora.core.config import ClientFolders
 from anaphora.features.coding_agents.setup.clients import SKILL, entries, skill_text
+from anaphora.settings import ClientFolders
 
 __all__ = ["PLUGINS", "files"]
 

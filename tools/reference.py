@@ -491,7 +491,7 @@ def _yes(value: bool) -> str:
 
 def configuration() -> str:
     """Every environment variable, and what the settings are without any."""
-    from anaphora.core import config
+    from anaphora import settings as config
 
     rows = "\n".join(
         f"| `{one.name}` | {_cell(one.meaning)} | {_cell(one.default)} |"

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from anaphora.api.aio import AsyncMemory
     from anaphora.api.memory import Memory
     from anaphora.api.rendering import render_recall
+    from anaphora.calls.limits import Cancellation
+    from anaphora.calls.progress import Progress
     from anaphora.client.memory import RemoteMemory
-    from anaphora.core.limits import Cancellation
-    from anaphora.core.progress import Progress
-    from anaphora.core.recalled import strip_recalled
     from anaphora.embed.base import Embedder, Vector, Vectors
     from anaphora.features.audit.values import (
         AuditEntry,
@@ -93,6 +92,7 @@ if TYPE_CHECKING:
     from anaphora.ops import Backup, Exported
     from anaphora.store.threads.file_store import ConversationStore, conversations_dir
     from anaphora.store.tokens import NewToken, Token
+    from anaphora.text.recalled import strip_recalled
     from anaphora.values.actions import AuditAction
     from anaphora.values.conversations import (
         Check,
@@ -206,16 +206,16 @@ _MODULES = {
     ),
     "anaphora.embed.base": ("Embedder", "Vector", "Vectors"),
     "anaphora.values.models": ("Message", "ModelRole", "Reply"),
-    "anaphora.core.progress": ("Progress",),
+    "anaphora.calls.progress": ("Progress",),
     "anaphora.ops": ("Backup", "Exported"),
     "anaphora.store.tokens": ("NewToken", "Token"),
     "anaphora.api.memory": ("Memory",),
     "anaphora.api.aio": ("AsyncMemory",),
     "anaphora.client.memory": ("RemoteMemory",),
-    "anaphora.core.limits": ("Cancellation",),
+    "anaphora.calls.limits": ("Cancellation",),
     "anaphora.store.threads.file_store": ("ConversationStore", "conversations_dir"),
     "anaphora.api.rendering": ("render_recall",),
-    "anaphora.core.recalled": ("strip_recalled",),
+    "anaphora.text.recalled": ("strip_recalled",),
 }  # fmt: skip
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput
+from anaphora.settings import load_settings
 from anaphora.store.home.conversion import Converted
 
 if TYPE_CHECKING:
-    from anaphora.core.progress import Progress
+    from anaphora.calls.progress import Progress
     from anaphora.store.home.sealing import Home
 
 __all__ = ["Converted", "Kept", "decrypt", "encrypt", "export_key", "import_key", "rotate_key"]

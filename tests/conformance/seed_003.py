@@ -17,9 +17,9 @@ from tests.conformance.table import ROOT, Seed, refusal, refusals
 from tests.docs.reference_pages import reference_page
 
 from anaphora import Memory, MemoryHit, RecallMode, RemoteMemory
-from anaphora.core.config import EXACT_CAP, load_settings
 from anaphora.errors import AnaphoraError, InvalidInput, NotOffered
 from anaphora.index.memories.vectors import STEP
+from anaphora.settings import EXACT_CAP, load_settings
 
 SEED = Seed("003", "recall of lasting memories")
 row = SEED.row

@@ -274,7 +274,7 @@ def test_a_sealed_home_says_nothing(tmp_path: Path, clock: Clock) -> None:
 
 def test_saved_answers_of_another_program_are_read() -> None:
     """Fields that this program does not know are left out; those it misses have their defaults."""
-    from anaphora.core.json_codec import as_json, from_plain
+    from anaphora.values.json_codec import as_json, from_plain
 
     whole = json.loads(as_json(DeepAnswer("q", "a", steps=(DeepStep(1, "code"),))))
     whole["invented"] = 1

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora import DeepSource, Memory, NewTurn
-from anaphora.core.analyser import query_terms
 from anaphora.features.deep.evidence.questions import (
     asks_about_the_whole,
     first_hits,
@@ -23,6 +22,7 @@ from anaphora.features.deep.evidence.questions import (
 from anaphora.features.deep.evidence.scope import ScopedEvidence, parse_moment
 from anaphora.features.deep.evidence.sources import merge_sources, turn_id
 from anaphora.features.deep.recall import NEEDED, SURE
+from anaphora.language.analyser import query_terms
 from anaphora.rank.confidence import (
     MEMORY_WEIGHTS,
     TURN_WEIGHTS,

@@ -15,9 +15,9 @@ from tests.conftest import Clock
 from tests.deep.asking import TEA, opening, tell
 
 from anaphora import Memory, Message
-from anaphora.core.config import Settings, load_settings
 from anaphora.errors import ModelError, ModelTimeout, NoModel
 from anaphora.features.deep.models.remote import ModelAddress, RemoteModel, open_models
+from anaphora.settings import Settings, load_settings
 
 from .openai_server import Answer, OpenAIServer
 from .scripts import Timer

@@ -47,7 +47,7 @@ def test_the_prompt_names_what_there_is(ferrywell: Memory) -> None:
     evidence = evidence_of(ferrywell).within("all_sessions")
     meter = Meter(Budget(), lambda: 0.0)
     host = Host(evidence, SubCalls(ScriptedModel([]), meter))
-    told = prompts.system_prompt()
+    told = prompts.SYSTEM_PROMPT
     assert all(f"{name}(" in told for name in host.list_functions())
     assert "score is one scale for all kinds, 0 to 1: the chance" in " ".join(told.split())
     for lack in ("yield", "inheritance", "del", "re.sub", "statistics", "heapq", "no network"):

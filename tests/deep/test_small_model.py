@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from anaphora import Budget, Memory
-from anaphora.core.config import EXECUTION_SECONDS
 from anaphora.features.deep.loop import LoopResult
 from anaphora.features.deep.models.remote import ModelAddress, RemoteModel
+from anaphora.settings import EXECUTION_SECONDS
 
 from .deep_desk import evidence_of, loop_over
 

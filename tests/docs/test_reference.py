@@ -16,10 +16,11 @@ from tests.docs.running import ROOT
 
 import anaphora
 from anaphora import Memory, errors
-from anaphora.core import config, resident
-from anaphora.core.incidents import TRACEBACK
+from anaphora import settings as config
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.mcp_server.tools import all_tools
+from anaphora.system import resident
+from anaphora.system.incidents import TRACEBACK
 from anaphora.testing import server_app
 
 

@@ -10,7 +10,6 @@ import pytest
 from tests.embed.endpoint_server import MODEL, EmbeddingServer
 
 from anaphora import Memory
-from anaphora.core.config import load_settings
 from anaphora.errors import (
     EmbedderChanged,
     EndpointDenied,
@@ -20,6 +19,7 @@ from anaphora.errors import (
     InvalidInput,
 )
 from anaphora.features.embedders.endpoint import parse_endpoint
+from anaphora.settings import load_settings
 
 pytestmark = pytest.mark.enable_socket
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from random import Random
 from typing import Any, Final
 
-from anaphora.core.languages.language import Language, languages
+from anaphora.language.languages.language import Language, languages
 
 __all__ = ["moment_text", "question", "time_phrase"]
 

@@ -25,7 +25,7 @@ import mcp_types as types
 from typer.testing import CliRunner
 
 from anaphora import Memory, NewTurn, Recall, TurnHit
-from anaphora.core.caller import CallOrigin
+from anaphora.calls.caller import CallOrigin
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.features.deep.evidence.scope import parse_moment
 from anaphora.recall.question import Question

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from anaphora import Memory, MemoryRecord
-from anaphora.core.moments import EARLIEST, LATEST
+from anaphora.calls.moments import EARLIEST, LATEST
 from anaphora.errors import FilterError, InvalidId, InvalidInput
 from anaphora.features.deep.sandbox.base import HostRefusal, SandboxLimits
 from anaphora.features.deep.sandbox.crossing import HostCalls, Oversized, copy_plain

@@ -14,9 +14,9 @@ import pytest
 from tests.hooks.hook_desk import CLIENTS, Agent, environment, write_transcript
 
 from anaphora import Memory, strip_recalled
-from anaphora.core.config import client_folders
-from anaphora.core.incidents import incidents
 from anaphora.features.coding_agents.hooks.session import SessionHooks
+from anaphora.settings import client_folders
+from anaphora.system.incidents import incidents
 
 FACT = "The staging database of the ferry shop listens on port 5439, Rafi moved it there."
 ASKED = "Which port is the staging database of the ferry shop on?"

@@ -21,13 +21,13 @@ from tests.hooks.hook_desk import PROGRAM, Agent, environment, write_transcript
 
 from anaphora import Memory
 from anaphora.container.view import cut_logs
-from anaphora.core import resident
-from anaphora.core.heap import HeapWatch
-from anaphora.core.incidents import incidents
 from anaphora.embed.minilm import MiniLM
 from anaphora.embed.resident import ResidentEmbedder
 from anaphora.embed.service import spec_for
 from anaphora.features.coding_agents.hooks.session import open_memory
+from anaphora.system import resident
+from anaphora.system.heap import HeapWatch
+from anaphora.system.incidents import incidents
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a named pipe there")
 

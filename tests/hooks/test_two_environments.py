@@ -15,10 +15,10 @@ import pytest
 from tests.hooks.hook_desk import Agent, environment, write_transcript
 
 from anaphora import Memory
-from anaphora.core import resident
-from anaphora.core.config import VARIABLES, load_settings
-from anaphora.core.incidents import incidents
 from anaphora.features.coding_agents.hooks.client import request_of
+from anaphora.settings import VARIABLES, load_settings
+from anaphora.system import resident
+from anaphora.system.incidents import incidents
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a named pipe there")
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from anaphora import ConversationStore
-from anaphora.core.analyser import query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.index.turns.index import TurnIndex
+from anaphora.language.analyser import query_terms
 from anaphora.testing import WordHashingEmbedder
 
 START = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)

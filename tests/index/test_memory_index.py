@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
-from anaphora.core.config import EXACT_CAP
 from anaphora.errors import EmbeddingError
 from anaphora.index.memories.index import MemoryIndex
 from anaphora.index.memories.snapshot import SnapshotFile
 from anaphora.index.memories.state import MemoryQuery
 from anaphora.index.vectors.ann import available
+from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.crypto.index import CLEAR_INDEX, SealedIndex
 from anaphora.store.filters import Filter, parse

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.conftest import Clock
 from tests.index.section_desk import SectionDesk, section_desk
 
-from anaphora.core.analyser import query_terms
 from anaphora.features.projects.index import index as module
 from anaphora.features.projects.index.changes import SectionChanges
 from anaphora.features.projects.index.index import SectionIndex
 from anaphora.features.projects.index.state import SectionCandidates, SectionQuery, strongest
 from anaphora.features.projects.index.words import section_segments
+from anaphora.language.analyser import query_terms
 from anaphora.store.codecs import to_micros
 
 pytestmark = pytest.mark.internal

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from anaphora.core.analyser import analyse, query_terms
 from anaphora.index.turns.index import TurnIndex
 from anaphora.index.words.postings import MemoryPostings
+from anaphora.language.analyser import analyse, query_terms
 
 from .conftest import Bench
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anaphora.core.analyser import ANALYSER
 from anaphora.features.projects.index.words import SectionWords, section_segments
 from anaphora.index.memories.words import memory_segments
 from anaphora.index.words import manifest as module
@@ -20,6 +19,7 @@ from anaphora.index.words.index import WordIndex
 from anaphora.index.words.manifest import IndexedDocument, WordManifest, document_of
 from anaphora.index.words.postings import idf
 from anaphora.index.words.segment import signature
+from anaphora.language.analyser import ANALYSER
 
 pytestmark = pytest.mark.internal
 

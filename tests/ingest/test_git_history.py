@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.core.repositories import branch_of, remote_name, repository_of
 from anaphora.features.projects.indexing.git_history import GitHistory, read_history
+from anaphora.system.repositories import branch_of, remote_name, repository_of
 
 Git = Callable[..., str]
 

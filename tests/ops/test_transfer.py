@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from anaphora import MemoryRecord, NewMemory, NewTurn, ops
 from anaphora.container.home import Container
-from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, StoreError, UnknownFormat
+from anaphora.settings import load_settings
 from anaphora.store.line_fields import LineFields
 from anaphora.store.lines import from_line, to_line
 from anaphora.store.records.forgetting import forget_for_good, forget_softly

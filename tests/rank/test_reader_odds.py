@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anaphora.rank import silence
-from anaphora.rank.reading import MOST, UNREAD, WEIGHTS, read_scores, shared_probability
+from anaphora.rank.reading import MOST, UNREAD, WEIGHTS, read_scores
 from anaphora.rank.relevance import TurnEvidence, is_worth_it, turn_relevance
 
 TOTALS = st.lists(st.floats(0, 2), max_size=40).map(lambda values: sorted(values, reverse=True))
@@ -49,13 +49,6 @@ def test_a_score_is_the_total_and_the_weighted_log_odds() -> None:
     expected = [0.9 + weight, 0.8 + 5 * weight, 0.7 + (MOST - UNREAD) * weight, 0.6]
     assert scores == pytest.approx(expected)
     assert not len(read_scores([], np.array([]), "turns"))
-
-
-def test_two_probabilities_of_a_replacement_are_shared_out() -> None:
-    """From nothing of the reader's to nothing but the reader's."""
-    assert shared_probability(0.2, 0.8, 0.0) == pytest.approx(0.2)
-    assert shared_probability(0.2, 0.8, 0.5) == pytest.approx(0.5)
-    assert shared_probability(0.2, 0.8, 1.0) == pytest.approx(0.8)
 
 
 def test_what_was_not_read_is_as_silent_as_before() -> None:

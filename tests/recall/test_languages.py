@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from anaphora import Memory
-from anaphora.core.analyser import (
+from anaphora.language.analyser import (
     MAX_TOKEN,
     STOP_WORDS,
     analyse,
@@ -22,7 +22,7 @@ from anaphora.core.analyser import (
     query_terms,
     query_words,
 )
-from anaphora.core.languages.language import language_of, languages
+from anaphora.language.languages.language import language_of, languages
 from anaphora.recall.times.reading import read_times
 
 # Half surrogate pairs too, which `st.text()` leaves out.

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.memory_home import NOW, MemoryHome, memory_home
 
-from anaphora.core.config import EXACT_CAP
 from anaphora.errors import FilterError, InvalidInput
 from anaphora.index.vectors.ann import available
 from anaphora.rank.currency import answer_loss
 from anaphora.rank.statements import read_cues
-from anaphora.recall.currency import Candidate, order_turns
+from anaphora.recall.currency import Candidate, order_hits
+from anaphora.settings import EXACT_CAP
 from anaphora.store.records.rows import RecordLink
 
 pytestmark = pytest.mark.internal
@@ -265,7 +265,7 @@ def _in_order(candidates: list[Candidate], noise: int = 0) -> list[Candidate]:
         for n in range(noise)
     ]
     stream = sorted((*candidates, *others), key=lambda one: -one.score)
-    found = order_turns(stream, TRIP_QUESTION, lambda _: candidates, repetitions=True).candidates
+    found = order_hits(stream, TRIP_QUESTION, lambda _: candidates, repetitions=True).candidates
     return [one for one in found if one.index < 100]
 
 
@@ -291,5 +291,5 @@ def test_the_same_said_with_other_spaces_is_one_candidate() -> None:
     twice = [(TOLD[0][0], 40, 0.6), ("  our family car   makes strange  noises \n", 41, 0.59)]
     candidates = _trip_candidates(twice)
     assert candidates[0].wording == candidates[1].wording
-    found = list(order_turns(candidates, TRIP_QUESTION, lambda _: ()).candidates)
+    found = list(order_hits(candidates, TRIP_QUESTION, lambda _: ()).candidates)
     assert [one.copies for one in found] == [(1,)]

@@ -13,7 +13,6 @@ from hypothesis import strategies as some
 from hypothesis import strategies as st
 
 from anaphora import Memory, SearchKind
-from anaphora.core.analyser import STOP_WORDS
 from anaphora.features.projects.recall.focus import (
     LEAD_CHARACTERS,
     MOST_MENTIONS,
@@ -21,6 +20,7 @@ from anaphora.features.projects.recall.focus import (
     parts_of,
     read_focus,
 )
+from anaphora.language.analyser import STOP_WORDS
 from anaphora.recall import question as preparing
 from anaphora.recall.identifiers import identifiers_of
 from anaphora.recall.query import MOST_BYTES, truncated_question, truncated_questions

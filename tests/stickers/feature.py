@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from anaphora.container.feature import Commands, Feature, LineKind
+from anaphora.container.feature import Commands, Feature
 from anaphora.store.db.table import clear, namespaced, sealed
 
-from .services import StickerReader, StickerServices
+from .services import StickerServices
 
 TABLE = namespaced(
     "sticker",
@@ -23,12 +23,5 @@ FEATURE = Feature(
     commands=(Commands(f"{__package__}.surfaces:register", ("sticker",), 200),),
     routes=(f"{__package__}.surfaces:router",),
     tools=f"{__package__}.surfaces:TOOLS",
-    line_kinds=lambda: (
-        LineKind(
-            ("sticker",),
-            80,
-            lambda source: source.services.feature(StickerServices).lines(),
-            StickerReader,
-        ),
-    ),
+    line_kinds=f"{__package__}.services:LINES",
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from anaphora import Check, SearchHit, SearchKind
-from anaphora.container.feature import FeatureServices
+from anaphora.container.feature import FeatureServices, LineKind
 from anaphora.ops.transfer.reading import BatchReader
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
 
@@ -69,3 +69,13 @@ class StickerReader(BatchReader[str]):
         for _, text in batch:
             if text not in known:
                 stickers.add(text)
+
+
+LINES = (
+    LineKind(
+        ("sticker",),
+        80,
+        lambda source: source.services.feature(StickerServices).lines(),
+        StickerReader,
+    ),
+)

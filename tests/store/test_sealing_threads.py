@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.sqlite_driver import dbapi2
 
 from anaphora import ConversationStore, NewTurn
-from anaphora.core.analyser import query_terms
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.errors import CorruptThread, Tampered, WrongKey
 from anaphora.index.turns.index import TurnIndex
+from anaphora.language.analyser import query_terms
 from anaphora.store.crypto.cipher import Keys
 from anaphora.store.db.engine import Database, open_database
 from anaphora.store.home.conversion import rotate_keys

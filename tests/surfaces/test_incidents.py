@@ -34,7 +34,6 @@ from tests.surfaces.broken_desk import (
 from tests.surfaces.rest_desk import BASE
 
 from anaphora import Memory, __version__
-from anaphora.core.incidents import MOST, Incident, incidents, log_path, report
 from anaphora.surfaces.mcp_server.sdk import build_server
 from anaphora.surfaces.mcp_server.server import ToolServer
 from anaphora.surfaces.mcp_server.session import ServerSession
@@ -42,6 +41,7 @@ from anaphora.surfaces.mcp_server.stdio import StdioServer
 from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.surfaces.next_steps import PROBLEMS
 from anaphora.surfaces.rest.problems import _OWN
+from anaphora.system.incidents import MOST, Incident, incidents, log_path, report
 from anaphora.testing import server_app
 
 SOME_ID = re.compile(r"incident ([0-9a-f]{6})")

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from tests.commands import program_folder, run_command
 
 from anaphora import Memory
-from anaphora.core.config import ClientFolders, client_folders
 from anaphora.errors import InvalidInput
 from anaphora.features.coding_agents.setup.clients import CLIENTS, entries
 from anaphora.features.coding_agents.setup.files import BACKUP, plan, plan_undo
 from anaphora.features.coding_agents.setup.trying import try_client
+from anaphora.settings import ClientFolders, client_folders
 
 COMMAND = ["/opt/my tools/anaphora", "--home", "/data/é"]
 SHARED = Path(__file__).resolve().parents[2] / "examples"

@@ -15,10 +15,10 @@ from tests.surfaces.rest_desk import served
 
 import anaphora
 from anaphora import Memory, keys, render_recall
-from anaphora.core.config import load_settings
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.features.importing.commands import KNOWN_FORMATS
 from anaphora.features.importing.formats import FORMATS
+from anaphora.settings import load_settings
 from anaphora.surfaces.cli import serve_mcp_at_once
 from anaphora.surfaces.cli.app import app
 from anaphora.surfaces.mcp_server.tools import all_tools

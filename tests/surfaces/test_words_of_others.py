@@ -41,7 +41,6 @@ from anaphora import (
     Target,
     WarmUp,
 )
-from anaphora.core.display import visible
 from anaphora.features.deep.mcp_tools import deep_text
 from anaphora.features.projects.recall.package import render_package
 from anaphora.features.projects.recall.warm_up import render_warm_up
@@ -49,6 +48,7 @@ from anaphora.surfaces.cli import main
 from anaphora.surfaces.mcp_server.tool import CallContext
 from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import ScriptedModel
+from anaphora.text.display import visible
 
 WORD: Final = "PLANTED"
 SEPARATORS: Final = (

@@ -18,9 +18,9 @@ from tests.sync.devices import devices, settle
 
 from anaphora import Memory
 from anaphora.client import RemoteMemory
-from anaphora.core.bounded import MOST_BYTES
 from anaphora.errors import PairingFailed, RemoteError, RemoteTampered, ServerError
 from anaphora.features.sync.entries import Header, entry_of, seal, unseal
+from anaphora.system.bounded import MOST_BYTES
 
 pytestmark = [pytest.mark.enable_socket, pytest.mark.internal]
 

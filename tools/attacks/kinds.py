@@ -385,7 +385,7 @@ with server_logs(os.environ, "serve"), Memory.open(sys.argv[1], embedder="hashin
 @attack("K10", "medium", "a resident process that is stopped or killed keeps no client waiting")
 def stopped_resident(folder: Path) -> None:
     """Hooks and commands end in time, with an answer or without."""
-    from anaphora.core import resident
+    from anaphora.system import resident
 
     # The path of a socket must be short.
     place = Path(tempfile.mkdtemp(prefix="anr"))

@@ -26,7 +26,6 @@ from tools.fit_currency import CHATS, TARGET, Fitted, fit_currency, read_labelle
 from tools.fitting.constants import Constant, Value
 from tools.fitting.outcome import Figure, Outcome
 
-from anaphora.core.config import load_settings
 from anaphora.embed import calibration
 from anaphora.embed.base import Embedder
 from anaphora.embed.service import spec_for
@@ -41,6 +40,7 @@ from anaphora.rank.confidence import (
     memory_confidence,
     turn_confidence,
 )
+from anaphora.settings import load_settings
 from anaphora.values.conversations import READ_AWAITED
 from bench import crowd, deep_shortcut, fit_turns, injection, memory_fit, silence
 

@@ -28,7 +28,7 @@ _NOT_PASSED: Final = ("PIP_", "UV_", "PYTHON", "VIRTUAL_ENV")
 # Another stamp than the process's own: it makes room for a newer version by ending.
 _END_RESIDENT: Final = """
 import os
-from anaphora.core import resident
+from anaphora.system import resident
 try:
     connection = resident.connect(dict(os.environ))
     resident.ask(connection, {"call": "hello", "stamp": "the gate is done"}, 5.0)

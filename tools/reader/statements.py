@@ -17,7 +17,7 @@ from tools.models.asked import Pool
 from tools.models.passages import CONTEXT, SPEAKER, WORDS
 from tools.models.stories import FACTS, TURNS, holding, pools_of
 
-from anaphora.core.analyser import query_words
+from anaphora.language.analyser import query_words
 from anaphora.reading.inputs import statement_text
 from anaphora.recall.reading import CUT
 from anaphora.recall.snippets import best_part

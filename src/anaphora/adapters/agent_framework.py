@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from anaphora.adapters.prompting import recalled_block
 from anaphora.api.aio import AsyncMemory
-from anaphora.core.recalled import strip_recalled
 from anaphora.errors import MissingExtra
 from anaphora.store.threads.ids import safe_id
+from anaphora.text.recalled import strip_recalled
 from anaphora.values.conversations import NewTurn
 
 try:

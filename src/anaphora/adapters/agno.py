@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from anaphora.api.memory import Memory
 from anaphora.api.rendering import render_hits
-from anaphora.core.recalled import strip_recalled
 from anaphora.errors import InvalidInput, MissingExtra, NotFound
 from anaphora.store.threads.ids import safe_id
+from anaphora.text.recalled import strip_recalled
 from anaphora.values.conversations import NewTurn
 
 try:

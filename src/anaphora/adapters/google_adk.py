@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.api.aio import AsyncMemory
-from anaphora.core.display import visible
-from anaphora.core.recalled import strip_recalled
 from anaphora.errors import MissingExtra, NotFound
 from anaphora.store.threads.ids import safe_id
+from anaphora.text.display import visible
+from anaphora.text.recalled import strip_recalled
 from anaphora.values.conversations import ImportedConversation, ImportedTurn
 from anaphora.values.search import SearchHit
 

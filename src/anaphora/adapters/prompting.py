@@ -11,8 +11,8 @@ from typing import Final
 
 from anaphora.api.aio import AsyncMemory
 from anaphora.api.rendering import render_hits
-from anaphora.core.recalled import quotes_recalled, strip_recalled
 from anaphora.recall.unasked import worth_showing
+from anaphora.text.recalled import quotes_recalled, strip_recalled
 from anaphora.values.search import SearchKind
 
 _LANES: Final[tuple[SearchKind, ...]] = ("memory", "note", "turn")

@@ -17,8 +17,8 @@ from typing import Any
 from anaphora.adapters.prompting import is_block, recalled_block
 from anaphora.api.aio import AsyncMemory
 from anaphora.api.rendering import render_hits
-from anaphora.core.recalled import strip_recalled
 from anaphora.errors import InvalidInput, MissingExtra, NotFound
+from anaphora.text.recalled import strip_recalled
 from anaphora.values.conversations import NewTurn
 
 try:

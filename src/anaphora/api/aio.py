@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers, in_loop
-from anaphora.core.calls import CLOSING_PATIENCE
-from anaphora.core.operation import operations_of, public_members
+from anaphora.calls.counting import CLOSING_PATIENCE
+from anaphora.calls.operation import operations_of, public_members
 from anaphora.store.threads.file_store import ConversationStore
 
 if TYPE_CHECKING:

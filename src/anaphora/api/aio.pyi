@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from anaphora.api.memory import Memory, Target
 from anaphora.api.workers import Workers
+from anaphora.calls.counting import CLOSING_PATIENCE
+from anaphora.calls.progress import Progress
 from anaphora.container.home import Handler
-from anaphora.core.calls import CLOSING_PATIENCE
-from anaphora.core.progress import Progress
 from anaphora.embed.base import Embedder
 from anaphora.features.audit.audit import Audit
 from anaphora.features.deep.values import (

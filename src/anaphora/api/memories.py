@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
+from anaphora.calls.operation import AuditRule, Http, ids_of, local, operation, with_notices
+from anaphora.calls.progress import Progress, labelled
+from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, Http, ids_of, local, operation, with_notices
-from anaphora.core.progress import Progress, labelled
-from anaphora.core.tracing import span
 from anaphora.errors import NotFound
 from anaphora.values.conversations import Recall, RecallMode
 from anaphora.values.memories import (

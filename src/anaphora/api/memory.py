@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from anaphora.api.memories import LastingMemories
-from anaphora.container.home import Container, Handler
-from anaphora.core.calls import CLOSING_PATIENCE, EXIT_PATIENCE
-from anaphora.core.config import load_settings, resolve_places
-from anaphora.core.operation import (
+from anaphora.calls.counting import CLOSING_PATIENCE, EXIT_PATIENCE
+from anaphora.calls.operation import (
     AuditRule,
     Http,
     ids_of,
@@ -25,10 +23,12 @@ from anaphora.core.operation import (
     thread_ids,
     with_notices,
 )
-from anaphora.core.progress import Progress
-from anaphora.core.tracing import span
+from anaphora.calls.progress import Progress
+from anaphora.calls.tracing import span
+from anaphora.container.home import Container, Handler
 from anaphora.errors import InvalidInput
 from anaphora.registry import FeatureCalls
+from anaphora.settings import load_settings, resolve_places
 from anaphora.values.conversations import (
     RECALL_BUDGET,
     RECALL_TOP_K,
@@ -361,7 +361,7 @@ class Memory(LastingMemories, FeatureCalls):
 
         What is known already stays. The repository and the branch are read from `directory`.
         """
-        from anaphora.core.repositories import branch_of
+        from anaphora.system.repositories import branch_of
         from anaphora.values.sessions import SessionPlace
 
         directory_path = "" if directory is None else os.fspath(directory)

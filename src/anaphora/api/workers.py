@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from anaphora.core.limits import Cancellation
+from anaphora.calls.limits import Cancellation
 from anaphora.errors import Closed
 
 P = ParamSpec("P")

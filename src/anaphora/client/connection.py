@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
 from urllib.parse import urlsplit
 
+from anaphora.calls.counting import Calls
+from anaphora.calls.limits import limited, within_limit
 from anaphora.client.problems import error_of
-from anaphora.core.bounded import Unbounded, pieces_of, read_json
-from anaphora.core.calls import Calls
-from anaphora.core.limits import limited, within_limit
 from anaphora.errors import (
     AnaphoraError,
     InvalidInput,
@@ -29,6 +28,7 @@ from anaphora.errors import (
     ServerError,
     ServerUnreachable,
 )
+from anaphora.system.bounded import Unbounded, pieces_of, read_json
 
 if TYPE_CHECKING:
     import httpx

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from anaphora.core.json_codec import iso_time
 from anaphora.errors import NotFound, NotOffered
 from anaphora.store.disk import Identity
 from anaphora.store.threads.conversations import Conversations, Replacement
 from anaphora.store.threads.gojson import read_time
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
+from anaphora.values.json_codec import iso_time
 
 Ask = Callable[..., Any]
 """Asks the server: (request, path parameters, query or body) → JSON."""

@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, get_type_hints
 from urllib.parse import quote
 
 from anaphora.api.memory import Memory
+from anaphora.calls.arguments import checked
+from anaphora.calls.counting import CLOSING_PATIENCE
+from anaphora.calls.operation import Http, Operation, local_members, operations_of, public_members
+from anaphora.calls.progress import Progress
 from anaphora.client.connection import Patience, Request, ServerConnection
 from anaphora.client.conversations import RemoteConversations
 from anaphora.container.home import Handler
-from anaphora.core.arguments import checked
-from anaphora.core.calls import CLOSING_PATIENCE
-from anaphora.core.json_codec import from_plain, iso_time, plain
-from anaphora.core.operation import Http, Operation, local_members, operations_of, public_members
-from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound, NotOffered, ServerError
 from anaphora.registry import RemoteFeatureCalls
 from anaphora.store.threads.ids import check_id
@@ -45,6 +44,7 @@ from anaphora.values.conversations import (
     TurnHit,
     TurnRole,
 )
+from anaphora.values.json_codec import from_plain, iso_time, plain
 from anaphora.values.memories import MemoryHit, NewMemory, Rejected, Remembered
 
 if TYPE_CHECKING:

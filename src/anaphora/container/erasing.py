@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from anaphora.container.feature import registered
-from anaphora.core.names import standing_form
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.language.names import standing_form
 from anaphora.store.disk import translate
 from anaphora.store.home.sealing import DEFAULT_NAMESPACE, folder_name
 from anaphora.store.tokens import Tokens

@@ -22,11 +22,11 @@ from anaphora.store.extensions import CLOCKS, DROPPED_TOKENS, JOURNALS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from anaphora.calls.progress import Progress
     from anaphora.container.filling import Fill
     from anaphora.container.home import Container
     from anaphora.container.namespace import NamespaceServices
     from anaphora.container.pages import NotePages
-    from anaphora.core.progress import Progress
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.recall.identifiers import Identifier
     from anaphora.recall.lanes import Lane
@@ -245,16 +245,12 @@ class LineKind:
     reader: Callable[[Any], Any]
 
 
-def _no_lines() -> tuple[LineKind, ...]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Feature:
     """What a feature adds to the program.
 
     - `services` makes its `FeatureServices` in a namespace, `open` is called with each home.
-    - `tables` are those of the database, `line_kinds` the lines in an export.
+    - `tables` are those of the database, `line_kinds` ("module:LINES") the lines in an export.
     - `commands`, `routes` ("module:router"), `tools` ("module:TOOLS") and `resources`
       ("module:RESOURCES") are what surfaces offer; they are loaded when a surface starts; `cli` is
       what commands of the kernel take from it. `authorization` ("module:class") makes what issues
@@ -280,7 +276,7 @@ class Feature:
     resources: str = ""
     authorization: str = ""
     application: str = ""
-    line_kinds: Callable[[], tuple[LineKind, ...]] = _no_lines
+    line_kinds: str = ""
     events: tuple[str, ...] = ()
     search_kinds: tuple[str, ...] = ()
     open: Callable[[Container], object] = lambda _: None
@@ -295,6 +291,15 @@ def load(reference: str) -> Any:
     """What "module:name" refers to."""
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)
+
+
+def later(reference: str) -> Callable[..., Any]:
+    """The function or class "module:name"; its module is imported with the first call."""
+
+    def call(*arguments: Any) -> Any:
+        return load(reference)(*arguments)
+
+    return call
 
 
 _registered: dict[str, Feature] = {}

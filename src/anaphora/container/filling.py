@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from anaphora.core.progress import Progress, labelled
+from anaphora.calls.progress import Progress, labelled
 from anaphora.errors import AnaphoraError
 from anaphora.index.backlog import IN_CALL
 from anaphora.index.maintenance import Background

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar
 
+from anaphora.calls.counting import Calls
+from anaphora.calls.progress import Progress, prefixed
 from anaphora.container.feature import registered
 from anaphora.container.filling import reindex
 from anaphora.container.languages import LanguageNotice
 from anaphora.container.namespace import NamespaceServices
-from anaphora.core.calls import Calls
-from anaphora.core.config import Settings, remember_embedder
-from anaphora.core.names import standing_form
-from anaphora.core.progress import Progress, prefixed
-from anaphora.core.zones import UserClock
 from anaphora.errors import Closed, StoreError
+from anaphora.language.names import standing_form
+from anaphora.settings import Settings, remember_embedder
+from anaphora.system.zones import UserClock
 from anaphora.values.memories import Reindexed
 
 if TYPE_CHECKING:
@@ -55,11 +55,6 @@ STAND_IN = "minilm"
 """The local embedder that answers while an endpoint is away."""
 
 _log = logging.getLogger("anaphora")
-
-
-def _list_events() -> list[str]:
-    """The events of features."""
-    return [event for feature in registered() for event in feature.events]
 
 
 @dataclass(slots=True)
@@ -137,6 +132,8 @@ class Container:
         service = service_of(settings.embedder if embedder is None else embedder)
         truth = open_database(home.truth)
         truth.clock = user_clock
+        features = registered()
+        events = (*_EVENTS, *(event for feature in features for event in feature.events))
         container = cls(
             settings=settings,
             home=home,
@@ -153,9 +150,9 @@ class Container:
             models=(model, sub_model),
             clock=user_clock,
             ids=RecordIds(user_clock),
-            handlers={event: [] for event in (*_EVENTS, *_list_events())},
+            handlers={event: [] for event in events},
         )
-        for feature in registered():
+        for feature in features:
             feature.open(container)
         return container
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.caller import call_origin
-from anaphora.core.config import Settings, embedder_by_variable, resolve_places
-from anaphora.core.languages.language import language_of, languages
+from anaphora.calls.caller import call_origin
 from anaphora.installing import install_command
+from anaphora.language.languages.language import language_of, languages
 from anaphora.rank.embedders import traits_of
+from anaphora.settings import Settings, embedder_by_variable, resolve_places
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from anaphora.core.permits import defer
 from anaphora.embed.base import Vector
+from anaphora.system.permits import defer
 
 MOST = 16
 """Questions in one run."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from anaphora.core.config import Settings
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderSpec
+    from anaphora.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

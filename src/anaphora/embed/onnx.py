@@ -12,8 +12,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.config import silence_libraries
 from anaphora.errors import EmbeddingError
+from anaphora.settings import silence_libraries
 
 _FAILURES: Final = (
     "EPFail",

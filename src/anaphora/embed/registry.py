@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from anaphora.core.config import EMBEDDERS_FILE
+from anaphora.settings import EMBEDDERS_FILE
 
 Record = dict[str, Any]
 

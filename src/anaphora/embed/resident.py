@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from anaphora.core import resident
 from anaphora.embed.base import Embedder, Vector, Vectors, mean_vector
 from anaphora.errors import EmbeddingError
+from anaphora.system import resident
 
 if TYPE_CHECKING:
-    from anaphora.core.resident import MessageChannel
     from anaphora.embed.service import EmbedderSpec
+    from anaphora.system.resident import MessageChannel
 
 _PATIENCE: Final = 120.0
 STARTING: Final = 3.0

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from anaphora.core.calls import EXIT_PATIENCE
-from anaphora.core.late_threads import begins
-from anaphora.core.limits import wait_for_given_up, wait_within, within_limit
-from anaphora.core.permits import lent
+from anaphora.calls.counting import EXIT_PATIENCE
+from anaphora.calls.limits import wait_for_given_up, wait_within, within_limit
 from anaphora.embed.base import Embedder, Vector, Vectors, without_final_marks
 from anaphora.embed.calibration import UNCHANGED, Calibration, Line, measure_calibration
 from anaphora.embed.chunking import PIECE, pieces
@@ -34,9 +32,11 @@ from anaphora.errors import (
     EndpointError,
     InvalidInput,
 )
+from anaphora.system.late_threads import begins
+from anaphora.system.permits import lent
 
 if TYPE_CHECKING:
-    from anaphora.core.config import Settings
+    from anaphora.settings import Settings
 
 # A longer text is not stored as a spelling: it would take memory, and looking up its word pieces is
 # cheap compared with reading it.
@@ -221,8 +221,8 @@ _loaded: dict[str, Embedder] = {}
 
 
 def _share(spec: EmbedderSpec, share: ShareModel) -> EmbedderSpec:
-    from anaphora.core.environment import environment
     from anaphora.embed.resident import connect_embedder
+    from anaphora.system.environment import environment
 
     def load() -> Embedder:
         return connect_embedder(environment(), spec, start=share == "start")

@@ -16,9 +16,9 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from anaphora.core.late_threads import begins
 from anaphora.embed.base import Vector, Vectors
 from anaphora.embed.chunking import blocks, windows
+from anaphora.system.late_threads import begins
 
 # A run takes at most so many parts and so many word pieces, including padding. More word pieces do
 # not fit into the processor's cache: 32 parts of full length run at less than half the speed.

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
-from anaphora.core.limits import held_within
+from anaphora.calls.limits import held_within
 from anaphora.errors import Closed
 from anaphora.index.maintenance import Background, IndexBusy, IndexLost, try_lock
 

@@ -11,11 +11,11 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from anaphora.core.synthetic import typed_in_codex
 from anaphora.store.hashing import stored_turn_hash
 from anaphora.store.threads.gojson import REDACTED
 from anaphora.store.threads.ids import MAX_ID_CHARACTERS
 from anaphora.store.threads.sidecar import ConversationNote, TurnNote
+from anaphora.text.synthetic import typed_in_codex
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, Thread
 
 Place = tuple[str, int]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, get_args
 
-from anaphora.core.arguments import MOST
-from anaphora.core.moments import checked_moment
-from anaphora.core.names import composed
+from anaphora.calls.arguments import MOST
+from anaphora.calls.moments import checked_moment
 from anaphora.errors import InvalidInput
 from anaphora.ingest.secrets.redacting import RedactedText, redact, redact_path, redact_value
+from anaphora.language.names import composed
 from anaphora.values.memories import LABELS, MEMORY_FIELDS, MemoryType, NewMemory
 
 MAX_PATH: Final = 1_024

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from anaphora.core.plain import Types, types_of
-from anaphora.core.worker import (
+from anaphora.ingest.bounds import Bounds
+from anaphora.store.disk import open_regular
+from anaphora.system.worker import (
     WorkerEnded,
     WorkerFailed,
     WorkerLimits,
     call_in_worker,
     path_for_worker,
 )
-from anaphora.ingest.bounds import Bounds
-from anaphora.store.disk import open_regular
+from anaphora.values.plain import Types, types_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.caller import signed
-from anaphora.core.progress import ProgressCount
+from anaphora.calls.caller import signed
+from anaphora.calls.progress import ProgressCount
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound
 from anaphora.index.backlog import IN_CALL, Backlog, fill_records
 from anaphora.ingest.checking import (
@@ -237,7 +237,6 @@ class MemoryWriter:
                 new_values.get(n, getattr(old_record, n)) != getattr(old_record, n)
                 for n in VERSIONED
             ):
-                rules.refuse_superseded(old_record)
                 key = work.same_key(record_id)
                 new_memory = rules.replacement(old_record, new_values, dedupe=key != STANDS_ALONE)
                 new_memory = replace(new_memory, source=signed(new_memory.source))

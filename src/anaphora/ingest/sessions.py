@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.repositories import repository_of
 from anaphora.ingest.secrets.redacting import redact
 from anaphora.store.namespace import portions
 from anaphora.store.records.rows import session_key
+from anaphora.system.repositories import repository_of
 from anaphora.values.conversations import ImportedConversation
 from anaphora.values.memories import MemoryRecord
 from anaphora.values.sessions import SessionPlace

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.analyser import analyse
+from anaphora.language.analyser import analyse
 from anaphora.rank.sameness import same_fact
 from anaphora.rank.statements import read_statement, words_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.core.languages.language import ENGLISH, language_of
+from anaphora.language.languages.language import ENGLISH, language_of
 
 _HEAD: Final = 400
 """Characters of a text that are looked at."""

@@ -12,9 +12,9 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
-from anaphora.core.folding import typed_text
-from anaphora.core.languages.language import languages
-from anaphora.core.small_talk import QUESTION_MARKS
+from anaphora.language.folding import typed_text
+from anaphora.language.languages.language import languages
+from anaphora.language.small_talk import QUESTION_MARKS
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.statements import read_statement, words_of
 

@@ -160,11 +160,6 @@ class Rule:
         return np.maximum(factor, 1.0)
 
 
-def list_half_lives(half_lives: HalfLives) -> Floats:
-    """Half-lives in days in the order of the type codes: episodic, semantic, procedural."""
-    return np.array([half_lives.episodic, half_lives.semantic, half_lives.procedural], np.float64)
-
-
 def decay(days: Floats, half_life: Floats) -> Floats:
     """exp(-ln 2 / half-life · days), both in days; 1 for a time that lies ahead."""
     decay_factors: Floats = np.exp(-math.log(2.0) / half_life * np.maximum(days, 0.0))
@@ -215,7 +210,9 @@ def rank_memories(
         evident = np.clip((similar - UNTIMELY) / UNTIMELY, 0.0, 1.0)
         similar = np.round(1.0 - (1.0 - similar) * (1.0 - TIMELY * evident * c.timely), 6)
     days = (now - c.reinforced_at) / DAY_MICROS
-    age = decay(days, list_half_lives(half_lives)[c.type])
+    # In the order of the type codes.
+    days_by_type = [half_lives.episodic, half_lives.semantic, half_lives.procedural]
+    age = decay(days, np.array(days_by_type, np.float64)[c.type])
     decay_factors = rule.decay(age)
     reinforcements = rule.reinforcement(reinforcement(c.count), similar, decay_factors)
     score = similar * decay_factors * reinforcements

@@ -23,9 +23,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import STOP_WORDS, QueryWord, analyse, fold
-from anaphora.core.dates import MONTH_OF, WEEKDAYS
-from anaphora.core.languages.language import ENGLISH, language_of, languages, loose
+from anaphora.language.analyser import STOP_WORDS, QueryWord, analyse, fold
+from anaphora.language.dates import MONTH_OF, WEEKDAYS
+from anaphora.language.languages.language import ENGLISH, language_of, languages, loose
 from anaphora.rank.statements import asked_words
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER, TurnTable
 

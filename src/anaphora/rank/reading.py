@@ -44,8 +44,3 @@ def read_scores(totals: Sequence[float], log_odds: Floats, lane: str) -> Floats:
         np.clip(odds, UNREAD, MOST) - UNREAD
     )
     return scores
-
-
-def shared_probability(own: float, read: float, share: float) -> float:
-    """The mean of two probabilities, of which the reader's counts `share`."""
-    return (1.0 - share) * own + share * read

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
-from anaphora.core.analyser import analyse
-from anaphora.core.dates import MONTH_OF, WEEKDAYS
-from anaphora.core.word_lists import words
+from anaphora.language.analyser import analyse
+from anaphora.language.dates import MONTH_OF, WEEKDAYS
+from anaphora.language.word_lists import words
 
 
 def _pairs(text: str) -> dict[str, str]:

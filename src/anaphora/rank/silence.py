@@ -184,11 +184,6 @@ HIT_WEIGHTS: Final[Mapping[tuple[bool, bool], Mapping[Lane, Weights]]] = {
 """By whether cosines were measured and whether the hit was read."""
 
 
-def meaning_with_title(cosine: float, titled: float) -> float:
-    """The cosine of a text, or what its title counts as one that holds the share `titled`."""
-    return max(cosine, TITLE_MEANING * titled)
-
-
 def word_share(words: int, of: int) -> float:
     """w / (n + 2) of the module's formulas."""
     return words / (of + 2)

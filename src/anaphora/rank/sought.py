@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
-from anaphora.core.analyser import QueryWord, analyse, numbered_things, token_of
-from anaphora.core.folding import typed_text
-from anaphora.core.languages.language import language_of, languages
+from anaphora.language.analyser import QueryWord, analyse, numbered_things, token_of
+from anaphora.language.folding import typed_text
+from anaphora.language.languages.language import language_of, languages
 from anaphora.rank.statements import HEAD, asked_words, words_of
 
 _FRAMES: Final = ("happening", "framing")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from anaphora.core.analyser import QueryWord, analyse, query_words
-from anaphora.core.dates import MONTH_OF, WEEKDAYS
-from anaphora.core.folding import typed_text
-from anaphora.core.languages.language import ENGLISH, Language, language_of, languages, loose
-from anaphora.core.small_talk import QUESTION_MARKS
+from anaphora.language.analyser import QueryWord, analyse, query_words
+from anaphora.language.dates import MONTH_OF, WEEKDAYS
+from anaphora.language.folding import typed_text
+from anaphora.language.languages.language import ENGLISH, Language, language_of, languages, loose
+from anaphora.language.small_talk import QUESTION_MARKS
 
 HEAD: Final = 600
 """Characters of a text that are read: what is pasted below says nothing of change."""

@@ -16,8 +16,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from anaphora.core.analyser import analyse
-from anaphora.core.folding import typed_text
+from anaphora.language.analyser import analyse
+from anaphora.language.folding import typed_text
 from anaphora.rank.statements import (
     HEAD,
     StatementReading,

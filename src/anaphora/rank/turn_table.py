@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.folding import typed_text
-from anaphora.core.languages.language import ENGLISH, language_of, languages
+from anaphora.language.folding import typed_text
+from anaphora.language.languages.language import ENGLISH, language_of, languages
 
 # People come back to a chat after hours; within one sitting, turns are minutes apart. Six hours
 # tells an evening's chat from the next day's, and does not cut one at a long lunch.

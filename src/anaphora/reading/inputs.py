@@ -16,10 +16,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from anaphora.core.folding import typed_text
 from anaphora.embed.base import without_final_marks
 from anaphora.embed.minilm import MINILM
 from anaphora.embed.wordpiece import WordPiece, read_wordpiece
+from anaphora.language.folding import typed_text
 
 QUESTION_PIECES: Final = 40
 CANDIDATE_PIECES: Final = 96

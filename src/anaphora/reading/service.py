@@ -14,11 +14,11 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.core.calls import EXIT_PATIENCE
-from anaphora.core.late_threads import begins
-from anaphora.core.limits import wait_for_given_up, within_limit
-from anaphora.core.permits import lent
+from anaphora.calls.counting import EXIT_PATIENCE
+from anaphora.calls.limits import wait_for_given_up, within_limit
 from anaphora.errors import AnaphoraError, InvalidInput, ReaderError
+from anaphora.system.late_threads import begins
+from anaphora.system.permits import lent
 
 if TYPE_CHECKING:
     from anaphora.reading.model import Change, Lane, Reader

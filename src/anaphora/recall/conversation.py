@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import QueryWord, analyse, query_words
-from anaphora.core.limits import check_cancelled
-from anaphora.core.moments import EARLIEST, from_epoch
-from anaphora.core.recalled import quotes_recalled, strip_recalled
+from anaphora.calls.limits import check_cancelled
+from anaphora.calls.moments import EARLIEST, from_epoch
 from anaphora.index.turns.embedded import embedded_text
+from anaphora.language.analyser import QueryWord, analyse, query_words
 from anaphora.rank.budget import LONG, fill, token_cost
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
@@ -49,7 +48,7 @@ from anaphora.rank.turns import (
     score_turns,
 )
 from anaphora.reading.inputs import said_text, statement_text
-from anaphora.recall.currency import RELATED, Candidate, order_turns
+from anaphora.recall.currency import RELATED, Candidate, order_hits
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import (
     Mask,
@@ -64,6 +63,7 @@ from anaphora.recall.question import Question, prepare
 from anaphora.recall.reading import Window, begin_reading, day_of, pair_judge, titled_text
 from anaphora.recall.view_cache import ViewCache
 from anaphora.store.threads.ids import check_id
+from anaphora.text.recalled import quotes_recalled, strip_recalled
 from anaphora.values.conversations import (
     Degraded,
     Recall,
@@ -438,7 +438,7 @@ class ConversationRecall:
         if run.mode == "hybrid":
             window = self._open_window(run, scores)
             is_rated = not run.degraded and bool(view.embedded[run.rows].all())
-            ordering = order_turns(
+            ordering = order_hits(
                 window.ordered(candidates),
                 run.question.text,
                 lambda candidate: map(

@@ -18,9 +18,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.folding import typed_text
-from anaphora.core.moments import from_epoch
-from anaphora.core.recalled import strip_recalled
+from anaphora.calls.moments import from_epoch
+from anaphora.language.folding import typed_text
 from anaphora.rank.currency import (
     COMING,
     LEAST_SHARE,
@@ -38,8 +37,9 @@ from anaphora.rank.statements import read_cues, read_statement
 from anaphora.rank.subjects import read_keys
 from anaphora.recall.likelihood import Likelihood, without_tail
 from anaphora.recall.passages import FAR
+from anaphora.text.recalled import strip_recalled
 
-__all__ = ["RELATED", "Candidate", "order_memories", "order_turns"]
+__all__ = ["RELATED", "Candidate", "order_hits"]
 
 THRESHOLD: Final = 0.45
 """The probability from which on a statement stands before the one that it replaces."""
@@ -153,7 +153,7 @@ class Ordered:
         return without_tail(self.candidates)
 
 
-def order_turns(
+def order_hits(
     candidates: Iterable[Candidate],
     question: str,
     look_up: Lookup,
@@ -186,32 +186,6 @@ def order_turns(
     if likelihood is None:
         return Ordered(chain.from_iterable(ordered_turns), None)
     return Ordered(likelihood.rated(ordered_turns), likelihood.answered)
-
-
-def order_memories(
-    candidates: Iterable[Candidate],
-    question: str,
-    look_up: Lookup,
-    spans: Spans = (),
-    *,
-    statements: int = 0,
-    judge: PairJudge = judge_pairs,
-    calibrated: bool = True,
-    subject: str | None = None,
-) -> Ordered:
-    """As `order_turns`; what says the same was linked when it was kept, and is not looked for."""
-    return order_turns(
-        candidates,
-        question,
-        look_up,
-        spans,
-        statements=statements,
-        repetitions=True,
-        judge=judge,
-        calibrated=calibrated,
-        lane="facts",
-        subject=subject,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.limits import check_cancelled
+from anaphora.calls.limits import check_cancelled
 from anaphora.errors import InvalidInput, NotFound, TimedOut
 from anaphora.rank.budget import token_cost
 from anaphora.recall.lanes import (
@@ -23,7 +23,6 @@ from anaphora.recall.lanes import (
     SearchChoice,
     SearchRequest,
     ShownText,
-    cache_shown_texts,
 )
 from anaphora.recall.likelihood import without_tail
 from anaphora.recall.opposed import OpposedPairs, mark_opposed
@@ -46,6 +45,10 @@ _SAID: Final = _KEPT_WORDS | {"turn"}
 """Kinds of hits that may be one statement; a part of a file or a document is one by itself."""
 
 _QUESTIONS: Final = 64
+_KEPT: Final = 2_000_000
+"""Characters of texts whose snippets are held for the next question: finding what to show of a text
+takes longer than recalling it."""
+_OVERHEAD: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,9 @@ class EverythingRecall:
     lanes: tuple[Lane, ...]
     memories: MemoryRecall
     places: SessionPlaces
-    shown: ViewCache[ShownText] = field(default_factory=cache_shown_texts)
+    shown: ViewCache[ShownText] = field(
+        default_factory=lambda: ViewCache(_KEPT, lambda shown: _OVERHEAD + shown.whole_length)
+    )
     opposed: ViewCache[OpposedPairs] = field(default_factory=lambda: ViewCache(_QUESTIONS))
 
     def recall(

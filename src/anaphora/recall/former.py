@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from anaphora.core.names import composed
+from anaphora.language.names import composed
 from anaphora.rank.statements import read_cues
 from anaphora.recall.question import Question
 from anaphora.values.memories import MemoryRecord, RelatedMemory

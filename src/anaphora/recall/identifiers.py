@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.core.analyser import QueryWord, analyse, query_words
+from anaphora.language.analyser import QueryWord, analyse, query_words
 
 _LEAST_DIGITS: Final = 4
 _LEAST_OF_A_GROUP: Final = 5

@@ -21,10 +21,6 @@ from anaphora.values.search import SearchHit
 UNKNOWN: Final = 0.5
 """How likely a lane is to answer that cannot tell."""
 
-_KEPT: Final = 2_000_000
-"""Characters of texts whose snippets are held for the next question."""
-_OVERHEAD: Final = 500
-
 SearchFilter: TypeAlias = Literal["tags", "speaker", "times", "project"]
 """What a search may be narrowed by."""
 
@@ -72,11 +68,6 @@ class ShownText:
     whole_length: int
     snippet: str
     matches: tuple[tuple[int, int], ...]
-
-
-def cache_shown_texts() -> ViewCache[ShownText]:
-    """An empty cache of what is shown of texts: that takes longer to find than to recall them."""
-    return ViewCache(_KEPT, lambda shown: _OVERHEAD + shown.whole_length)
 
 
 @dataclass(frozen=True, slots=True)

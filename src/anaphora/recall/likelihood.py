@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from anaphora.core.analyser import analyse
+from anaphora.language.analyser import analyse
 from anaphora.rank.currency import COMPARED, answer_loss
 from anaphora.rank.silence import (
     FIRST,
     LEAST,
     SOUGHT,
     TAIL,
+    TITLE_MEANING,
     HitEvidence,
     Lane,
     abundance,
     hit_probability,
-    meaning_with_title,
     probability,
     scarcity,
     word_share,
@@ -198,7 +198,8 @@ def _terms_in(candidate: Candidate, question: str) -> frozenset[str]:
 
 
 def _meaning(candidate: Candidate) -> float:
-    return meaning_with_title(candidate.meaning, candidate.titled)
+    # What holds words in its title alone counts as one that says so much of them.
+    return max(candidate.meaning, TITLE_MEANING * candidate.titled)
 
 
 def with_floor(recall: Recall[Any], answered: float | None, floor: float) -> Recall[Any]:

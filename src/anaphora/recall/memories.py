@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from anaphora.core.analyser import QueryWord, query_words
-from anaphora.core.moments import checked_moment
+from anaphora.calls.moments import checked_moment
 from anaphora.errors import EmbeddingError, StoreError, TimedOut
+from anaphora.language.analyser import QueryWord, query_words
 from anaphora.rank.currency import LEAST_SHARE
 from anaphora.rank.embedders import traits_of
 from anaphora.rank.memories import UNREAD, MemoryScores, rank_memories
@@ -27,7 +27,7 @@ from anaphora.rank.replacement import PairJudge, judge_pairs
 from anaphora.rank.silence import CALIBRATED_FOR, FACT_FLOOR
 from anaphora.rank.statements import words_of
 from anaphora.reading.inputs import statement_text
-from anaphora.recall.currency import COMPARABLE, RELATED, Candidate, order_memories
+from anaphora.recall.currency import COMPARABLE, RELATED, Candidate, order_hits
 from anaphora.recall.former import REASON, PastAsked, read_chains, with_chain
 from anaphora.recall.likelihood import with_floor
 from anaphora.recall.narrowing import days_of, tell_coming
@@ -181,7 +181,7 @@ class MemoryRecall:
         window = begin_reading(read, mode, self.reader, question)
         if as_of is not None:
             checked_moment("as_of", as_of)
-            question = question.asked_at(as_of)
+            question = replace(question, now=as_of)
         keep = self.records.resolved(parse(filters))
         # Naming what counts, or a least score of 0, does not ask whether there is anything.
         every = bool(keep.fields) or (min_score is not None and min_score <= 0.0)
@@ -524,17 +524,20 @@ class _AnswerBuilder:
         window = Window(
             self._question.text, self._window, "facts", lane.reader, reader_texts, self.unread
         )
-        ordering = order_memories(
+        ordering = order_hits(
             window.ordered(self._find_candidates(indexes)),
             self._question.text,
             lambda candidate: map(window.as_read, self._find_related(candidate)),
             self._question.spans,
             statements=self._found.searched,
+            # What says the same was linked when it was kept.
+            repetitions=True,
             judge=pair_judge(lane.reader, lane.judge, window.lane),
             # Whether all memories that may be shown have a cosine.
             calibrated=lane.calibrated
             and self._lookup.vector is not None
             and not self._found.pending,
+            lane="facts",
             subject=self._question.subject,
         )
         self.answered = ordering.confidence

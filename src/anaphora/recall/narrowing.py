@@ -15,15 +15,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import fold
-from anaphora.core.moments import checked_moment
-from anaphora.core.shown_times import in_shown_zone, shown_day, shown_minute
+from anaphora.calls.moments import checked_moment
 from anaphora.errors import InvalidInput
+from anaphora.language.analyser import fold
 from anaphora.rank.currency import COMING
 from anaphora.rank.question import speakers_present
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, TurnTable
 from anaphora.recall.question import Question
 from anaphora.recall.times.reading import is_open_end, is_open_start
+from anaphora.text.shown_times import in_shown_zone, shown_day, shown_minute
 from anaphora.values.conversations import TimeSpan, TurnChoice
 
 Rows = NDArray[np.intp]

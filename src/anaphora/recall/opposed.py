@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.core.display import cut
 from anaphora.rank.statements import words_of
 from anaphora.recall.render import quoted_line
 from anaphora.store.records.rows import CONTRADICTION, OPEN
+from anaphora.text.display import cut
 from anaphora.values.conversations import Recall
 from anaphora.values.memories import MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit

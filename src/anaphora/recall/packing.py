@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from anaphora.core.display import headed, one_line, quoted
-from anaphora.core.shown_times import shown_day
 from anaphora.errors import InvalidInput
 from anaphora.rank.budget import token_cost
+from anaphora.text.display import headed, one_line, quoted
+from anaphora.text.shown_times import shown_day
 from anaphora.values.context import LEAST_BUDGET, ContextMemory
 from anaphora.values.conversations import Degraded
 

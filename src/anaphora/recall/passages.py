@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from anaphora.core.recalled import recalled_blocks
 from anaphora.index.turns.embedded import over_whole
 from anaphora.recall.snippets import passage
+from anaphora.text.recalled import recalled_blocks
 from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
 
 if TYPE_CHECKING:
-    from anaphora.core.analyser import QueryWord
     from anaphora.embed.base import Vector
     from anaphora.index.turns.view import TurnView
+    from anaphora.language.analyser import QueryWord
 
 FAR: Final = 8_000
 """Characters from which on a turn is compared with others by its best passage: what a statement

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from anaphora.core.names import composed
-from anaphora.core.repositories import repository_of
+from anaphora.language.names import composed
+from anaphora.system.repositories import repository_of
 from anaphora.values.sessions import SessionPlace
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.limits import check_cancelled
-from anaphora.core.pasted import ASKING, has_pasted, tell_apart
+from anaphora.calls.limits import check_cancelled
 from anaphora.errors import EmbeddingError, InvalidInput, TimedOut
+from anaphora.text.pasted import ASKING, has_pasted, tell_apart
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:

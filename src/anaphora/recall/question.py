@@ -5,15 +5,14 @@ from __future__ import annotations
 from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Final
 
-from anaphora.core.analyser import QueryWord, analyse, query_terms, query_words
-from anaphora.core.dates import day_tokens, month_named, month_token
-from anaphora.core.languages.language import language_of, languages
-from anaphora.rank.embedders import READER
+from anaphora.language.analyser import QueryWord, analyse, query_terms, query_words
+from anaphora.language.dates import day_tokens, month_named, month_token
+from anaphora.language.languages.language import language_of, languages
 from anaphora.rank.statements import asked_words
 from anaphora.recall.query import truncated_question, typed_question
 from anaphora.recall.times.reading import is_open_end, is_open_start, read_times
@@ -50,19 +49,10 @@ class Question:
         """Prepare a text as it was typed."""
         return cls(typed, *truncated_question(typed_question(typed)), now)
 
-    def asked_at(self, now: datetime) -> Question:
-        """The same question at another time."""
-        return replace(self, now=now)
-
     @property
     def is_blank(self) -> bool:
         """Whether nothing was typed."""
         return not self.typed.strip()
-
-    @cached_property
-    def suits_reader(self) -> bool:
-        """Whether the reader was trained in the language that it was typed in."""
-        return READER.understands(self.typed)
 
     @cached_property
     def words(self) -> tuple[QueryWord, ...]:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.shown_times import in_shown_zone
 from anaphora.errors import InvalidInput, ReaderError, TimedOut
 from anaphora.rank.embedders import READER
-from anaphora.rank.reading import REPLACES_SHARE, read_scores, shared_probability
+from anaphora.rank.reading import REPLACES_SHARE, read_scores
 from anaphora.rank.replacement import (
     PairJudge,
     Statement,
@@ -29,6 +28,7 @@ from anaphora.rank.replacement import (
 )
 from anaphora.rank.sought import find_terms_in_title, read_question_terms
 from anaphora.recall.currency import Candidate
+from anaphora.text.shown_times import in_shown_zone
 from anaphora.values.conversations import READ_BY_DEFAULT, READ_MOST, Degraded
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def begin_reading(
     that it was not trained in. Raises InvalidInput.
     """
     count = checked_read(read)
-    if reader is None or not count or mode != "hybrid" or not question.suits_reader:
+    if reader is None or not count or mode != "hybrid" or not READER.understands(question.typed):
         return 0
     reader.start()
     return count
@@ -198,7 +198,8 @@ class _SharedJudge:
         except (ReaderError, TimedOut):
             return probabilities
         for index, read in zip(unsure, probability(np.asarray(odds)).tolist(), strict=True):
-            probabilities[index] = shared_probability(probabilities[index], read, REPLACES_SHARE)
+            worded = (1.0 - REPLACES_SHARE) * probabilities[index]
+            probabilities[index] = worded + REPLACES_SHARE * read
         return probabilities
 
 

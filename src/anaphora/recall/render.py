@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, get_args
 
-from anaphora.core.display import one_line, visible
-from anaphora.core.recalled import enclose_recalled, strip_recalled
-from anaphora.core.shown_times import shown_day
 from anaphora.rank.budget import token_cost
+from anaphora.text.display import one_line, visible
+from anaphora.text.recalled import enclose_recalled, strip_recalled
+from anaphora.text.shown_times import shown_day
 from anaphora.values.conversations import Excerpt, RelatedTurn, TurnHit
 from anaphora.values.memories import MemoryHit, MemoryType, RelatedMemory
 from anaphora.values.search import SearchHit

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
-from anaphora.core.hidden_ids import hidden_id, is_hidden
-from anaphora.core.names import composed
-from anaphora.core.short_ids import LEAST, short_id
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.language.names import composed
+from anaphora.text.hidden_ids import hidden_id, is_hidden
+from anaphora.text.short_ids import LEAST, short_id
 
 if TYPE_CHECKING:
     from anaphora.store.records.store import Records

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from anaphora.core.analyser import analyse
+from anaphora.language.analyser import analyse
 
 SNIPPET: Final = 240
 """Characters of a snippet."""

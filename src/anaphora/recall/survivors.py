@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.analyser import analyse, query_words
+from anaphora.language.analyser import analyse, query_words
 from anaphora.recall.identifiers import Identifier, identifiers_of
 from anaphora.values.memories import SurvivingSource
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from anaphora.core.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
+from anaphora.language.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.statements import read_statement, words_of
 from anaphora.values.search import SearchHit

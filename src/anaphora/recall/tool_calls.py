@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.analyser import QueryWord
 from anaphora.index.memories.state import MemoryQuery
+from anaphora.language.analyser import QueryWord
 from anaphora.recall.lanes import Lane, LaneAnswer, LaneHit, SearchRequest
 from anaphora.recall.record_reads import RecordReads
 from anaphora.store.records.rows import session_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from anaphora.core.analyser import analyse, query_terms
+from anaphora.language.analyser import analyse, query_terms
 from anaphora.rank.relevance import (
     EVIDENCE,
     MEMORY_EVIDENCE,

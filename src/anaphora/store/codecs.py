@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeVar, overload
 
-from anaphora.core.moments import EARLIEST, LATEST
+from anaphora.calls.moments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
 
 DAMAGE: Final = (TypeError, ValueError, KeyError, AttributeError, RecursionError)

@@ -34,9 +34,3 @@ ForgetTokens = Callable[["Tokens", Sequence[str]], object]
 JOURNALS: Final[list[OpenJournal]] = []
 CLOCKS: Final[list[LatestSeen]] = []
 DROPPED_TOKENS: Final[list[ForgetTokens]] = []
-
-
-def open_journals(write: Write, kind: str) -> tuple[Journal, ...]:
-    """The journals of features for a write."""
-    journals = (open_journal(write, kind) for open_journal in JOURNALS)
-    return tuple(journal for journal in journals if journal is not None)

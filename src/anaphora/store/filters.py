@@ -37,9 +37,9 @@ from datetime import datetime
 from operator import contains, eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
-from anaphora.core.moments import has_utc
-from anaphora.core.names import composed, standing_form
+from anaphora.calls.moments import has_utc
 from anaphora.errors import FilterError
+from anaphora.language.names import composed, standing_form
 from anaphora.store.threads.gojson import read_time
 from anaphora.values.memories import MEMORY_FIELDS
 

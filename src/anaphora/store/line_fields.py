@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from typing import Any, Final, get_origin, get_type_hints
 
-from anaphora.core.moments import has_utc
+from anaphora.calls.moments import has_utc
 from anaphora.store.lines import Line
 
 Reader = Callable[[Line, str], Any]

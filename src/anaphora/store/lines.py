@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from anaphora.core.json_codec import plain
 from anaphora.errors import InvalidInput
 from anaphora.store.escaping import escape, unescape
 from anaphora.store.nesting import is_too_deep
+from anaphora.values.json_codec import plain
 
 Line = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.moments import EARLIEST, LATEST
+from anaphora.calls.moments import EARLIEST, LATEST
 from anaphora.errors import Unreadable
 from anaphora.store.codecs import to_micros
 from anaphora.store.crypto.columns import Sealer, open_rows
@@ -83,7 +83,7 @@ class _Mending(NamespaceTransaction):
     def mend(self, misdated_row: MisdatedRow) -> int:
         table = TABLES[misdated_row.table]
         key = dict(zip(table.own_key, misdated_row.key, strict=True))
-        for row in self._found_rows(table, **key):
+        for row in self.find_rows(table, **key):
             for name in misdated_row.columns:
                 if isinstance(row[name], int):
                     row[name] = min(max(row[name], _FIRST), _LAST)

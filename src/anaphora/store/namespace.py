@@ -213,7 +213,7 @@ class NamespaceTransaction(_NamespaceRows):
         """The same rows, of all columns, opened."""
         return self._opened(table, self._rows(table, **values))
 
-    def _found_rows(self, table: Table, **values: Any) -> list[Row]:
+    def find_rows(self, table: Table, **values: Any) -> list[Row]:
         """The same, each as a mapping from column to value."""
         return [dict(zip(table.names, row, strict=True)) for row in self._found(table, **values)]
 

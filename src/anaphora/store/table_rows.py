@@ -76,7 +76,7 @@ class TableTransaction(NamespaceTransaction):
     ) -> list[Row]:
         """As `TableRows.find`, as the rows stand in this transaction."""
         stored_cells = _stored(self.sealer, self.namespace, table, where or {})
-        rows = self._found_rows(TABLES[table], **stored_cells)
+        rows = self.find_rows(TABLES[table], **stored_cells)
         if "seq" in TABLES[table].names:
             rows.sort(key=lambda row: int(row["seq"]), reverse=newest)
         return rows[:limit]

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.arguments import checked
-from anaphora.core.moments import checked_moment
-from anaphora.core.names import composed
+from anaphora.calls.arguments import checked
+from anaphora.calls.moments import checked_moment
 from anaphora.errors import InvalidInput, NotFound, StoreError
+from anaphora.language.names import composed
 from anaphora.store.codecs import parsed, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.tables import TOKEN
@@ -122,7 +122,7 @@ class _TokenTransaction(NamespaceTransaction):
 
     def revoke(self, token_id: str, at: datetime) -> None:
         # What a token may do is bound to its row: the row is sealed anew with it.
-        (row,) = self._found_rows(TOKEN, token_id=token_id)
+        (row,) = self.find_rows(TOKEN, token_id=token_id)
         self._update(TOKEN, [{**row, "revoked_at": to_micros(at)}])
 
     def narrow(self, token: Token) -> None:
@@ -130,7 +130,7 @@ class _TokenTransaction(NamespaceTransaction):
         if not token.namespaces:
             self._delete(TOKEN, token_id=token.id)
             return
-        (row,) = self._found_rows(TOKEN, token_id=token.id)
+        (row,) = self.find_rows(TOKEN, token_id=token.id)
         scopes = json.dumps(_scopes(token), ensure_ascii=False)
         self._update(TOKEN, [{**row, "scopes": scopes}])
 

@@ -19,8 +19,8 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, Final
 
-from anaphora.core.display import one_line
-from anaphora.core.incidents import STOPS, describe, report
+from anaphora.system.incidents import STOPS, describe, report
+from anaphora.text.display import one_line
 
 SERVER: Final = "anaphora.server"
 """The logger for a server's own messages: its start, and slow and failed requests."""

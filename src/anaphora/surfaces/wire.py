@@ -13,10 +13,10 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from anaphora.core import json_codec
-from anaphora.core.display import visible_json
-from anaphora.core.shown_times import shown_zone
 from anaphora.errors import InvalidInput, NotFound
+from anaphora.text.display import visible_json
+from anaphora.text.shown_times import shown_zone
+from anaphora.values import json_codec
 from anaphora.values.conversations import Recall, Turn, TurnHit
 from anaphora.values.namespaces import NamespaceAccess
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
-from anaphora.core.environment import environment
 from anaphora.embed.hashing import WordHashingEmbedder
+from anaphora.system.environment import environment
 from anaphora.testing.scripted import ScriptedModel
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.core.arguments import checked
+from anaphora.calls.arguments import checked
 from anaphora.errors import AnaphoraError, InvalidInput
 from anaphora.features.audit.trail import AuditTrail, digest_of
 from anaphora.features.audit.values import AuditEntry, AuditReport, AuditStatus

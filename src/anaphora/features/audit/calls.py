@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from anaphora.calls.operation import local
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import local
 
 if TYPE_CHECKING:
     from anaphora.features.audit.audit import Audit

@@ -6,8 +6,6 @@ from typing import Annotated, cast
 
 import typer
 
-from anaphora.core.short_ids import short_place
-from anaphora.core.shown_times import shown_minute
 from anaphora.features.audit.values import AuditEntry, AuditReport, AuditStatus
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, present, styled
@@ -15,6 +13,8 @@ from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
+from anaphora.text.short_ids import short_place
+from anaphora.text.shown_times import shown_minute
 from anaphora.values.actions import AuditAction
 
 app = typer.Typer(no_args_is_help=True, help="An audit trail: what was done, by whom and when.")

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Commands, Feature
+from anaphora.container.feature import Commands, Feature, later
 from anaphora.features.audit.calls import AuditCalls
 from anaphora.features.audit.tables import TABLES
 
 if TYPE_CHECKING:
-    from anaphora.container.feature import FeatureServices
-    from anaphora.container.namespace import NamespaceServices
     from anaphora.store.db.engine import Write
     from anaphora.store.extensions import Journal
 
 __all__ = ["FEATURE", "AuditCalls"]
-
-
-def _make_services(services: NamespaceServices) -> FeatureServices:
-    from anaphora.features.audit.services import AuditServices
-
-    return AuditServices(services)
 
 
 def _open_journal(write: Write, kind: str) -> Journal | None:
@@ -34,7 +26,7 @@ def _open_journal(write: Write, kind: str) -> Journal | None:
 
 FEATURE = Feature(
     "audit",
-    _make_services,
+    later(f"{__package__}.services:AuditServices"),
     values=f"{__package__}.values",
     tables=TABLES,
     journal=_open_journal,

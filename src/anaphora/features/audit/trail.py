@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.caller import call_origin
+from anaphora.calls.caller import call_origin
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError, Tampered
 from anaphora.features.audit.tables import AUDIT_ENTRY, AUDIT_STATE
 from anaphora.features.audit.values import AuditEntry, AuditProblem, AuditReport, AuditStatus

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from anaphora.core.config import client_folders
 from anaphora.features.coding_agents.setup.trying import try_client
 from anaphora.features.coding_agents.setup.written import clients_set_up
+from anaphora.settings import client_folders
 from anaphora.surfaces.cli.words import command_line
 
 

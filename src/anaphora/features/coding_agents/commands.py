@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from anaphora.core.config import client_folders
 from anaphora.features.coding_agents.setup.clients import ABILITIES, CLIENTS, entries
 from anaphora.features.coding_agents.setup.files import FileChange, plan, plan_undo
 from anaphora.features.coding_agents.setup.transcripts import waiting_transcripts
 from anaphora.features.coding_agents.setup.trying import Trial, refuse_dead_server, try_client
+from anaphora.settings import client_folders
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import EXIT_INPUT, EXIT_PARTLY, confirmed, console, emit, styled
 from anaphora.surfaces.cli.where import Where, open_memory, typed_address

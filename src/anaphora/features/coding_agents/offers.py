@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from anaphora.core.config import ClientFolders
 from anaphora.features.coding_agents.setup.clients import CLIENTS
 from anaphora.features.coding_agents.setup.transcripts import waiting_transcripts
+from anaphora.settings import ClientFolders
 from anaphora.surfaces.wire import counted
 
 

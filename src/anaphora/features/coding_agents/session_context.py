@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from anaphora.core.environment import is_trial
-from anaphora.core.recalled import enclose_recalled, strip_recalled
-from anaphora.core.synthetic import typed_words
 from anaphora.features.coding_agents.session_state import SessionState, SessionStates, live_texts
 from anaphora.rank.budget import token_cost
+from anaphora.system.environment import is_trial
+from anaphora.text.recalled import enclose_recalled, strip_recalled
+from anaphora.text.synthetic import typed_words
 from anaphora.values.conversations import READ_IN_HOOKS
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class SessionContext:
 
         Based on the typed text alone, each fact once, and current facts instead of replaced ones.
         """
-        from anaphora.core.small_talk import asks_nothing
+        from anaphora.language.small_talk import asks_nothing
         from anaphora.recall.query import truncated_question
         from anaphora.recall.told_once import (
             mark_earlier,
@@ -176,9 +176,9 @@ class SessionContext:
 
     def restore(self, session: AgentSession) -> str:
         """The block after a compaction: the user's turns before it, and the changed files."""
-        from anaphora.core.display import one_line
-        from anaphora.core.shown_times import shown_minute
         from anaphora.recall.session.standing import changed_files
+        from anaphora.text.display import one_line
+        from anaphora.text.shown_times import shown_minute
 
         self._states.write(session, SessionState())
         conversation = self._conversation_of(session)

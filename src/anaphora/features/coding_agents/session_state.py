@@ -17,7 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.environment import is_trial
+from anaphora.system.environment import is_trial
 
 if TYPE_CHECKING:
     from anaphora.values.search import SearchHit

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from anaphora.calls.operation import AuditRule, Http, ids_of, operation
+from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, Http, ids_of, operation
-from anaphora.core.tracing import span
 from anaphora.features.core_block.services import CoreBlockServices
 from anaphora.values.memories import CoreBlock
 

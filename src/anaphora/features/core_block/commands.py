@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from anaphora.api.memory import Memory
-from anaphora.core.short_ids import short_id
-from anaphora.core.shown_times import shown_day
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, present, show_notices, show_text, styled
 from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.meanings import TOKENS, meaning
 from anaphora.surfaces.wire import counted
+from anaphora.text.short_ids import short_id
+from anaphora.text.shown_times import shown_day
 from anaphora.values.context import LEAST_BUDGET
 from anaphora.values.memories import CoreBlock, CoreEntry
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import cut
-from anaphora.core.shown_times import shown_day
 from anaphora.features.core_block.pins import standing_pins
 from anaphora.rank.budget import token_cost
 from anaphora.recall.opposed import find_opposing, render_opposing
@@ -29,6 +27,8 @@ from anaphora.recall.session.standing import (
     weightiest,
 )
 from anaphora.store.records.rows import IN_CORE, RULE
+from anaphora.text.display import cut
+from anaphora.text.shown_times import shown_day
 from anaphora.values.context import ContextMemory
 from anaphora.values.memories import CoreBlock, CoreEntry, MemoryRecord, RelatedMemory
 

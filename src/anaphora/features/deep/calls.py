@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anaphora.calls.operation import AuditRule, Http, ids_of, operation, with_stand_in
+from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, Http, ids_of, operation, with_stand_in
-from anaphora.core.tracing import span
 from anaphora.features.deep.services import DeepServices
 from anaphora.features.deep.values import (
     Budget,

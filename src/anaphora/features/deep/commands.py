@@ -13,9 +13,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from anaphora.core.display import one_line, visible
-from anaphora.core.short_ids import short_id, short_turn
-from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.errors import InvalidInput
 from anaphora.features.deep.values import (
     Budget,
@@ -42,6 +39,9 @@ from anaphora.surfaces.cli.output import (
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.wire import counted, refuse_unknown
+from anaphora.text.display import one_line, visible
+from anaphora.text.short_ids import short_id, short_turn
+from anaphora.text.shown_times import shown_day, shown_minute
 from anaphora.values.conversations import Degraded
 
 OUTPUT_LINES = 20

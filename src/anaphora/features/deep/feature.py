@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from anaphora.container.feature import Commands, Feature, LineKind
+from anaphora.container.feature import Commands, Feature, later
 from anaphora.features.deep.calls import DeepCalls
 from anaphora.features.deep.remote import RemoteDeepCalls
 from anaphora.features.deep.tables import TABLES
 
-if TYPE_CHECKING:
-    from anaphora.container.feature import FeatureServices
-    from anaphora.container.home import Container
-    from anaphora.container.namespace import NamespaceServices
-
 __all__ = ["FEATURE", "DeepCalls", "RemoteDeepCalls"]
-
-
-def _make_services(services: NamespaceServices) -> FeatureServices:
-    from anaphora.features.deep.services import DeepServices
-
-    return DeepServices(services)
-
-
-def _open(container: Container) -> None:
-    # A model that is none is refused when the home is opened, not with the first question.
-    from anaphora.features.deep.services import tools_of
-
-    tools_of(container)
-
-
-def _list_line_kinds() -> tuple[LineKind, ...]:
-    from anaphora.features.deep.export import LINES
-
-    return LINES
 
 
 FEATURE = Feature(
     "deep",
-    _make_services,
+    later(f"{__package__}.services:DeepServices"),
     values=f"{__package__}.values",
     tables=TABLES,
     commands=(
@@ -46,6 +20,7 @@ FEATURE = Feature(
     ),
     routes=(f"{__package__}.routes:router",),
     tools=f"{__package__}.mcp_tools:TOOLS",
-    line_kinds=_list_line_kinds,
-    open=_open,
+    line_kinds=f"{__package__}.export:LINES",
+    # A model that is none is refused when the home is opened, not with the first question.
+    open=later(f"{__package__}.services:tools_of"),
 )

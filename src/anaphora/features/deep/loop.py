@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from anaphora.core.config import EXECUTION_SECONDS
 from anaphora.errors import ModelError, ModelTimeout
 from anaphora.features.deep import prompts
 from anaphora.features.deep.budget import LEAST_SECONDS, Meter, OverBudget
@@ -22,6 +21,7 @@ from anaphora.features.deep.host import Host, SubCalls
 from anaphora.features.deep.sandbox.base import Engine, SandboxLimits, SandboxSession
 from anaphora.features.deep.values import Budget, CostSnapshot, DeepSource, DeepStep
 from anaphora.features.deep.worker_threads import lasting_thread
+from anaphora.settings import EXECUTION_SECONDS
 from anaphora.values.conversations import Degraded
 from anaphora.values.models import Message, ModelRole, Reply
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, get_args
 
-from anaphora.core.display import headed, one_line, quoted
-from anaphora.core.shown_times import shown_minute
 from anaphora.features.deep.values import Budget, DeepAnswer, Gap, Scope
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server.render import MOST, compose
@@ -20,6 +19,8 @@ from anaphora.surfaces.mcp_server.schemas import (
 )
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext, Tool
 from anaphora.surfaces.wire import counted, plain, refuse_unknown
+from anaphora.text.display import headed, one_line, quoted
+from anaphora.text.shown_times import shown_minute
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory
@@ -33,26 +34,27 @@ def deep_recall(memory: Memory, arguments: Arguments, context: CallContext) -> A
     refuse_unknown(memory, arguments.get("conversation_id"))
     question = dict(arguments)
     budget = Budget(execution_seconds=question.pop("execution_seconds", None))
-    answer = mask(memory.deep_recall(**question, budget=budget, on_step=_step_listener(context)))
+    on_step = None if context.tell is None else partial(_tell_step, context.tell)
+    answer = mask(memory.deep_recall(**question, budget=budget, on_step=on_step))
     return Answer(plain(answer), deep_text(answer))
 
 
-def _step_listener(context: CallContext) -> Callable[[DeepStep], None] | None:
-    tell = context.tell
-    if tell is None:
-        return None
-
-    def tell_step(step: DeepStep) -> None:
-        words = one_line(step.thought or step.output or step.code)
-        tell(step.number, f"{step.kind}: {words}" if words else step.kind)
-
-    return tell_step
+def _tell_step(tell: Callable[[int, str], object], step: DeepStep) -> None:
+    words = one_line(step.thought or step.output or step.code)
+    tell(step.number, f"{step.kind}: {words}" if words else step.kind)
 
 
 def gaps(memory: Memory, arguments: Arguments, context: CallContext) -> Answer:
     """List questions without an answer."""
-    questions = memory.gaps(arguments["status"])
-    return Answer([plain(gap) for gap in questions], gaps_text(questions, arguments["status"]))
+    status = arguments["status"]
+    questions = memory.gaps(status)
+    lines: list[str] = []
+    for gap in questions:
+        head = headed(f"asked {counted(gap.asked, 'time', 'times')}:")
+        lines += [head, quoted(gap.question, MOST)]
+    summary = counted(len(questions), f"{status} gap.", f"{status} gaps.")
+    reply = compose(summary, lines) if questions else f"No {status} gap."
+    return Answer([plain(gap) for gap in questions], reply)
 
 
 def deep_text(answer: DeepAnswer) -> str:
@@ -77,17 +79,6 @@ def deep_text(answer: DeepAnswer) -> str:
     elif answer.sources:
         head = f"No answer, but the best evidence: {counted(len(answer.sources), 'place')}."
     return compose(head, lines, answer.degraded)
-
-
-def gaps_text(gaps: Sequence[Gap], status: str) -> str:
-    """Unanswered questions."""
-    if not gaps:
-        return f"No {status} gap."
-    lines: list[str] = []
-    for gap in gaps:
-        head = headed(f"asked {counted(gap.asked, 'time', 'times')}:")
-        lines += [head, quoted(gap.question, MOST)]
-    return compose(counted(len(gaps), f"{status} gap.", f"{status} gaps."), lines)
 
 
 TOOLS: Final = (

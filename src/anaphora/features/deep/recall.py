@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.analyser import query_terms
-from anaphora.core.shown_times import in_shown_zone
 from anaphora.errors import NotFound
 from anaphora.features.deep.budget import check_question
 from anaphora.features.deep.evidence.counting import COUNTED, count_mentions
@@ -30,10 +28,12 @@ from anaphora.features.deep.persisted.gaps import GapStore
 from anaphora.features.deep.tools import Models
 from anaphora.features.deep.values import Budget, DeepAnswer, DeepSource, DeepStep, Scope
 from anaphora.ingest.secrets.masking import cut_between_secrets
+from anaphora.language.analyser import query_terms
 from anaphora.rank.budget import fill, token_cost
 from anaphora.rank.confidence import REACH
 from anaphora.recall.snippets import passage
 from anaphora.store.facts import MEMORY
+from anaphora.text.shown_times import in_shown_zone
 from anaphora.values.conversations import Excerpt
 
 if TYPE_CHECKING:

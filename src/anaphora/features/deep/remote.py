@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anaphora.calls.arguments import checked
 from anaphora.container.view import ServerView
-from anaphora.core.arguments import checked
 from anaphora.features.deep.values import Budget, DeepAnswer, DeepStep, Gap, GapStatus, Scope
 
 

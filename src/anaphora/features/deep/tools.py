@@ -9,8 +9,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anaphora.core.config import Settings
 from anaphora.errors import InvalidInput
+from anaphora.settings import Settings
 from anaphora.values.models import ModelRole
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from anaphora.core.late_threads import begins
+from anaphora.system.late_threads import begins
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 
+from anaphora.calls.caller import signed
+from anaphora.calls.operation import AuditRule, Http, ids_of, operation
+from anaphora.calls.progress import Progress
+from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
-from anaphora.core.caller import signed
-from anaphora.core.operation import AuditRule, Http, ids_of, operation
-from anaphora.core.progress import Progress
-from anaphora.core.tracing import span
 from anaphora.errors import InvalidInput
 from anaphora.features.documents.services import DocumentServices
 from anaphora.features.documents.values import AddedDocument, Document, DocumentSection

@@ -10,9 +10,6 @@ import typer
 from rich.text import Text
 
 from anaphora.api.memory import Memory
-from anaphora.core.display import one_line
-from anaphora.core.short_ids import short_id, short_turn
-from anaphora.core.shown_times import shown_minute
 from anaphora.errors import InvalidInput, NotEmpty, NotFound, UnreadableDocument
 from anaphora.features.documents.values import AddedDocument, Document
 from anaphora.surfaces.cli.options import Json
@@ -31,6 +28,9 @@ from anaphora.surfaces.cli.vectors import finish_vectors
 from anaphora.surfaces.cli.where import note_missing, open_memory, typed_path
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted, time_of
+from anaphora.text.display import one_line
+from anaphora.text.short_ids import short_id, short_turn
+from anaphora.text.shown_times import shown_minute
 
 DOCUMENT = "The id, its last characters, or the name."
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from io import BytesIO
 
+from anaphora.calls.arguments import checked
+from anaphora.calls.progress import Progress
 from anaphora.container.view import ServerView
-from anaphora.core.arguments import checked
-from anaphora.core.progress import Progress
 from anaphora.features.documents.values import AddedDocument
 
 

@@ -9,8 +9,8 @@ from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
 
 if TYPE_CHECKING:
+    from anaphora.calls.progress import Progress
     from anaphora.container.filling import Fill
-    from anaphora.core.progress import Progress
     from anaphora.features.documents.reading.writing import DocumentWriter
     from anaphora.features.documents.store import Documents
     from anaphora.index.memories.index import MemoryIndex

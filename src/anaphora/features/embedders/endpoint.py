@@ -24,7 +24,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
-from anaphora.core.late_threads import begins
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 from anaphora.embed.chunking import rough_windows
 from anaphora.embed.neutral import PAIRS
@@ -39,6 +38,7 @@ from anaphora.errors import (
     InvalidInput,
     MissingExtra,
 )
+from anaphora.system.late_threads import begins
 
 Api = Literal["openai", "ollama"]
 

@@ -10,10 +10,10 @@ from anaphora.embed.kinds import EmbedderKind
 from anaphora.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from anaphora.core.config import Settings
     from anaphora.embed.base import Embedder
     from anaphora.embed.registry import EmbedderRegistry
     from anaphora.embed.service import EmbedderSpec
+    from anaphora.settings import Settings
 
 _ENDPOINTS = ("openai:", "ollama:")
 

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from anaphora.core.config import rest_idle_threads
 from anaphora.embed.base import Vector, Vectors, mean_vector, unit_rows
 from anaphora.embed.chunking import rough_windows
 from anaphora.errors import EmbeddingError, MissingExtra
+from anaphora.settings import rest_idle_threads
 
 DIMENSIONS = 384
 # Raise it when the splitting or the cleaning of texts changes.

@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from anaphora.core.config import client_folders, load_settings
-from anaphora.core.display import one_line
 from anaphora.errors import UnknownFormat
 from anaphora.ingest.transcripts import IDLE, TranscriptWatch, WatchReport
+from anaphora.settings import client_folders, load_settings
 from anaphora.store.home.sealing import folder_name
 from anaphora.surfaces.cli.conversation import app as conversation
 from anaphora.surfaces.cli.offers import choose_offers, find_offers
@@ -36,6 +35,7 @@ from anaphora.surfaces.cli.where import (
 )
 from anaphora.surfaces.meanings import meaning
 from anaphora.surfaces.wire import counted
+from anaphora.text.display import one_line
 from anaphora.values.conversations import ImportReport
 
 # Repeated here because importing the importers would slow down every command.

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from anaphora.container.feature import CommandLine, Commands, Feature
-
-if TYPE_CHECKING:
-    from anaphora.container.feature import FeatureServices
-    from anaphora.container.namespace import NamespaceServices
-
-
-def _make_services(services: NamespaceServices) -> FeatureServices:
-    from anaphora.features.importing.services import ImportingServices
-
-    return ImportingServices(services)
-
+from anaphora.container.feature import CommandLine, Commands, Feature, later
 
 FEATURE = Feature(
     "importing",
-    _make_services,
+    later(f"{__package__}.services:ImportingServices"),
     commands=(
         # Before the group itself: `app` gets its commands when it is added.
         Commands(f"{__package__}.commands:register_conversation", ("conversation",), 19),

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from anaphora.core.config import ClientFolders
 from anaphora.errors import AnaphoraError
+from anaphora.settings import ClientFolders
 from anaphora.surfaces.cli.offers import download_folder, newest_first
 
 _NAMES: Final = {

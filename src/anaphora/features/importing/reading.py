@@ -13,20 +13,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.plain import Types, types_of
-from anaphora.core.worker import (
+from anaphora.errors import InvalidInput, UnknownFormat
+from anaphora.features.importing.values import ImportedElse, ImportedMemory, ImportedWhole
+from anaphora.ingest.bounds import Bounds
+from anaphora.ingest.problems import shortened
+from anaphora.system.worker import (
     WorkerEnded,
     WorkerFailed,
     WorkerLimits,
     call_in_worker,
     path_for_worker,
 )
-from anaphora.errors import InvalidInput, UnknownFormat
-from anaphora.features.importing.values import ImportedElse, ImportedMemory, ImportedWhole
-from anaphora.ingest.bounds import Bounds
-from anaphora.ingest.problems import shortened
 from anaphora.values.conversations import ImportedConversation, ImportedTurn, ImportProblem
 from anaphora.values.memories import NewMemory
+from anaphora.values.plain import Types, types_of
 from anaphora.values.sessions import SessionPlace, ToolCall
 
 if TYPE_CHECKING:

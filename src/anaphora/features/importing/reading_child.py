@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
-from anaphora.core.worker import Piece
 from anaphora.features.importing.formats import check_source, found_imports
 from anaphora.features.importing.reading import SMALL, FileStarted, ReadFrom, ReadItem
 from anaphora.ingest.bounds import Bounds
+from anaphora.system.worker import Piece
 
 
 def check(folder: str, path: str, form: str | None, name: str) -> Iterator[None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.progress import Progress
+from anaphora.calls.progress import Progress
 from anaphora.errors import UnknownFormat
 from anaphora.features.importing.memories import ImportedMemoryWriter
 from anaphora.features.importing.reading import FileStarted, ImportSource

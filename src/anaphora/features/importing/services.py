@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from anaphora.container.feature import FeatureServices
 
 if TYPE_CHECKING:
-    from anaphora.core.progress import Progress
+    from anaphora.calls.progress import Progress
     from anaphora.features.importing.memories import ImportedMemoryWriter
     from anaphora.ingest.conversations import ConversationImport
     from anaphora.values.conversations import ImportReport, Source

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from anaphora.core.shown_times import shown_minute
 from anaphora.features.mirror.values import MIRROR_EVERY, MirrorReport, MirrorStatus
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, present, styled
@@ -15,6 +14,7 @@ from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.wire import counted
+from anaphora.text.shown_times import shown_minute
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from anaphora.container.feature import Commands, Feature
+from anaphora.container.feature import Commands, Feature, later
 from anaphora.features.mirror.calls import MirrorCalls
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anaphora.container.feature import FeatureServices
-    from anaphora.container.namespace import NamespaceServices
 
 __all__ = ["FEATURE", "MirrorCalls"]
-
-
-def _make_services(services: NamespaceServices) -> FeatureServices:
-    from anaphora.features.mirror.services import MirrorServices
-
-    return MirrorServices(services)
 
 
 def _list_files(root: Path, namespace: str) -> Iterable[Path]:
@@ -31,7 +23,7 @@ def _list_files(root: Path, namespace: str) -> Iterable[Path]:
 
 FEATURE = Feature(
     "mirror",
-    _make_services,
+    later(f"{__package__}.services:MirrorServices"),
     values=f"{__package__}.values",
     commands=(Commands(f"{__package__}.commands:register", ("mirror",), 120),),
     events=("mirror", "mirror_stopped"),

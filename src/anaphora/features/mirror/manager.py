@@ -9,17 +9,17 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
+from anaphora.calls.arguments import checked
+from anaphora.calls.caller import CallOrigin, called_from
+from anaphora.calls.progress import no_progress
 from anaphora.container.erasing import hold_namespace
-from anaphora.core.arguments import checked
-from anaphora.core.caller import CallOrigin, called_from
-from anaphora.core.progress import no_progress
-from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import InvalidInput, MirrorError
 from anaphora.features.mirror.comparison import MirrorComparison, Progress
 from anaphora.features.mirror.folder import MirrorFolder
 from anaphora.features.mirror.home_pages import HomePages
 from anaphora.features.mirror.ledger import LedgerFile, MirrorState, ledger_path
 from anaphora.features.mirror.values import MIRROR_EVERY, MirrorReport, MirrorStatus
+from anaphora.system.repeating import RepeatedCall
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from anaphora.core.front_matter import split_front_matter, write_front_matter
+from anaphora.text.front_matter import split_front_matter, write_front_matter
 from anaphora.values.memories import LABELS, MEMORY_FIELDS
 
 PageKind = Literal["memory", "note"]

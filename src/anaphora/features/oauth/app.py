@@ -27,8 +27,6 @@ from starlette.routing import Route
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
-from anaphora.core.environment import environment
-from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.features.oauth.consent import Consents, PendingRequest, is_code
 from anaphora.features.oauth.page import consent_page, message_page
@@ -37,6 +35,8 @@ from anaphora.store.tokens import Token
 from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.mcp_server.address import PATH, SCOPES, PublicAddress
 from anaphora.surfaces.mcp_server.callers import CallerBuckets, peer_of
+from anaphora.system.environment import environment
+from anaphora.system.incidents import report
 
 _MOST_BYTES: Final = 64 * 1024
 _RATE, _BURST = 0.5, 30

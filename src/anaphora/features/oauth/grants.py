@@ -18,12 +18,12 @@ from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from anaphora.core.json_codec import from_plain, plain
 from anaphora.errors import NotFound
 from anaphora.store.codecs import DAMAGE
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.table_rows import TableRows, TableTransaction
 from anaphora.store.tokens import PREFIX, Tokens
+from anaphora.values.json_codec import from_plain, plain
 
 if TYPE_CHECKING:
     from anaphora.store.db.engine import Database

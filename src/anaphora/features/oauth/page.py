@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from starlette.responses import HTMLResponse
 
-from anaphora.core.display import one_line
 from anaphora.features.oauth.consent import PendingRequest
+from anaphora.text.display import one_line
 
 _STYLE: Final = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem;"

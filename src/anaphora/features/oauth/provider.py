@@ -28,10 +28,10 @@ from mcp.server.auth.provider import (
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl, ValidationError
 
-from anaphora.core.display import one_line
 from anaphora.features.oauth.consent import AccessRequest, Consents
 from anaphora.features.oauth.grants import LIFETIMES, Grant, SecretKind, grants_of
 from anaphora.surfaces.mcp_server.address import SCOPES, PublicAddress
+from anaphora.text.display import one_line
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory

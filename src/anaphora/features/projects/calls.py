@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
+from anaphora.calls.operation import AuditRule, Http, ids_of, operation, thread_ids
+from anaphora.calls.progress import Progress
+from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
-from anaphora.core.operation import AuditRule, Http, ids_of, operation, thread_ids
-from anaphora.core.progress import Progress
-from anaphora.core.tracing import span
 from anaphora.features.projects.services import ProjectServices
 from anaphora.features.projects.values import (
     DiaryEntry,

@@ -10,9 +10,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from anaphora.core.display import one_line
-from anaphora.core.short_ids import short_id
-from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.features.projects.values import (
     DiaryEntry,
     IndexReport,
@@ -39,6 +36,9 @@ from anaphora.surfaces.cli.vectors import EMBED, finish_vectors
 from anaphora.surfaces.cli.where import open_memory, typed_path
 from anaphora.surfaces.meanings import NOTE, TOKENS, meaning
 from anaphora.surfaces.wire import counted
+from anaphora.text.display import one_line
+from anaphora.text.short_ids import short_id
+from anaphora.text.shown_times import shown_day, shown_minute
 from anaphora.values.context import LEAST_BUDGET, ContextMemory
 
 app = typer.Typer(no_args_is_help=True, help="Projects: index them, recall for a task.")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from anaphora.core.caller import signed
+from anaphora.calls.caller import signed
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.features.projects.store.graph_rows import NoteLink
 from anaphora.features.projects.store.notes import (

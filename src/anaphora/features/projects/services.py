@@ -10,9 +10,9 @@ from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
 
 if TYPE_CHECKING:
+    from anaphora.calls.progress import Progress
     from anaphora.container.filling import Fill
     from anaphora.container.pages import NotePages
-    from anaphora.core.progress import Progress
     from anaphora.features.projects.index.index import SectionIndex
     from anaphora.features.projects.indexing.indexing import ProjectIndexer
     from anaphora.features.projects.indexing.upkeep import ProjectUpkeep

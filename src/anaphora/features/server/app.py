@@ -16,8 +16,6 @@ from starlette.types import Scope
 
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
-from anaphora.core.environment import environment
-from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.features.server import metrics
 from anaphora.features.server.auth import is_page
@@ -29,6 +27,8 @@ from anaphora.surfaces.rest.calls import Service
 from anaphora.surfaces.rest.openapi import document
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.wire import dumps
+from anaphora.system.environment import environment
+from anaphora.system.incidents import report
 
 _log = logging.getLogger(SERVER)
 

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers
 
-from anaphora.core.names import standing_form
 from anaphora.errors import InvalidInput
+from anaphora.language.names import standing_form
 from anaphora.store.threads.ids import check_id
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import OWN, bearer, is_own

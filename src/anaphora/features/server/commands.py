@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from anaphora.core.config import load_settings
-from anaphora.core.environment import environment
-from anaphora.core.shown_times import shown_minute
 from anaphora.errors import NotFound
+from anaphora.settings import load_settings
 from anaphora.surfaces.access import FILE
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, present, styled, table
 from anaphora.surfaces.cli.where import Where, open_memory, typed_path
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 from anaphora.surfaces.wire import time_of
+from anaphora.system.environment import environment
+from anaphora.text.shown_times import shown_minute
 
 if TYPE_CHECKING:
     from anaphora.api.memory import Memory

@@ -18,8 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anaphora.core.caller import CallOrigin, called_from
-from anaphora.core.incidents import STOPS, new_id
+from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.errors import AnaphoraError, StoreError
 from anaphora.features.server.auth import LIVE, Authenticator, is_page
 from anaphora.surfaces.logs import SERVER
@@ -32,6 +31,7 @@ from anaphora.surfaces.rest.problems import (
     problem_of_any,
     report_request,
 )
+from anaphora.system.incidents import STOPS, new_id
 
 _log = logging.getLogger(SERVER)
 _MOST_KEYS: Final = 10_000

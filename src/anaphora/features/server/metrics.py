@@ -14,11 +14,11 @@ from prometheus_client.exposition import generate_latest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anaphora.core.incidents import new_id
 from anaphora.surfaces.logs import SERVER
 from anaphora.surfaces.rest.calls import Service, is_long, opens_all, service_of
 from anaphora.surfaces.rest.problems import METHODS, REQUEST_ID, Problem, route_of
 from anaphora.surfaces.rest.routing import LaneRouter
+from anaphora.system.incidents import new_id
 
 router = LaneRouter("care", "", closed=False)
 _log = logging.getLogger(SERVER)

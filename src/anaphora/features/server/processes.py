@@ -22,7 +22,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from anaphora.errors import InvalidInput
 from anaphora.surfaces.logs import SERVER
 
 MOST: Final = 64
@@ -49,12 +48,6 @@ def one_per_core() -> int:
         return 1
     has_affinity = hasattr(os, "sched_getaffinity")
     return min(MOST, len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
-
-
-def refuse_unless_possible(processes: int) -> None:
-    """`InvalidInput` for several processes on a platform that cannot hand over connections."""
-    if processes > 1 and sys.platform == "win32":
-        raise InvalidInput("processes", processes, "one process is all there is on Windows")
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -209,17 +202,12 @@ class Siblings:
             sibling.channel.close()
 
 
-@dataclass(slots=True)
 class HandedConnections:
-    """The connections that the first process hands to this one, through its `channel`."""
+    """The connections that the first process hands to this one, through a descriptor's channel."""
 
-    channel: socket.socket
-    _coming: set[asyncio.Task[Any]] = field(default_factory=set)
-
-    @classmethod
-    def through(cls, descriptor: int) -> HandedConnections:
-        """The connections from the channel of this descriptor."""
-        return cls(socket.socket(fileno=descriptor))
+    def __init__(self, descriptor: int) -> None:
+        self.channel = socket.socket(fileno=descriptor)
+        self._coming: set[asyncio.Task[Any]] = set()
 
     def hand_on(self, connection: socket.socket, open_here: int) -> bool:
         """A connection that was handed over stays in this process."""

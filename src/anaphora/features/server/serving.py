@@ -7,15 +7,16 @@ framework; `create_app` and `serve` do, and need the extra `server`.
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from anaphora import __version__
-from anaphora.core.environment import environment
 from anaphora.errors import InvalidInput, MissingExtra
 from anaphora.surfaces.rest.options import ServerOptions, is_loopback
+from anaphora.system.environment import environment
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -93,13 +94,14 @@ def serve(
         Siblings,
         listen,
         read_own_token,
-        refuse_unless_possible,
     )
     from anaphora.ops.backup.staging import sweep
     from anaphora.surfaces.connections import ConnectionLimits, throttled_logs, uvicorn_settings
     from anaphora.surfaces.logs import log_start, server_logs
 
-    refuse_unless_possible(processes)
+    # Windows cannot hand over connections.
+    if processes > 1 and sys.platform == "win32":
+        raise InvalidInput("processes", processes, "one process is all there is on Windows")
     is_first = descriptor is None
     own_token = None if is_first else read_own_token()
     options = _with_access(memory, host, options, open_to_all=open_to_all, own_token=own_token)
@@ -110,7 +112,7 @@ def serve(
     else:
         options = replace(options, dream_every=None)
     app = create_app(memory, settings=options)
-    handed_connections = None if descriptor is None else HandedConnections.through(descriptor)
+    handed_connections = None if descriptor is None else HandedConnections(descriptor)
     siblings = Siblings(command, options.own) if is_first and processes > 1 else None
     limits = ConnectionLimits(options.connections, options.head_seconds, options.body_seconds)
     config = uvicorn.Config(

@@ -15,11 +15,10 @@ import typer
 from rich.text import Text
 
 from anaphora.api.memory import Memory
-from anaphora.core.config import load_settings
-from anaphora.core.environment import environment
 from anaphora.features.server.commands import announcement, run_server
 from anaphora.features.server.processes import free_port
 from anaphora.ops.backup.create import DATABASE
+from anaphora.settings import load_settings
 from anaphora.store.crypto.marker import place_of
 from anaphora.store.disk import make_directory, translate
 from anaphora.surfaces.access import kept_secret
@@ -28,6 +27,7 @@ from anaphora.surfaces.cli.output import console
 from anaphora.surfaces.cli.where import Where
 from anaphora.surfaces.rest.options import DEFAULT_PORT, ServerOptions
 from anaphora.surfaces.wire import counted
+from anaphora.system.environment import environment
 
 _HOST: Final = "127.0.0.1"
 _PORTS: Final = range(DEFAULT_PORT, DEFAULT_PORT + 10)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.shown_times import shown_day
 from anaphora.errors import AnaphoraError
 from anaphora.features.sync.manager import Sync
+from anaphora.text.shown_times import shown_day
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.progress import no_progress
+from anaphora.calls.progress import no_progress
 from anaphora.errors import Diverged, InvalidInput, NotFound, RemoteTampered
 from anaphora.features.sync.changes import Patch
 from anaphora.features.sync.conflicts import MOST, find_clashes

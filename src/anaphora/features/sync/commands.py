@@ -17,8 +17,6 @@ from typing import Annotated, Final
 
 import typer
 
-from anaphora.core.short_ids import short_id
-from anaphora.core.shown_times import shown_minute
 from anaphora.errors import StoreError
 from anaphora.features.sync.values import (
     SYNC_EVERY,
@@ -35,6 +33,8 @@ from anaphora.surfaces.cli.progress import AGAIN, READ, long_work
 from anaphora.surfaces.cli.watching import watch_until_stopped
 from anaphora.surfaces.cli.where import open_memory, typed_address, typed_path
 from anaphora.surfaces.wire import counted, time_of
+from anaphora.text.short_ids import short_id
+from anaphora.text.shown_times import shown_minute
 
 _LONGEST_CODE: Final = 20
 _KEPT: Final = f"Everything sent and received so far is stored. {AGAIN}"

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from anaphora.core.shown_times import in_shown_zone
 from anaphora.features.sync.changes import Patch
 from anaphora.features.sync.clock import Stamp
 from anaphora.features.sync.items import kind_and_key
 from anaphora.features.sync.values import SyncConflict, SyncSide
 from anaphora.store.records.rows import MEMORY
+from anaphora.text.shown_times import in_shown_zone
 from anaphora.values.memories import MemoryRecord
 
 MOST: Final = 100

@@ -29,13 +29,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from anaphora.core.bounded import MOST_BYTES, read_json
 from anaphora.errors import RemoteTampered, Tampered
 from anaphora.features.sync.admission import Admission, admission_of
 from anaphora.features.sync.changes import Patch, canonical, patch_of
 from anaphora.features.sync.membership import Member, Rotation, member_of
 from anaphora.store.crypto.cipher import Cipher
 from anaphora.store.lines import from_line, to_line
+from anaphora.system.bounded import MOST_BYTES, read_json
 
 VERSION: Final = 1
 _SMALLEST: Final = 1024

@@ -17,19 +17,16 @@ from anaphora.features.sync.threads import ThreadSync
 from anaphora.store.records.rows import DIARY, MEMORY, OBSERVATION, TOOL_CALL, session_key
 
 if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
-    from anaphora.store.records.forgetting import ForgottenRecords
-    from anaphora.store.records.transaction import RecordTransaction
-
-
-def _forget_answers(
-    services: NamespaceServices, work: RecordTransaction, forgotten: ForgottenRecords
-) -> None:
-    services.forget_derived(work, forgotten, False)
+    pass
 
 
 RECORD_KINDS: Final = {
-    MEMORY: RecordKind(lasting=True, on_forgotten=_forget_answers),
+    MEMORY: RecordKind(
+        lasting=True,
+        on_forgotten=lambda services, work, forgotten: services.forget_derived(
+            work, forgotten, False
+        ),
+    ),
     OBSERVATION: RecordKind(),
     DIARY: RecordKind(),
     TOOL_CALL: RecordKind(row_key=lambda record: session_key(record.conversation_id or "")),

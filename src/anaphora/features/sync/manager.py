@@ -12,10 +12,9 @@ from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
+from anaphora.calls.arguments import checked
+from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.container.erasing import hold_namespace
-from anaphora.core.arguments import checked
-from anaphora.core.caller import CallOrigin, called_from
-from anaphora.core.repeating import RepeatedCall
 from anaphora.errors import AnaphoraError, InvalidInput, RemoteError, SyncError
 from anaphora.features.sync.admission import admission_of
 from anaphora.features.sync.client import SyncClient
@@ -46,6 +45,7 @@ from anaphora.features.sync.values import (
     SyncVerification,
 )
 from anaphora.store.crypto.cipher import Random
+from anaphora.system.repeating import RepeatedCall
 
 if TYPE_CHECKING:
     from anaphora.container.namespace import NamespaceServices

@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from anaphora.core.bounded import read_json
 from anaphora.errors import InvalidInput, MissingExtra, PairingFailed, SyncError, Tampered
 from anaphora.features.sync.entries import Header, LogEntry, entry_of, without_content
 from anaphora.features.sync.remotes.base import Remote
 from anaphora.store.crypto.cipher import Cipher, Random, binding, derive
+from anaphora.system.bounded import read_json
 
 PATIENCE: Final = 600.0
 """Seconds in which the code must be typed."""

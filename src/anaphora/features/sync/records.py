@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.names import composed
 from anaphora.features.sync.changes import WHOLE, ItemState, Patch, is_dropped
 from anaphora.features.sync.clock import Stamp
 from anaphora.features.sync.codec import (
@@ -36,6 +35,7 @@ from anaphora.features.sync.merge.records import (
 )
 from anaphora.features.sync.origins import Origins
 from anaphora.features.sync.store import CLOCK
+from anaphora.language.names import composed
 from anaphora.store.namespace import portions
 from anaphora.store.records.forgetting import ForgottenRecords, describe_forgotten
 from anaphora.store.records.rows import (

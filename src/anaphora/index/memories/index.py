@@ -18,7 +18,6 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.config import EXACT_CAP
 from anaphora.errors import AnaphoraError, SealChanged
 from anaphora.index.life_cycle import IndexLife
 from anaphora.index.memories.filters import MemoryFilters
@@ -34,6 +33,7 @@ from anaphora.index.words.lookup import Word
 from anaphora.index.words.manifest import IndexedDocument, WordManifest, document_in_language
 from anaphora.index.words.parts import PartSizes
 from anaphora.index.words.segment import WORD_INDEX_ERRORS
+from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.records.store import Records
 from anaphora.store.records.titles import record_title

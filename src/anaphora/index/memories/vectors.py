@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.config import EXACT_CAP
 from anaphora.index.memories.rows import MemoryRows
 from anaphora.index.rows import GrowingColumn
 from anaphora.index.vectors.ann import AnnStore, Batch, available
@@ -26,6 +25,7 @@ from anaphora.index.vectors.matrix import (
     from_float16,
 )
 from anaphora.index.vectors.scan import Scan
+from anaphora.settings import EXACT_CAP
 from anaphora.store.records.vectors import RecordVectors
 from anaphora.store.records.written import WrittenRecords
 

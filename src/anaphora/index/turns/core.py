@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anaphora.core.limits import time_is_up
+from anaphora.calls.limits import time_is_up
 from anaphora.index.life_cycle import IndexLife
 from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.index.turns.folder import IndexFolder

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from anaphora.core.pasted import blocks
-from anaphora.core.recalled import strip_recalled
 from anaphora.embed.chunking import first_pieces
+from anaphora.text.pasted import blocks
+from anaphora.text.recalled import strip_recalled
 
 PASTED_PIECES: Final = 64
 """Word pieces, approximately, of a pasted block that are embedded."""

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.config import EXACT_CAP
-from anaphora.core.limits import is_limited, part_of_time, time_left, wait_within
-from anaphora.core.progress import ProgressCount
+from anaphora.calls.limits import is_limited, part_of_time, time_left, wait_within
+from anaphora.calls.progress import ProgressCount
 from anaphora.errors import EmbeddingError
 from anaphora.index.backlog import GROUP, IN_CALL, embed_texts
 from anaphora.index.turns.core import IndexCore
@@ -31,6 +30,7 @@ from anaphora.index.turns.source import FileThreadSource, SqlThreadSource, Threa
 from anaphora.index.turns.vectors import STEP, STEP_AT_CLOSE
 from anaphora.index.turns.view import TurnView
 from anaphora.index.vectors.matrix import to_float16
+from anaphora.settings import EXACT_CAP
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.values.conversations import FINISH_VECTORS, Degraded
 

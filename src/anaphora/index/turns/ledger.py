@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import ANALYSER
 from anaphora.errors import Tampered
 from anaphora.index.maintenance import IndexBusy, IndexLost
 from anaphora.index.turns.records import (
@@ -28,6 +27,7 @@ from anaphora.index.turns.records import (
 )
 from anaphora.index.turns.table import TURN, Turns, make_turns, no_turns, turn_rows
 from anaphora.index.words.segment import SegmentMeta
+from anaphora.language.analyser import ANALYSER
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
 from anaphora.store.db import sqlite
 from anaphora.store.db.driver import dbapi2

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
 
-from anaphora.core.analyser import index_text
-from anaphora.core.recalled import strip_recalled
+from anaphora.language.analyser import index_text
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_OTHER, ROLE_USER, turn_flags
 from anaphora.store.crypto.index import CLEAR_INDEX, IndexSealer
+from anaphora.text.recalled import strip_recalled
 from anaphora.values.conversations import Degraded, Turn
 
 Identity: TypeAlias = tuple[int, int, int, int]

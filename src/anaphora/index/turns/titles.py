@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from anaphora.core.languages.language import language_of
 from anaphora.index.turns.records import ThreadCheckpoint
 from anaphora.index.words.lookup import Lookup
 from anaphora.index.words.manifest import titled
 from anaphora.index.words.postings import MemoryPostings, WordStatistics, idf
+from anaphora.language.languages.language import language_of
 
 
 class TitleWords:

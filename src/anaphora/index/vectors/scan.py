@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.heap import give_back_memory
 from anaphora.index.maintenance import Background
 from anaphora.index.vectors.matrix import Matrix, MatrixView, products
 from anaphora.index.vectors.quantized import SHORT_BLOCKS, Projected, Quantized
+from anaphora.system.heap import give_back_memory
 
 BIG: Final = 8_192
 """From so many parts a quantized form saves more than it costs to make."""

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from anaphora.core.analyser import QueryWord, language_token, token_of
-from anaphora.core.languages.language import ENGLISH, languages
 from anaphora.index.words.postings import WordStatistics, idf
+from anaphora.language.analyser import QueryWord, language_token, token_of
+from anaphora.language.languages.language import ENGLISH, languages
 
 Word: TypeAlias = str | QueryWord
 """A word to look up: of a question, or a token as it is."""

@@ -18,8 +18,6 @@ from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.core.analyser import ANALYSER, IndexedText, analyse, index_text, language_token
-from anaphora.core.languages.language import language_of
 from anaphora.errors import SealChanged
 from anaphora.index.words.lookup import TITLE
 from anaphora.index.words.parts import (
@@ -44,6 +42,8 @@ from anaphora.index.words.segment import (
     signature,
     write_segment,
 )
+from anaphora.language.analyser import ANALYSER, IndexedText, analyse, index_text, language_token
+from anaphora.language.languages.language import language_of
 
 _FORM: Final = f"5/{ANALYSER}"
 _DIGITS: Final = 16

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import SHORTEST_FORM
+from anaphora.language.analyser import SHORTEST_FORM
 
 _LONG: Final = 8
 """From so many letters a word may have two errors; below, one."""

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.word_lists import words
+from anaphora.language.word_lists import words
 from anaphora.values.files import Skipped
 
 if TYPE_CHECKING:

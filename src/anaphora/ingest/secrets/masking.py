@@ -13,13 +13,13 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, TypeVar, cast
 
-from anaphora.core.hidden_ids import hidden_id
 from anaphora.ingest.secrets.redacting import (
     places_of_secrets,
     redact,
     redact_path,
     secrets_in,
 )
+from anaphora.text.hidden_ids import hidden_id
 from anaphora.values.conversations import ThreadSummary, Turn
 from anaphora.values.memories import MemoryHit, MemoryRecord, RelatedMemory
 from anaphora.values.search import SearchHit

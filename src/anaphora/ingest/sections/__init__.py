@@ -9,9 +9,10 @@ from anaphora.ingest.sections.base import (
     ImportedModule,
     ParsedFile,
     Section,
+    SectionStart,
     Symbol,
     cut,
-    line_starts,
+    fits,
     lines_of,
 )
 from anaphora.ingest.sections.code import code_starts
@@ -50,9 +51,11 @@ def parse(path: str, text: str) -> ParsedFile:
         starts, symbols = rst_starts(lines, name), ()
     else:
         starts, symbols = config_starts(language, lines)
+    if not starts:
+        starts = [SectionStart(1, "file" if fits(lines, 1, len(lines)) else "lines", name)]
     return ParsedFile(
         language=language,
-        sections=cut(lines, starts or line_starts(lines, name)),
+        sections=cut(lines, starts),
         symbols=symbols,
         imports=imports,
         commands=commands_of(name, text),

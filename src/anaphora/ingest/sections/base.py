@@ -210,8 +210,3 @@ def _split_parts(lines: Sequence[str], section: SectionStart, end: int) -> Itera
             section.heading,
             section.symbol,
         )
-
-
-def line_starts(lines: Sequence[str], title: str) -> list[SectionStart]:
-    """One start for all lines: the file's own section if it fits, else lines in parts."""
-    return [SectionStart(1, "file" if fits(lines, 1, len(lines)) else "lines", title)]

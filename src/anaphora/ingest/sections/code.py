@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.word_lists import words
 from anaphora.ingest.sections.base import (
     MAX_CHARS,
     MAX_LINES,
@@ -25,6 +24,7 @@ from anaphora.ingest.sections.base import (
 )
 from anaphora.ingest.sections.grammars import GRAMMARS, Grammar, language, query
 from anaphora.ingest.sections.imports import imports_of
+from anaphora.language.word_lists import words
 
 if TYPE_CHECKING:
     from tree_sitter import Node

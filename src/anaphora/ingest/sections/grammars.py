@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.word_lists import by_word, words
+from anaphora.language.word_lists import by_word, words
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Query

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from anaphora.core.word_lists import words
 from anaphora.ingest.sections.base import ImportedModule
+from anaphora.language.word_lists import words
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from anaphora.core.word_lists import by_word, words
+from anaphora.language.word_lists import by_word, words
 from anaphora.values.files import SourceRole
 
 _BY_ENDING: Final = by_word(

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.core.progress import Progress
+from anaphora.calls.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, SealChanged, StoreError
 from anaphora.ops.backup import archive, staging
 from anaphora.store.crypto import marker as markers

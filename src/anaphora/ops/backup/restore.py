@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from anaphora.core.progress import Progress
+from anaphora.calls.progress import Progress
 from anaphora.errors import DamagedBackup, InvalidInput, NotEmpty
 from anaphora.ops.backup import archive, staging
 from anaphora.ops.backup.create import DATABASE, Backup, backup_of

@@ -34,21 +34,11 @@ class Advisory:
     first: str
     fixed: str
 
-    def affects(self, installed: str) -> bool:
-        """Whether a version has it."""
-        return _order(self.first) <= _order(installed) < _order(self.fixed)
-
 
 @cache
 def advisories() -> tuple[Advisory, ...]:
     """All that were known when this version was released."""
     return tuple(Advisory(*row) for row in json.loads(_FILE.read_text("utf-8")))
-
-
-def affecting(package: str, installed: str) -> tuple[Advisory, ...]:
-    """The vulnerabilities of this version of a package."""
-    package_advisories = (advisory for advisory in advisories() if advisory.package == package)
-    return tuple(advisory for advisory in package_advisories if advisory.affects(installed))
 
 
 def library_check(packages: Iterable[str] | None = None) -> Check:
@@ -61,7 +51,14 @@ def library_check(packages: Iterable[str] | None = None) -> Check:
         except PackageNotFoundError:
             continue
         count += 1
-        if holes := affecting(package, installed_version):
+        installed = _order(installed_version)
+        holes = [
+            advisory
+            for advisory in advisories()
+            if advisory.package == package
+            and _order(advisory.first) <= installed < _order(advisory.fixed)
+        ]
+        if holes:
             fixed_version = max((advisory.fixed for advisory in holes), key=_order)
             ids = ", ".join(advisory.id for advisory in holes)
             affected_lines.append(

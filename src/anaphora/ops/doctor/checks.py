@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.core.config import Settings
-from anaphora.core.environment import environment
-from anaphora.core.progress import Progress, no_progress
+from anaphora.calls.progress import Progress, no_progress
 from anaphora.errors import AnaphoraError, MissingExtra, NoKeyringError
 from anaphora.ops.doctor.advisories import library_check
 from anaphora.ops.doctor.health import try_writing
@@ -25,6 +23,8 @@ from anaphora.ops.doctor.incidents import incident_check
 from anaphora.ops.doctor.language import language_check
 from anaphora.ops.doctor.repair import repair
 from anaphora.ops.doctor.secrets_said import secrets_check, stored_check
+from anaphora.settings import Settings
+from anaphora.system.environment import environment
 from anaphora.values.conversations import FINISH_VECTORS, Check, Stats
 
 if TYPE_CHECKING:
@@ -225,8 +225,8 @@ def _checks_of(feature: FeatureServices) -> Iterator[Check]:
 
 def _check_readers() -> Check:
     """Whether documents and imports can be read here, and the limits of their readers."""
-    from anaphora.core.interpreters import interpreter
-    from anaphora.core.worker import limits_here
+    from anaphora.system.interpreters import interpreter
+    from anaphora.system.worker import limits_here
 
     if interpreter() is None:
         detail = "no Python is found to start: documents and imports cannot be read here"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.core.display import one_line
-from anaphora.core.incidents import incidents, log_path, program_version
-from anaphora.core.shown_times import shown_minute
+from anaphora.system.incidents import incidents, log_path, program_version
+from anaphora.text.display import one_line
+from anaphora.text.shown_times import shown_minute
 from anaphora.values.conversations import Check
 
 LATELY: Final = 7 * 86_400.0

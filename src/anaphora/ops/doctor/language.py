@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from anaphora.container.languages import LAST, hardly_read, mending_command
-from anaphora.core.languages.language import language_of, languages
+from anaphora.language.languages.language import language_of, languages
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:

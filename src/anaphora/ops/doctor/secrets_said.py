@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import one_line
 from anaphora.ingest.secrets.masking import mask_handle, seems_to_hold_secrets
+from anaphora.text.display import one_line
 from anaphora.values.conversations import Check
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from anaphora.calls.progress import Progress
 from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
-from anaphora.core.progress import Progress
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.export_lines import begins_as_export
 from anaphora.ingest.secrets.masking import mask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from anaphora.container.feature import LineKind, registered
+from anaphora.container.feature import LineKind, load, registered
 from anaphora.ops.transfer.memories import LinkReader, MemoryReader, memory_lines
 from anaphora.ops.transfer.sessions import SessionReader, session_lines
 from anaphora.ops.transfer.threads import NoteReader, ThreadReader, note_lines
@@ -40,5 +40,6 @@ _KERNEL: Final = (
 
 def line_kinds() -> tuple[LineKind, ...]:
     """All kinds, in the order of the file: references come after their targets."""
-    of_features = (kind for feature in registered() for kind in feature.line_kinds())
+    references = (feature.line_kinds for feature in registered() if feature.line_kinds)
+    of_features = (kind for reference in references for kind in load(reference))
     return tuple(sorted((*_KERNEL, *of_features), key=lambda kind: kind.order))

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from anaphora.calls.progress import Progress
 from anaphora.container.home import Container
 from anaphora.container.namespace import NamespaceServices
-from anaphora.core.progress import Progress
-from anaphora.core.worker import WorkerEnded, WorkerFailed
 from anaphora.errors import CorruptThread, EmbeddingError, StoreError, UnknownFormat
 from anaphora.index.backlog import IN_CALL
 from anaphora.index.turns.index import INLINE_BACKLOG
@@ -30,6 +29,7 @@ from anaphora.store.disk import open_regular, translate
 from anaphora.store.line_fields import string
 from anaphora.store.lines import Line, from_line
 from anaphora.store.threads.ids import check_id
+from anaphora.system.worker import WorkerEnded, WorkerFailed
 from anaphora.values.conversations import ImportedConversation, ImportProblem, ImportReport, Source
 
 # Errors of the file or its contents; any other error is one of this home.

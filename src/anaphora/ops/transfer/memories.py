@@ -23,7 +23,6 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from anaphora.core.json_codec import members_of
 from anaphora.ingest.checking import without_secrets
 from anaphora.ingest.secrets.redacting import redact, redact_value
 from anaphora.ops.transfer.reading import BatchReader, LoadTarget, Outcome
@@ -52,6 +51,7 @@ from anaphora.store.records.rows import (
 )
 from anaphora.store.records.transaction import RecordTransaction
 from anaphora.values.conversations import ImportProblem
+from anaphora.values.json_codec import members_of
 from anaphora.values.memories import MEMORY_FIELDS, MemoryRecord, MemoryType, NewMemory
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.names import forms_of
 from anaphora.errors import CorruptThread, EncryptionError
+from anaphora.language.names import forms_of
 from anaphora.ops.transfer.reading import BATCH, BatchReader, LineReader, LoadTarget
 from anaphora.store.disk import NO_FILE, make_directory, translate
 from anaphora.store.hashing import stored_turn_hash

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from anaphora.core.display import one_line
-from anaphora.core.shown_times import shown_day
+from anaphora.text.display import one_line
+from anaphora.text.shown_times import shown_day
 
 STANDING_CHARACTERS: Final = 200
 SESSION_CHARACTERS: Final = 420

@@ -10,12 +10,12 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import cut
-from anaphora.core.recalled import strip_recalled
-from anaphora.core.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
+from anaphora.language.small_talk import QUESTION_MARKS, begins_as_question, is_small_talk
 from anaphora.rank.contradiction import seem_to_contradict
 from anaphora.rank.house_rules import sentences_of
 from anaphora.rank.statements import read_statement, words_of
+from anaphora.text.display import cut
+from anaphora.text.recalled import strip_recalled
 
 if TYPE_CHECKING:
     from anaphora.values.conversations import Thread, Turn

@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.display import cut
-from anaphora.core.recalled import strip_recalled
-from anaphora.core.shown_times import shown_day
 from anaphora.rank.house_rules import (
     drop_ended_parts,
     is_rule,
@@ -37,6 +34,9 @@ from anaphora.recall.session.session_lines import (
     last_exchange,
     session_statements,
 )
+from anaphora.text.display import cut
+from anaphora.text.recalled import strip_recalled
+from anaphora.text.shown_times import shown_day
 from anaphora.values.context import ContextMemory
 from anaphora.values.memories import LABELS, CoreKind, MemoryRecord
 

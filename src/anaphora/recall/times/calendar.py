@@ -69,12 +69,6 @@ def unit_of(moment: datetime, unit: str, offset: int) -> Days:
     return month_of(day.year + offset, 1, 12)
 
 
-def season_of(year: int, name: str) -> Days:
-    """Three months; a winter is named for the year in which it ends."""
-    first_month = SEASONS[name]
-    return month_of(year - 1 if first_month == 12 else year, first_month, 3)
-
-
 def holiday(year: int, name: str) -> datetime:
     """The day of a holiday of `HOLIDAYS` in a year, at midnight."""
     fixed_date = HOLIDAYS[name]

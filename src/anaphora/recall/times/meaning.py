@@ -40,10 +40,6 @@ def key_of(groups: Groups, kind: str) -> str:
     return ""
 
 
-def _read_day(detail: Detail, groups: Groups, asked: Asked) -> Days:
-    return calendar.day_of(asked.now, int(detail[0]))
-
-
 def _read_unit(detail: Detail, groups: Groups, asked: Asked) -> Days:
     offset = int(detail[0]) if detail else calendar.OFFSETS[key_of(groups, "offset")]
     return calendar.unit_of(asked.now, key_of(groups, "unit") or "week", offset)
@@ -64,14 +60,6 @@ def _read_count(groups: Groups) -> tuple[str, float, float]:
     if vague := key_of(groups, "vague"):
         return (unit, *calendar.VAGUE[vague])
     return unit, float(groups.get("digits") or key_of(groups, "number") or 1), 0.5
-
-
-def _read_ago(detail: Detail, groups: Groups, asked: Asked) -> Days:
-    return calendar.around(asked.now, *_read_count(groups))
-
-
-def _read_around(detail: Detail, groups: Groups, asked: Asked) -> Days:
-    return calendar.around(asked.now, detail[1], float(detail[0]), 1.0)
 
 
 def _read_rolling(detail: Detail, groups: Groups, asked: Asked) -> Days:
@@ -140,13 +128,13 @@ def _read_quarter(detail: Detail, groups: Groups, asked: Asked) -> Days:
     return _place(lambda year: calendar.month_of(year, first_month, 3), detail, groups, asked)
 
 
-def _read_year(detail: Detail, groups: Groups, asked: Asked) -> Days:
-    return calendar.month_of(int(groups["year"]), 1, 12)
-
-
 def _read_season(detail: Detail, groups: Groups, asked: Asked) -> Days:
-    season = key_of(groups, "season")
-    return _place(lambda year: calendar.season_of(year, season), detail, groups, asked)
+    first_month = calendar.SEASONS[key_of(groups, "season")]
+    # A winter is named for the year in which it ends.
+    earlier = 1 if first_month == 12 else 0
+    return _place(
+        lambda year: calendar.month_of(year - earlier, first_month, 3), detail, groups, asked
+    )
 
 
 def _read_holiday(detail: Detail, groups: Groups, asked: Asked) -> Days:
@@ -184,18 +172,20 @@ def _place(place: Callable[[int], Days], detail: Detail, groups: Groups, asked: 
 
 
 _READERS: Final[Mapping[str, Callable[[Detail, Groups, Asked], Days]]] = {
-    "day": _read_day,
+    "day": lambda detail, groups, asked: calendar.day_of(asked.now, int(detail[0])),
     "unit": _read_unit,
     "weekend": _read_weekend,
-    "ago": _read_ago,
-    "around": _read_around,
+    "ago": lambda detail, groups, asked: calendar.around(asked.now, *_read_count(groups)),
+    "around": lambda detail, groups, asked: calendar.around(
+        asked.now, detail[1], float(detail[0]), 1.0
+    ),
     "rolling": _read_rolling,
     "weekday": _read_weekday,
     "numeric": _read_numeric,
     "nth": _read_nth,
     "date": _read_date,
     "quarter": _read_quarter,
-    "year": _read_year,
+    "year": lambda detail, groups, asked: calendar.month_of(int(groups["year"]), 1, 12),
     "season": _read_season,
     "holiday": _read_holiday,
 }

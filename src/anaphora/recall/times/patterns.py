@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from anaphora.core.languages.language import Language, loose
+from anaphora.language.languages.language import Language, loose
 
 _NUMERIC: Final = (
     r"(?<![\w./-])(?P<y>(?:19|20)\d\d)[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?![\w.]\d)",
@@ -18,6 +18,7 @@ _NUMERIC: Final = (
 )
 _SIDES: Final = ("since", "after", "before", "until")
 _NOTHING: Final = "(?!)"
+MeaningT = TypeVar("MeaningT")
 
 
 class Phrase(NamedTuple):
@@ -27,6 +28,13 @@ class Phrase(NamedTuple):
     kind: str
     detail: tuple[str, ...]
     lead: re.Pattern[str] | None = None
+
+
+class Affixes(NamedTuple, Generic[MeaningT]):
+    """What stands before a time, or behind it, and changes its days, by what it makes of them."""
+
+    before: Mapping[MeaningT, re.Pattern[str]]
+    behind: Mapping[MeaningT, re.Pattern[str]]
 
 
 class Range(NamedTuple):
@@ -76,26 +84,23 @@ class Patterns:
         return self._compile_bounded(_any(*self._times.get("past", ())))
 
     @cached_property
-    def sides_before(self) -> Mapping[str, re.Pattern[str]]:
-        """What stands before a time with one open side, by the side."""
+    def sides(self) -> Affixes[str]:
+        """What gives a time an open side, by the side."""
         times = self._times
-        return {name: self._compile_relation(times[name]) for name in _SIDES if name in times}
+        behind = {name: times.get(f"{name}_after") for name in _SIDES}
+        return Affixes(
+            {name: self._compile_relation(times[name]) for name in _SIDES if name in times},
+            {name: self._compile(f"(?:{form})") for name, form in behind.items() if form},
+        )
 
     @cached_property
-    def sides_behind(self) -> Mapping[str, re.Pattern[str]]:
-        """What stands behind it."""
-        behind = {name: self._times.get(f"{name}_after") for name in _SIDES}
-        return {name: self._compile(f"(?:{form})") for name, form in behind.items() if form}
-
-    @cached_property
-    def thirds_before(self) -> Sequence[re.Pattern[str]]:
-        """What stands before a time of which the first, middle or last third is meant."""
-        return [self._compile_ending(form) for form in self._times.get("thirds", ())]
-
-    @cached_property
-    def thirds_behind(self) -> Sequence[re.Pattern[str]]:
-        """What stands behind it."""
-        return [self._compile(f"(?:{form})") for form in self._times.get("thirds_after", ())]
+    def thirds(self) -> Affixes[int]:
+        """What says that the first, middle or last third of a time is meant, by its number."""
+        before, behind = (self._times.get(name, ()) for name in ("thirds", "thirds_after"))
+        return Affixes(
+            {number: self._compile_ending(form) for number, form in enumerate(before)},
+            {number: self._compile(f"(?:{form})") for number, form in enumerate(behind)},
+        )
 
     @cached_property
     def beside(self) -> re.Pattern[str]:

@@ -10,25 +10,32 @@ caller may rely on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from anaphora.core.languages.language import (
+from anaphora.errors import InvalidInput
+from anaphora.language.languages.language import (
     ENGLISH,
     Language,
     english,
     language_of,
     languages,
 )
-from anaphora.errors import InvalidInput
 from anaphora.recall.times import calendar
 from anaphora.recall.times.calendar import Days
 from anaphora.recall.times.meaning import Asked, Groups, key_of, read_days
-from anaphora.recall.times.patterns import Patterns, Phrase, Range, patterns_of
+from anaphora.recall.times.patterns import (
+    Affixes,
+    MeaningT,
+    Patterns,
+    Phrase,
+    Range,
+    patterns_of,
+)
 from anaphora.recall.times.words import words_of
 from anaphora.values.conversations import TimeSpan
 
@@ -225,7 +232,9 @@ class _TimeReader:
             joined_time = None
             with suppress(ValueError, OverflowError):
                 joined_time = self._join(times[at], time, following, least)
-            related_time = joined_time or self._open_side(time, least)
+            related_time = (
+                joined_time or self._change(time, self.patterns.sides, _open_sided, least) or time
+            )
             at += 1
             if joined_time and following and joined_time.last >= following.last:
                 at += 1
@@ -236,12 +245,8 @@ class _TimeReader:
         """A third of a time, or what lies beside it, where the words around it say so."""
         if time.core < 0:
             return time
-        for index, pattern in enumerate(self.patterns.thirds_before):
-            if match := self._before(pattern, time.core, least):
-                return time.related(calendar.third_of(time.days, index), match.start())
-        for index, pattern in enumerate(self.patterns.thirds_behind):
-            if match := pattern.match(self.text, time.last):
-                return time.related(calendar.third_of(time.days, index), last=match.end())
+        if third := self._change(time, self.patterns.thirds, calendar.third_of, least):
+            return third
         if match := self._before(self.patterns.beside, time.core, least):
             groups = _groups(match)
             side = key_of(groups, "side")
@@ -290,17 +295,23 @@ class _TimeReader:
         day = calendar.day_of(time.start.replace(day=int(match["bare"])))
         return time.related(day, last=match.end())
 
-    def _open_side(self, time: _Named, least: int) -> _Named:
-        """Since, after, before, until: one side is open."""
+    def _change(
+        self,
+        time: _Named,
+        affixes: Affixes[MeaningT],
+        change: Callable[[Days, MeaningT], Days],
+        least: int,
+    ) -> _Named | None:
+        """The time with its days changed by the words around it; None where none relate it so."""
         if time.core < 0:
-            return time
-        for name, pattern in self.patterns.sides_before.items():
+            return None
+        for meaning, pattern in affixes.before.items():
             if match := self._before(pattern, time.core, least):
-                return time.related(_open_sided(time.days, name), match.start())
-        for name, pattern in self.patterns.sides_behind.items():
+                return time.related(change(time.days, meaning), match.start())
+        for meaning, pattern in affixes.behind.items():
             if match := pattern.match(self.text, time.last):
-                return time.related(_open_sided(time.days, name), last=match.end())
-        return time
+                return time.related(change(time.days, meaning), last=match.end())
+        return None
 
 
 def _choose_longest(readings: Sequence[_Named]) -> list[_Named]:

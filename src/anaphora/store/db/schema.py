@@ -123,4 +123,4 @@ def _follow() -> None:
 
 
 _follow()
-tables.follow_tables(_follow)
+tables.FOLLOWERS.append(_follow)

@@ -32,7 +32,8 @@ TABLES: Final[dict[str, Table]] = {}
 ADDED: Final[set[str]] = set()
 """The names of those that features have added."""
 
-_followers: Final[list[Callable[[], object]]] = []
+FOLLOWERS: Final[list[Callable[[], object]]] = []
+"""Called after every change of `TABLES`."""
 
 
 def add_tables(tables: Iterable[Table]) -> None:
@@ -42,7 +43,7 @@ def add_tables(tables: Iterable[Table]) -> None:
             raise ValueError(f"there is a table {table.name!r} already")
         TABLES[table.name] = table
         ADDED.add(table.name)
-    for follow in _followers:
+    for follow in FOLLOWERS:
         follow()
 
 
@@ -51,13 +52,8 @@ def remove_tables(tables: Iterable[Table]) -> None:
     for table in tables:
         del TABLES[table.name]
         ADDED.discard(table.name)
-    for follow in _followers:
+    for follow in FOLLOWERS:
         follow()
-
-
-def follow_tables(follow: Callable[[], object]) -> None:
-    """Call `follow` after every change of `TABLES`."""
-    _followers.append(follow)
 
 
 def _add(name: str, key: tuple[str, ...], *columns: Any, **more: Any) -> Table:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from anaphora.core.config import EMBEDDERS_FILE, SETTINGS_FILE
-from anaphora.core.progress import Progress, no_progress
+from anaphora.calls.progress import Progress, no_progress
 from anaphora.errors import EncryptionError, InvalidInput, StoreError
+from anaphora.settings import EMBEDDERS_FILE, SETTINGS_FILE
 from anaphora.store.crypto import marker as markers
 from anaphora.store.crypto.key_stores import KEY_FILE
 from anaphora.store.crypto.marker import MARKER, Kept, Marker

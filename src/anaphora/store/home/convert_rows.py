@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from anaphora.core.progress import Progress
+from anaphora.calls.progress import Progress
 from anaphora.errors import StoreError
 from anaphora.store.crypto.columns import Sealer
 from anaphora.store.db.table import Table

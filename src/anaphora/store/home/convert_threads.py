@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from anaphora.core.progress import Progress
+from anaphora.calls.progress import Progress
 from anaphora.errors import EncryptionError, StoreError, WrongKey
 from anaphora.store.disk import identity_at, replace_file, sync_directory, translate
 from anaphora.store.threads.files import LOCKS_FOLDER, ThreadFolder, lock_key

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
-from anaphora.core.names import composed, folded_path
+from anaphora.language.names import composed, folded_path
 from anaphora.store.codecs import DAMAGE, as_json, parsed
 from anaphora.store.db.table import Column
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT

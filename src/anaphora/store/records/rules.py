@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from anaphora.core.names import composed
 from anaphora.errors import Conflict, InvalidInput, NotFound
+from anaphora.language.names import composed
 from anaphora.store.records.rows import (
     IDENTITY_FIELDS,
     STANDS_ALONE,
@@ -193,7 +193,13 @@ def _put(work: RecordTransaction, draft: MemoryDraft, new_id: NewId) -> PutResul
 
 
 def replacement(record: MemoryRecord, changes: Mapping[str, Any], *, dedupe: bool) -> NewMemory:
-    """What to put in the place of `record` when its value changes."""
+    """What to put in the place of `record` when its value changes.
+
+    Raises `InvalidInput` for a version that is not the present one: only that one's value changes.
+    """
+    if record.valid_to is not None:
+        reason = f"it was superseded by {record.superseded_by}: change that memory instead"
+        raise InvalidInput("id", record.id, reason)
     fields = {name: getattr(record, name) for name in VALUE_FIELDS}
     return NewMemory(**(fields | dict(changes)), supersedes=record.id, dedupe=dedupe)
 
@@ -447,10 +453,3 @@ def _merge_field(name: str, record: MemoryRecord, new: MemoryRecord) -> Any:
 
 def _join_lists(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for group in groups for text in group))
-
-
-def refuse_superseded(record: MemoryRecord) -> None:
-    """`InvalidInput` for a version that is not the present one: only that one's value changes."""
-    if record.valid_to is not None:
-        reason = f"it was superseded by {record.superseded_by}: change that memory instead"
-        raise InvalidInput("id", record.id, reason)

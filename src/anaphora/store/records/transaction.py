@@ -16,9 +16,8 @@ from anaphora.errors import Unreadable
 from anaphora.store.codecs import from_micros, readable, to_micros
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.db.engine import Write
-from anaphora.store.db.table import Table
 from anaphora.store.db.tables import LINK, RECORD, RECORD_EVENT, TOMBSTONE, VECTOR
-from anaphora.store.extensions import CLOCKS, open_journals
+from anaphora.store.extensions import CLOCKS, JOURNALS
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import NamespaceTransaction
 from anaphora.store.records.rows import (
@@ -73,7 +72,8 @@ class RecordTransaction(NamespaceTransaction):
         self._embedder = ""
         # False where something was done that `written` does not tell.
         self._whole = True
-        self._journals = open_journals(write, kind)
+        journals = (open_journal(write, kind) for open_journal in JOURNALS)
+        self._journals = [journal for journal in journals if journal is not None]
         self.added: set[str] = set()
 
     def load(
@@ -160,10 +160,6 @@ class RecordTransaction(NamespaceTransaction):
     def latest_seen(self) -> datetime | None:
         """The latest time of change that is known of other devices; None without any."""
         return max(filter(None, (latest(self) for latest in CLOCKS)), default=None)
-
-    def find_rows(self, table: Table, **cells: str) -> Iterable[Mapping[str, Any]]:
-        """The rows of a table with these values in their columns, read in this transaction."""
-        return self._found_rows(table, **cells)
 
     def was_imported(self, source: str) -> bool:
         """Whether something that was imported from this source was forgotten for good."""

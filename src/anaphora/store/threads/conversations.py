@@ -17,14 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from anaphora.core.arguments import MOST
-from anaphora.core.hidden_ids import is_hidden, named_so
-from anaphora.core.moments import has_utc
-from anaphora.core.names import composed, standing_form
+from anaphora.calls.arguments import MOST
+from anaphora.calls.moments import has_utc
 from anaphora.errors import InvalidTurn
+from anaphora.language.names import composed, standing_form
 from anaphora.store.disk import Identity
 from anaphora.store.threads.gojson import ThreadDocument, format_time, read_time
 from anaphora.store.threads.ids import SUFFIX, check_id
+from anaphora.text.hidden_ids import is_hidden, named_so
 from anaphora.values.actions import AuditAction
 from anaphora.values.conversations import NewTurn, Thread, ThreadProblem, ThreadSummary, Turn
 

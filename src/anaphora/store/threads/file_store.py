@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from anaphora.core.arguments import checked
+from anaphora.calls.arguments import checked
 from anaphora.errors import CorruptThread, StoreError
 from anaphora.store.disk import (
     NO_FILE,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from anaphora.core.moments import EARLIEST, LATEST, has_utc
+from anaphora.calls.moments import EARLIEST, LATEST, has_utc
 from anaphora.values.conversations import Thread, Turn
 
 REDACTED = "[redacted]"

@@ -146,7 +146,7 @@ class NoteTransaction(NamespaceTransaction):
         of_turn: Row = {"conversation_id": self._lookup("conversation_id", conversation_id)}
         if index is not None:
             of_turn["position"] = index
-        rows = self._found_rows(TURN_NOTE, **of_turn)
+        rows = self.find_rows(TURN_NOTE, **of_turn)
         if rows:
             self._delete(TURN_NOTE, **of_turn)
         rows.sort(key=lambda row: int(row["position"]))
@@ -161,7 +161,7 @@ class NoteTransaction(NamespaceTransaction):
         """Drop all notes of a conversation; the identities of messages stay as forgotten."""
         self.forget(conversation_id, None)
         stored_id = self._lookup("conversation_id", conversation_id)
-        rows = self._found_rows(FORGOTTEN_TURN, conversation_id=stored_id)
+        rows = self.find_rows(FORGOTTEN_TURN, conversation_id=stored_id)
         unnamed_positions = [row["position"] for row in rows if row["source"] is None]
         self._delete(FORGOTTEN_TURN, conversation_id=stored_id, position=unnamed_positions)
 

@@ -177,7 +177,7 @@ class ThreadTransaction(NamespaceTransaction):
 
     def turns(self, conversation_id: str) -> list[Turn]:
         """All turns of a conversation, oldest first."""
-        rows = self._found_rows(TURN, **self._here(conversation_id))
+        rows = self.find_rows(TURN, **self._here(conversation_id))
         rows.sort(key=lambda row: int(row["position"]))
         return [
             _turn_of(row["role"], row["text"], row["ts_text"], row["intent_id"]) for row in rows

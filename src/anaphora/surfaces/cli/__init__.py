@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         # A client blocks on its hook, so nothing else is imported for it.
         if not run_at_once(words):
-            from anaphora.core.caller import CallOrigin, called_from
+            from anaphora.calls.caller import CallOrigin, called_from
             from anaphora.errors import AnaphoraError
 
             try:

@@ -7,8 +7,6 @@ from typing import Annotated, cast
 import typer
 from rich.text import Text
 
-from anaphora.core.display import one_line
-from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
     console,
@@ -28,6 +26,8 @@ from anaphora.surfaces.cli.where import (
 )
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import must_exist, recalled_turns, times_between
+from anaphora.text.display import one_line
+from anaphora.text.shown_times import shown_minute
 from anaphora.values.conversations import READ_AWAITED, RecallMode, TurnRole
 
 app = typer.Typer(no_args_is_help=True, help="Conversations: import, list, show, recall.")

@@ -11,12 +11,12 @@ import typer
 from rich.text import Text
 
 from anaphora.container.feature import load, registered
-from anaphora.core.display import one_line
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, styled
 from anaphora.surfaces.cli.progress import READ, long_work
 from anaphora.surfaces.cli.where import Where, open_memory
 from anaphora.surfaces.cli.words import command_line, program_words
+from anaphora.text.display import one_line
 from anaphora.values.conversations import Check
 
 

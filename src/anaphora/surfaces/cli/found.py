@@ -5,9 +5,6 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from anaphora.core.display import one_line, visible
-from anaphora.core.short_ids import short_id, short_place, short_turn
-from anaphora.core.shown_times import shown_minute
 from anaphora.surfaces.cli.output import (
     console,
     emit,
@@ -17,6 +14,9 @@ from anaphora.surfaces.cli.output import (
     styled,
     version_words,
 )
+from anaphora.text.display import one_line, visible
+from anaphora.text.short_ids import short_id, short_place, short_turn
+from anaphora.text.shown_times import shown_minute
 from anaphora.values.conversations import Recall
 from anaphora.values.search import SearchHit
 

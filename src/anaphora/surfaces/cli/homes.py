@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from anaphora.api.memory import Memory
-from anaphora.core.config import client_folders, load_settings
+from anaphora.settings import client_folders, load_settings
 from anaphora.surfaces.cli.offers import choose_offers, find_backups
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import (

@@ -12,9 +12,6 @@ from rich.text import Text
 
 from anaphora.api.memory import Memory
 from anaphora.container.feature import load, registered
-from anaphora.core.display import one_line
-from anaphora.core.short_ids import short_id
-from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.surfaces.cli.options import Json, MinConfidence, Timeout
 from anaphora.surfaces.cli.output import (
@@ -36,6 +33,9 @@ from anaphora.surfaces.cli.recall import WHEN
 from anaphora.surfaces.cli.where import note_missing, open_memory
 from anaphora.surfaces.meanings import QUERY, meaning
 from anaphora.surfaces.wire import counted, must_exist, time_of
+from anaphora.text.display import one_line
+from anaphora.text.short_ids import short_id
+from anaphora.text.shown_times import shown_day, shown_minute
 from anaphora.values.conversations import READ_AWAITED, RecallMode
 from anaphora.values.memories import (
     Contradiction,

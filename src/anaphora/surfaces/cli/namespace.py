@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from anaphora.core.shown_times import shown_day, shown_minute
 from anaphora.surfaces.cli.options import Json
 from anaphora.surfaces.cli.output import console, emit, present, styled, table
 from anaphora.surfaces.cli.progress import AGAIN, long_work
 from anaphora.surfaces.cli.where import open_memory
 from anaphora.surfaces.wire import access_summary
+from anaphora.text.shown_times import shown_day, shown_minute
 
 app = typer.Typer(no_args_is_help=True, help="The namespaces of a home.")
 

@@ -16,12 +16,12 @@ from typing import Final
 import typer
 
 from anaphora.container.feature import load, registered
-from anaphora.core.config import ClientFolders, client_folders
-from anaphora.core.display import one_line
-from anaphora.core.shown_times import shown_minute
 from anaphora.errors import InvalidInput
+from anaphora.settings import ClientFolders, client_folders
 from anaphora.surfaces.cli.output import console, styled
 from anaphora.surfaces.cli.progress import READ, long_work
+from anaphora.text.display import one_line
+from anaphora.text.shown_times import shown_minute
 
 _NOTHING: Final = {
     "import": "nothing was found in the download folder or the folders of coding agents; run "

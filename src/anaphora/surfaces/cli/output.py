@@ -16,11 +16,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from anaphora.core.display import one_line, visible
-from anaphora.core.shown_times import shown_minute
 from anaphora.errors import AnaphoraError, InvalidInput, NotFound, StoreError
 from anaphora.surfaces.next_steps import further_step
 from anaphora.surfaces.wire import dumps
+from anaphora.text.display import one_line, visible
+from anaphora.text.shown_times import shown_minute
 from anaphora.values.conversations import Degraded, Recall, TurnHit
 from anaphora.values.memories import Forgotten, MemoryHit
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import typer
 
-from anaphora.core.display import one_line
-from anaphora.core.progress import Progress
+from anaphora.calls.progress import Progress
 from anaphora.surfaces.cli.output import console, styled
 from anaphora.surfaces.cli.where import EXIT_INTERRUPTED
+from anaphora.text.display import one_line
 
 SOON: Final = 1.0
 """Seconds until something is shown on a terminal."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn
 
-from anaphora.core.environment import environment
-from anaphora.core.incidents import TRACEBACK, report
+from anaphora.system.environment import environment
+from anaphora.system.incidents import TRACEBACK, report
 
 EXIT_UNEXPECTED: Final = 70
 """The exit code after an unexpected error: EX_SOFTWARE of sysexits.h."""

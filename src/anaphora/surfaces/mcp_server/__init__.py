@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.environment import environment, trial_namespace
 from anaphora.errors import InvalidInput, MissingExtra
+from anaphora.system.environment import environment, trial_namespace
 
 if TYPE_CHECKING:
     from anaphora.surfaces.mcp_server.session import ServerSession
@@ -71,7 +71,7 @@ def serve(
         with server_logs(environment(), "mcp"):
             _run_until_end(run_stdio, session, erase)
         return
-    from anaphora.core.config import load_settings
+    from anaphora.settings import load_settings
     from anaphora.surfaces import access
     from anaphora.surfaces.mcp_server.address import public_address
     from anaphora.surfaces.mcp_server.http import is_loopback, parsed_address, run_http
@@ -94,7 +94,7 @@ def serve(
 
 def _erase_trial(home: Path | None, conversations: Path | None, trial: str) -> None:
     from anaphora.container.home import Container
-    from anaphora.core.config import load_settings
+    from anaphora.settings import load_settings
 
     container = Container.open(load_settings(home, conversations))
     try:

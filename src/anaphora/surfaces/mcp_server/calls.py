@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.repositories import repository_of
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.live_turns import extend_by_new
 from anaphora.ingest.secrets.masking import mask
 from anaphora.surfaces.mcp_server import render
 from anaphora.surfaces.mcp_server.tool import Answer, Arguments, CallContext
 from anaphora.surfaces.wire import plain, recalled_turns, times_between
+from anaphora.system.repositories import repository_of
 from anaphora.values.conversations import READ_AWAITED, NewTurn, Recall
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
-from anaphora.core.environment import environment
-from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.surfaces.mcp_server.tool import CallContext
+from anaphora.system.environment import environment
+from anaphora.system.incidents import report
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:

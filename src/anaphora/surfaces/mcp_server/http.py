@@ -22,14 +22,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anaphora.api.workers import Workers
 from anaphora.container.feature import load, registered
-from anaphora.core.environment import environment
-from anaphora.core.incidents import STOPS, report
 from anaphora.errors import AnaphoraError, InvalidInput, StoreError
 from anaphora.store.tokens import PREFIX
 from anaphora.surfaces.access import OWN, bearer, is_own
 from anaphora.surfaces.mcp_server.address import LOOPBACK, PublicAddress
 from anaphora.surfaces.mcp_server.callers import peer_of
 from anaphora.surfaces.mcp_server.sessions import FairSessions
+from anaphora.system.environment import environment
+from anaphora.system.incidents import STOPS, report
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

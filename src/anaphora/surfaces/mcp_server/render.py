@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from anaphora.core.analyser import query_terms
-from anaphora.core.display import DATA, headed, one_line, quoted
-from anaphora.core.short_ids import short_id, short_place, short_turn
-from anaphora.core.shown_times import shown_day, shown_minute
+from anaphora.language.analyser import query_terms
 from anaphora.recall.query import truncated_question
 from anaphora.recall.render import cut_text, excerpt_place, version_lines
 from anaphora.recall.snippets import passage
 from anaphora.surfaces.wire import counted, plain
+from anaphora.text.display import DATA, headed, one_line, quoted
+from anaphora.text.short_ids import short_id, short_place, short_turn
+from anaphora.text.shown_times import shown_day, shown_minute
 from anaphora.values.conversations import Degraded, Excerpt, Recall, Turn, TurnHit
 from anaphora.values.memories import Contradiction, Forgotten, MemoryRecord, Remembered
 from anaphora.values.search import SearchHit

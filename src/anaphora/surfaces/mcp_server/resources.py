@@ -44,10 +44,6 @@ def _recent_turns(memory: Memory) -> str:
     return render.recent_text(turns[-RECENT:])
 
 
-def _recent_memories(memory: Memory) -> str:
-    return render.memories_text(memory.list(limit=RECENT).items)
-
-
 _KERNEL: Final = (
     Resource(
         "anaphora://turns/recent",
@@ -62,7 +58,7 @@ _KERNEL: Final = (
         "recent_memories",
         "Recent memories",
         f"The last {RECENT} memories that were stored or changed.",
-        _recent_memories,
+        lambda memory: render.memories_text(memory.list(limit=RECENT).items),
         30,
     ),
 )

@@ -14,13 +14,13 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from anaphora import __version__
-from anaphora.core.caller import CallOrigin
-from anaphora.core.incidents import STOPS
+from anaphora.calls.caller import CallOrigin
 from anaphora.surfaces.access import Right, may
 from anaphora.surfaces.mcp_server.http import CALLER
 from anaphora.surfaces.mcp_server.server import Handler, Refused, ToolServer, failed_request
 from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS
+from anaphora.system.incidents import STOPS
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext

@@ -18,13 +18,9 @@ from typing import Any, Final, Protocol
 import mcp_types as types
 
 from anaphora.api.workers import in_loop
-from anaphora.core.caller import CallOrigin, called_from
-from anaphora.core.config import client_folders
-from anaphora.core.display import one_line
-from anaphora.core.environment import environment
-from anaphora.core.incidents import STOPS, report
-from anaphora.core.zones import times_shown_in
+from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.errors import AnaphoraError, InvalidInput, MissingExtra
+from anaphora.settings import client_folders
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.folders import (
     NOWHERE,
@@ -38,6 +34,10 @@ from anaphora.surfaces.mcp_server.session import ServerSession
 from anaphora.surfaces.mcp_server.tool import Answer, CallContext, Tool, checked
 from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.surfaces.wire import dumps, plain
+from anaphora.system.environment import environment
+from anaphora.system.incidents import STOPS, report
+from anaphora.system.zones import times_shown_in
+from anaphora.text.display import one_line
 
 ROOTS_PATIENCE: Final = 0.5
 """Seconds within which a client must name its folders."""

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from anaphora.api.workers import Workers
-from anaphora.core.caller import CallOrigin, called_from
-from anaphora.core.environment import environment
-from anaphora.core.incidents import report
+from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.errors import AnaphoraError, Closed
+from anaphora.system.environment import environment
+from anaphora.system.incidents import report
 from anaphora.values.conversations import READ_AWAITED
 
 if TYPE_CHECKING:

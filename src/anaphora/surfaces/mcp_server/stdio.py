@@ -23,9 +23,7 @@ from mcp_types import methods, version
 from pydantic import BaseModel, ValidationError
 
 from anaphora import __version__
-from anaphora.core.caller import CallOrigin
-from anaphora.core.environment import TRIAL_META
-from anaphora.core.incidents import STOPS
+from anaphora.calls.caller import CallOrigin
 from anaphora.surfaces.access import Right
 from anaphora.surfaces.mcp_server.server import (
     Refused,
@@ -34,6 +32,8 @@ from anaphora.surfaces.mcp_server.server import (
     failed_request,
 )
 from anaphora.surfaces.mcp_server.tools import INSTRUCTIONS
+from anaphora.system.environment import TRIAL_META
+from anaphora.system.incidents import STOPS
 
 ABOUT: Final = types.Implementation(name="anaphora", title="Anaphora", version=__version__)
 LAST_ANSWERS: Final = 0.5

@@ -20,14 +20,14 @@ from starlette.types import Scope
 
 from anaphora.api.memory import Memory
 from anaphora.api.workers import Workers
-from anaphora.core.incidents import STOPS
-from anaphora.core.permits import Permits
 from anaphora.ingest.secrets.masking import mask
 from anaphora.store.tokens import Token, Tokens
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.options import ServerOptions
 from anaphora.surfaces.rest.problems import Problem, problem_of_any
 from anaphora.surfaces.wire import dumps
+from anaphora.system.incidents import STOPS
+from anaphora.system.permits import Permits
 
 Kind: TypeAlias = Literal[
     "question", "large", "change", "project", "deep", "document", "import", "long"

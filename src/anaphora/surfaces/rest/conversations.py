@@ -13,8 +13,7 @@ from fastapi import Path, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
-from anaphora.core.caller import call_origin
-from anaphora.core.hidden_ids import named_so
+from anaphora.calls.caller import call_origin
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.ingest.secrets.masking import mask, mask_handle
 from anaphora.surfaces.rest.calls import caller_of, reads_verbatim, service_of
@@ -41,6 +40,7 @@ from anaphora.surfaces.rest.shapes import (
     Waiting,
 )
 from anaphora.surfaces.wire import must_exist, recalled_turns, times_between
+from anaphora.text.hidden_ids import named_so
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import Page
 

@@ -20,10 +20,10 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from anaphora import errors
-from anaphora.core.environment import environment
-from anaphora.core.incidents import Incident, report
 from anaphora.surfaces.next_steps import PROBLEMS, next_step
 from anaphora.surfaces.wire import dumps
+from anaphora.system.environment import environment
+from anaphora.system.incidents import Incident, report
 
 REQUEST_ID: Final = "anaphora.request"
 """The key of a request's id in its scope; the response has it in `Anaphora-Request`."""

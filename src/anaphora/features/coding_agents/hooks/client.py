@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from anaphora.core import resident
-from anaphora.core.environment import environment, passed_on, trial_namespace
+from anaphora.system import resident
+from anaphora.system.environment import environment, passed_on, trial_namespace
 
 PATIENCE: Final = 1.0
 """Seconds that a hook waits for a resident process to start, and again for its answer."""
@@ -93,7 +93,7 @@ def report_quietly(
     """Log an error. If even the log cannot be imported, nothing is printed."""
     with suppress(Exception):
         # Loading these takes longer than a hook with nothing to report.
-        from anaphora.core.incidents import report
         from anaphora.features.coding_agents.hooks.protocols import operation_of
+        from anaphora.system.incidents import report
 
         report(environ, error, surface="hook", operation=operation_of(client, event), note=note)

@@ -15,9 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.core.caller import CallOrigin, called_from
-from anaphora.core.incidents import report
-from anaphora.core.zones import times_shown_in
+from anaphora.calls.caller import CallOrigin, called_from
 from anaphora.features.coding_agents.hooks.protocols import (
     PROTOCOLS,
     HookEvent,
@@ -34,6 +32,8 @@ from anaphora.features.coding_agents.session_transcripts import (
     Later,
     SessionTranscripts,
 )
+from anaphora.system.incidents import report
+from anaphora.system.zones import times_shown_in
 from anaphora.values.sessions import AgentSession
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def open_memory(request: Mapping[str, Any]) -> Memory:
 
 def answer_alone(request: Mapping[str, Any]) -> str:
     """Answer one hook in this process. Raises `AnaphoraError`."""
-    from anaphora.core.config import client_folders
+    from anaphora.settings import client_folders
 
     environ = request["environ"]
     waiting: list[Callable[[], object]] = []

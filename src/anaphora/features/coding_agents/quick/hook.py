@@ -24,8 +24,8 @@ def run(words: Sequence[str], options: Mapping[str, str]) -> bool:
     except (SystemExit, GeneratorExit, KeyboardInterrupt, BrokenPipeError):
         raise
     except BaseException as error:  # noqa: BLE001 - the client goes on without its memory
-        from anaphora.core.environment import environment
-        from anaphora.core.incidents import report
+        from anaphora.system.environment import environment
+        from anaphora.system.incidents import report
 
         report(environment(), error, surface="hook", operation="start")
         sys.exit(0)

@@ -21,15 +21,15 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core import resident
-from anaphora.core.config import client_folders, silence_libraries
-from anaphora.core.environment import caller_mark, environment, is_trial
-from anaphora.core.heap import HeapWatch, share_heap
-from anaphora.core.incidents import report
 from anaphora.errors import AnaphoraError
 from anaphora.features.coding_agents.hooks.protocols import operation_of
 from anaphora.features.coding_agents.hooks.session import SessionHooks, answer_alone, open_memory
+from anaphora.settings import client_folders, silence_libraries
 from anaphora.surfaces.logs import server_logs
+from anaphora.system import resident
+from anaphora.system.environment import caller_mark, environment, is_trial
+from anaphora.system.heap import HeapWatch, share_heap
+from anaphora.system.incidents import report
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener

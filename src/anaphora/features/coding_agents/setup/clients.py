@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.core.config import ClientFolders
 from anaphora.errors import InvalidInput
 from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
+from anaphora.settings import ClientFolders
 from anaphora.surfaces.cli.words import command_line
 
 NAME: Final = "anaphora"

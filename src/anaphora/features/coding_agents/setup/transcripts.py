@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from anaphora.core.config import ClientFolders
+from anaphora.settings import ClientFolders
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,15 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from anaphora import __version__
-from anaphora.core.config import ClientFolders
-from anaphora.core.environment import TRIAL_META, TRIAL_PREFIX, TRIAL_VARIABLE, environment
-from anaphora.core.incidents import incidents
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.features.coding_agents.hooks.protocols import PROTOCOLS
 from anaphora.features.coding_agents.setup.dialogue import ServerDialogue, TrialFailed
 from anaphora.features.coding_agents.setup.written import WrittenServer, WrittenSetup, written_setup
 from anaphora.installing import install_command
+from anaphora.settings import ClientFolders
 from anaphora.surfaces.cli.words import command_line
+from anaphora.system.environment import TRIAL_META, TRIAL_PREFIX, TRIAL_VARIABLE, environment
+from anaphora.system.incidents import incidents
 
 PATIENCE: Final = 20.0
 """Seconds within which a server or a hook must answer."""

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from anaphora.core.config import ClientFolders
 from anaphora.errors import InvalidInput, StoreError
 from anaphora.features.coding_agents.setup.clients import CLIENTS, SettingsEntry, entries
 from anaphora.features.coding_agents.setup.files import read_document
+from anaphora.settings import ClientFolders
 from anaphora.store.disk import translate
 
 _ANY_COMMAND: Final = ("anaphora",)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.analyser import STOP_WORDS, query_terms
 from anaphora.errors import InvalidInput, ModelError, NotFound
 from anaphora.features.deep.budget import Meter, OverBudget
 from anaphora.features.deep.dreaming.extract import read_rewordings, rewording_prompt
@@ -33,6 +32,7 @@ from anaphora.features.deep.values import (
     Gap,
     Link,
 )
+from anaphora.language.analyser import STOP_WORDS, query_terms
 from anaphora.store.facts import MEMORY, OF_MEMORY, bind
 from anaphora.values.conversations import Degraded
 from anaphora.values.memories import NewMemory

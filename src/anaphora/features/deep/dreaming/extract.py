@@ -17,8 +17,6 @@ from datetime import datetime
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from anaphora.core.display import headed, one_line, quoted
-from anaphora.core.shown_times import in_shown_zone
 from anaphora.errors import NotFound
 from anaphora.features.deep.budget import Meter, OverBudget
 from anaphora.features.deep.models.base import start_talk
@@ -28,6 +26,8 @@ from anaphora.rank.budget import token_cost
 from anaphora.store.codecs import to_micros
 from anaphora.store.facts import bind
 from anaphora.store.threads.ids import check_id
+from anaphora.text.display import headed, one_line, quoted
+from anaphora.text.shown_times import in_shown_zone
 from anaphora.values.conversations import Turn
 from anaphora.values.memories import MemoryType, NewMemory
 from anaphora.values.models import Message, ModelRole

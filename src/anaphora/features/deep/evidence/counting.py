@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from anaphora.core.analyser import fold, query_terms, query_words
-from anaphora.core.shown_times import in_shown_zone, shown_day
 from anaphora.features.deep.evidence.scope import ScopedEvidence
 from anaphora.features.deep.values import DeepSource
+from anaphora.language.analyser import fold, query_terms, query_words
+from anaphora.text.shown_times import in_shown_zone, shown_day
 
 Kind = Literal["count", "first", "last"]
 

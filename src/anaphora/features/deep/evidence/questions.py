@@ -13,9 +13,9 @@ import unicodedata
 from itertools import chain, zip_longest
 from typing import Final
 
-from anaphora.core.analyser import STOP_WORDS, fold, query_terms
 from anaphora.features.deep.evidence.scope import ScopedEvidence
 from anaphora.features.deep.values import DeepSource
+from anaphora.language.analyser import STOP_WORDS, fold, query_terms
 
 # Over folded text: small letters, no accents.
 _WHOLE: Final = {

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import QueryWord, analyse, fold
-from anaphora.core.moments import has_utc
+from anaphora.calls.moments import has_utc
 from anaphora.errors import InvalidInput, NotFound
 from anaphora.features.deep.evidence.sources import (
     HISTORY_TURN_CHARS,
@@ -41,6 +40,7 @@ from anaphora.features.deep.evidence.sources import (
     turn_id,
 )
 from anaphora.features.deep.values import DeepSource, Scope
+from anaphora.language.analyser import QueryWord, analyse, fold
 from anaphora.rank.turn_table import ROLE_ASSISTANT, ROLE_USER
 from anaphora.recall.question import Question
 from anaphora.recall.times.reading import read_times

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.analyser import STOP_WORDS, analyse, fold, query_terms
-from anaphora.core.display import one_line, visible
-from anaphora.core.moments import from_epoch
-from anaphora.core.shown_times import in_shown_zone
+from anaphora.calls.moments import from_epoch
 from anaphora.features.deep.values import DeepSource, Scope
 from anaphora.ingest.secrets.masking import mask_text
+from anaphora.language.analyser import STOP_WORDS, analyse, fold, query_terms
 from anaphora.rank.confidence import (
     COMPARED,
     MemoryMatch,
@@ -30,6 +28,8 @@ from anaphora.rank.confidence import (
 )
 from anaphora.store.facts import MEMORY
 from anaphora.store.records.titles import is_part, part_title
+from anaphora.text.display import one_line, visible
+from anaphora.text.shown_times import in_shown_zone
 
 if TYPE_CHECKING:
     from anaphora.index.turns.view import TurnView

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
 
-    from anaphora.core.config import Settings
+    from anaphora.settings import Settings
 
 PROVIDERS: Final = {"openai": "deep", "anthropic": "anthropic", "google": "google"}
 """Providers by the prefix of a name, and the extra that each one needs."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.json_codec import as_json, from_plain
 from anaphora.errors import NotFound, Unreadable
 from anaphora.features.deep.evidence.questions import question_form
 from anaphora.features.deep.evidence.scope import NamespaceEvidence, ScopedEvidence, ShownSources
@@ -23,6 +22,7 @@ from anaphora.features.deep.evidence.snapshot import EvidenceSnapshot, all_curre
 from anaphora.features.deep.values import CostSnapshot, DeepAnswer, DeepStep, Scope, TraceSummary
 from anaphora.ingest.secrets.redacting import redact, secrets_in
 from anaphora.store.codecs import DAMAGE, moment, to_micros
+from anaphora.values.json_codec import as_json, from_plain
 
 if TYPE_CHECKING:
     from anaphora.store.namespace import Row

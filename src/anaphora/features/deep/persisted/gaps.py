@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from anaphora.core.json_codec import as_json, from_plain
 from anaphora.errors import Unreadable
 from anaphora.features.deep.evidence.questions import question_form
 from anaphora.features.deep.evidence.snapshot import EvidenceSnapshot
@@ -22,6 +21,7 @@ from anaphora.features.deep.values import Gap, GapStatus, Scope
 from anaphora.store.codecs import DAMAGE, from_micros, moment, readable, to_micros
 from anaphora.store.namespace import Row
 from anaphora.store.table_rows import TableRows, TableTransaction
+from anaphora.values.json_codec import as_json, from_plain
 
 KIND: Final = "knowledge_gap"
 PRIORITY: Final = 0.85

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.core.late_threads import begins
 from anaphora.errors import InvalidInput, MissingExtra, SandboxError
 from anaphora.features.deep.sandbox.base import HostFunction, JsonValue, Run, SandboxLimits, Wall
 from anaphora.features.deep.sandbox.crossing import (
@@ -28,6 +27,7 @@ from anaphora.features.deep.sandbox.crossing import (
     shorten,
 )
 from anaphora.features.deep.sandbox.walls import Launcher, Outer
+from anaphora.system.late_threads import begins
 
 if TYPE_CHECKING:
     import pydantic_monty

@@ -18,7 +18,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from anaphora.core.moments import has_utc
+from anaphora.calls.moments import has_utc
 from anaphora.errors import MissingExtra, UnreadableDocument
 from anaphora.features.documents.reading.base import (
     BROKEN,

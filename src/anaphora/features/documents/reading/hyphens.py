@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
-from anaphora.core.folding import fold_letters
-from anaphora.core.word_lists import words
 from anaphora.embed.wordpiece import common_words
+from anaphora.language.folding import fold_letters
+from anaphora.language.word_lists import words
 
 _HYPHENS: Final = ("-", "\u2010", "\u00ad")
 _SOFT: Final = "\u00ad"

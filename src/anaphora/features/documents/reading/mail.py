@@ -19,7 +19,7 @@ from email.policy import EmailPolicy, Policy
 from functools import cached_property
 from typing import Any, Final, TypeAlias, cast
 
-from anaphora.core.moments import has_utc
+from anaphora.calls.moments import has_utc
 from anaphora.errors import MissingExtra, UnreadableDocument
 from anaphora.features.documents.reading.base import (
     BROKEN,

@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from anaphora.core.moments import has_utc
+from anaphora.calls.moments import has_utc
 from anaphora.errors import MissingExtra
 from anaphora.features.documents.reading.base import (
     BROKEN,

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from anaphora.core.plain import Types, types_of
-from anaphora.core.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.errors import MissingExtra, UnreadableDocument
 from anaphora.features.documents.reading.base import DocumentLimits, ExtractedDocument
 from anaphora.features.documents.reading.cutting import CutDocument, CutSection, cut_document
 from anaphora.features.documents.reading.reading import read_document
+from anaphora.system.worker import WorkerEnded, WorkerFailed, WorkerLimits, call_in_worker
 from anaphora.values.conversations import ImportProblem
+from anaphora.values.plain import Types, types_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from anaphora.core.moments import checked_moment
-from anaphora.core.progress import Progress
+from anaphora.calls.moments import checked_moment
+from anaphora.calls.progress import Progress
 from anaphora.errors import EmbeddingError, InvalidInput, UnreadableDocument
 from anaphora.features.documents.reading.base import DocumentLimits, ExtractedDocument, one_line
 from anaphora.features.documents.reading.cutting import CutDocument

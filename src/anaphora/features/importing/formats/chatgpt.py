@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from anaphora.core.word_lists import by_word
 from anaphora.features.importing.formats.base import (
     ImportFile,
     ImportItem,
@@ -26,6 +25,7 @@ from anaphora.features.importing.formats.drafts import Draft, LeftOut
 from anaphora.features.importing.formats.facts import text_or
 from anaphora.features.importing.formats.json_reader import conversation_format
 from anaphora.features.importing.formats.written import ConversationTexts
+from anaphora.language.word_lists import by_word
 from anaphora.store.hashing import digest
 
 # What an assistant's or a tool's message is when it is not said to the user.

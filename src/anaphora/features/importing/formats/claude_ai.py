@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from anaphora.core.word_lists import by_word
 from anaphora.features.importing.formats.base import (
     ImportFile,
     ImportItem,
@@ -22,6 +21,7 @@ from anaphora.features.importing.formats.drafts import AFTER_LAST, Draft, LeftOu
 from anaphora.features.importing.formats.facts import text_or
 from anaphora.features.importing.formats.json_reader import conversation_format
 from anaphora.features.importing.formats.written import ConversationTexts, labelled
+from anaphora.language.word_lists import by_word
 from anaphora.store.hashing import digest
 
 _ROLES = by_word({"user": "human user", "assistant": "assistant"})

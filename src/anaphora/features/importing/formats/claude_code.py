@@ -25,8 +25,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from anaphora.core.synthetic import synthetic_kind
-from anaphora.core.word_lists import by_word, words
 from anaphora.features.importing.formats.answers import (
     answers_of,
     asks,
@@ -49,7 +47,9 @@ from anaphora.features.importing.formats.json_reader import JsonRecord, read_log
 from anaphora.features.importing.formats.queued import PromptQueue
 from anaphora.features.importing.formats.tools import output_text
 from anaphora.ingest.markup import elements
+from anaphora.language.word_lists import by_word, words
 from anaphora.store.hashing import digest
+from anaphora.text.synthetic import synthetic_kind
 
 _LEFT_OUT_BLOCKS = by_word(
     {

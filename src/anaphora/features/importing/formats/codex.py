@@ -18,8 +18,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from anaphora.core.synthetic import is_one_element, typed_in_codex
-from anaphora.core.word_lists import by_word, words
 from anaphora.features.importing.formats.answers import answers_of, asks
 from anaphora.features.importing.formats.base import (
     Format,
@@ -33,7 +31,9 @@ from anaphora.features.importing.formats.base import (
 )
 from anaphora.features.importing.formats.drafts import Draft, LeftOut, blocks_of
 from anaphora.features.importing.formats.json_reader import JsonRecord, read_log
+from anaphora.language.word_lists import by_word, words
 from anaphora.store.hashing import digest
+from anaphora.text.synthetic import is_one_element, typed_in_codex
 
 _EVENTS = {"user_message": "user", "agent_message": "assistant"}
 # Of `item_completed`, in one spelling.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from anaphora.core.word_lists import by_word
 from anaphora.features.importing.formats.base import (
     ImportFile,
     ImportItem,
@@ -20,6 +19,7 @@ from anaphora.features.importing.formats.drafts import Draft, LeftOut, chat_key
 from anaphora.features.importing.formats.facts import text_or
 from anaphora.features.importing.formats.json_reader import conversation_format
 from anaphora.features.importing.formats.written import labelled
+from anaphora.language.word_lists import by_word
 
 _ASKED, _SAID = "REQUEST", "RESPONSE"
 _LEFT_OUT = by_word(

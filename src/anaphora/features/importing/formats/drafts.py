@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from anaphora.core.moments import utc_moment
+from anaphora.calls.moments import utc_moment
 from anaphora.features.importing.formats.base import (
     UNEXPECTED,
     ImportFile,

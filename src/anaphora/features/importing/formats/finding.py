@@ -21,7 +21,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Set
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from anaphora.core.word_lists import by_word, words
 from anaphora.features.importing.formats import aider, basic_memory, markdown
 from anaphora.features.importing.formats.base import ImportFile
 from anaphora.features.importing.formats.passing import (
@@ -42,6 +41,7 @@ from anaphora.features.importing.formats.vault import (
 from anaphora.features.importing.values import ImportedElse, ImportedWhole
 from anaphora.ingest.bounds import BOUNDS, Bounds
 from anaphora.ingest.files.walking import FoundFile, FoundFolder, is_secret_file, walk
+from anaphora.language.word_lists import by_word, words
 from anaphora.store.db.driver import dbapi2
 from anaphora.store.disk import open_regular
 from anaphora.values.conversations import ImportProblem

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from anaphora.core.word_lists import by_word, words
 from anaphora.features.importing.formats.base import (
     Format,
     ImportFile,
@@ -28,6 +27,7 @@ from anaphora.features.importing.formats.drafts import (
     check_room,
 )
 from anaphora.features.importing.formats.json_reader import JsonRecord, read_log
+from anaphora.language.word_lists import by_word, words
 
 _WHO = ("role", "speaker", "from", "sender", "author")
 _WHAT = ("text", "content", "value", "message", "body")

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from anaphora.core.front_matter import Properties, split_front_matter
 from anaphora.features.importing.formats.base import (
     Format,
     ImportFile,
@@ -30,6 +29,7 @@ from anaphora.features.importing.formats.facts import path_of, payload_of, tags_
 from anaphora.features.importing.formats.noted_dates import ReadsTwoWays, date_of_name, dates_of
 from anaphora.features.importing.values import ImportedElse, ImportedMemory, ImportedWhole
 from anaphora.ingest.files.reading import text_of
+from anaphora.text.front_matter import Properties, split_front_matter
 from anaphora.values.memories import NewMemory
 
 NAME: Final = "markdown"

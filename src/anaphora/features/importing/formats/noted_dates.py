@@ -15,12 +15,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from anaphora.core.dates import WEEKDAYS, moments_in
-from anaphora.core.front_matter import Properties
-from anaphora.core.languages.language import languages
-from anaphora.core.word_lists import words
 from anaphora.features.importing.formats.base import Malformed
 from anaphora.features.importing.formats.drafts import read_time
+from anaphora.language.dates import WEEKDAYS, moments_in
+from anaphora.language.languages.language import languages
+from anaphora.language.word_lists import words
+from anaphora.text.front_matter import Properties
 
 CHANGED: Final = (
     "updated", "modified", "lastmodified", "updatedat", "datemodified", "lastmod", "dateupdated",

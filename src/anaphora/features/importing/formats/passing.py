@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from anaphora.core.display import one_line
-from anaphora.core.word_lists import words
 from anaphora.features.importing.values import ImportedElse
+from anaphora.language.word_lists import words
+from anaphora.text.display import one_line
 
 HIDDEN: Final = "hidden file or folder"
 COMPANION: Final = "file beside an export, with no conversation in it"

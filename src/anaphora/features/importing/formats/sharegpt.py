@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from anaphora.core.word_lists import by_word
 from anaphora.features.importing.formats.base import (
     ImportFile,
     ImportItem,
@@ -19,6 +18,7 @@ from anaphora.features.importing.formats.base import (
 )
 from anaphora.features.importing.formats.drafts import Draft, LeftOut, chat_key
 from anaphora.features.importing.formats.json_reader import conversation_format
+from anaphora.language.word_lists import by_word
 
 _ROLES = by_word(
     {

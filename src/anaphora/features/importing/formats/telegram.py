@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from anaphora.core.display import one_line
 from anaphora.features.importing.formats.base import ImportFile, ImportItem, Malformed, as_object
 from anaphora.features.importing.formats.drafts import Draft, LeftOut, chat_key, read_local_time
 from anaphora.features.importing.formats.facts import text_or
 from anaphora.features.importing.formats.json_reader import conversation_format
 from anaphora.features.importing.values import ImportedElse
+from anaphora.text.display import one_line
 
 _TYPE: Final = re.compile(
     r"(?:personal|bot)_chat|saved_messages|replies|verification_codes"

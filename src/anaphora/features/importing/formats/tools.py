@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from anaphora.core.display import one_line
+from anaphora.text.display import one_line
 
 TARGET: Final = 160
 """Characters of what a tool was called for."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from anaphora.core.names import folded_path
 from anaphora.features.importing.formats.markdown import NOTES
+from anaphora.language.names import folded_path
 
 SETTINGS: Final = ".obsidian"
 """Where Obsidian keeps what is not the user's; another folder of settings begins with it."""

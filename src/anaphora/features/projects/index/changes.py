@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from anaphora.core.helper import with_helper
 from anaphora.features.projects.index.rows import SectionRows
 from anaphora.features.projects.store.notes import INDEXED_KINDS
 from anaphora.features.projects.store.source import SectionSource
 from anaphora.index.words.manifest import IndexedDocument, TermOf, document_of
 from anaphora.store.records.titles import is_part, part_heading
+from anaphora.system.helper import with_helper
 from anaphora.values.memories import MemoryRecord
 
 NOTE_TOMBSTONES: Final = ("memory", *INDEXED_KINDS)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.core.progress import ProgressCount
+from anaphora.calls.progress import ProgressCount
 from anaphora.errors import AnaphoraError
 from anaphora.features.projects.index.changes import Changed, SectionChanges
 from anaphora.features.projects.index.rows import SectionRows

@@ -16,9 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from anaphora.core.helper import with_helper
-from anaphora.core.moments import utc_moment
-from anaphora.core.progress import Progress
+from anaphora.calls.moments import utc_moment
+from anaphora.calls.progress import Progress
 from anaphora.embed.chunking import first_pieces
 from anaphora.errors import InvalidInput
 from anaphora.features.projects.indexing.git_history import Rename
@@ -30,6 +29,7 @@ from anaphora.ingest.secrets.redacting import redact
 from anaphora.ingest.sections import Section, lacks_parser, parse
 from anaphora.ingest.sections.roles import language_of, role_of
 from anaphora.store.hashing import hash_text
+from anaphora.system.helper import with_helper
 from anaphora.values.files import Skipped
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from anaphora.core.moments import utc_moment
+from anaphora.calls.moments import utc_moment
 from anaphora.ingest.files.walking import without_secret_names
 from anaphora.ingest.secrets.redacting import redact
 

@@ -18,8 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.names import composed
-from anaphora.core.progress import Progress, no_progress
+from anaphora.calls.progress import Progress, no_progress
 from anaphora.errors import EmbeddingError, InvalidInput, NotFound
 from anaphora.features.projects.indexing.file_sync import (
     BY_LINES,
@@ -44,6 +43,7 @@ from anaphora.features.projects.store.rows import (
 )
 from anaphora.features.projects.values import IndexReport
 from anaphora.index.backlog import Backlog
+from anaphora.language.names import composed
 from anaphora.values.conversations import Degraded
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.core.progress import Progress, labelled
+from anaphora.calls.progress import Progress, labelled
 from anaphora.errors import EmbeddingError, NotFound, StoreError
 from anaphora.features.projects.values import IndexReport
 from anaphora.index.backlog import GROUP

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from anaphora.core.word_lists import words
+from anaphora.language.word_lists import words
 
 _PROSE: Final = (".md", ".mdx", ".markdown", ".rst", ".txt", ".adoc", ".html")
 _LANGUAGES: Final = words(

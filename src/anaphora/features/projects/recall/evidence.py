@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import one_line
 from anaphora.features.projects.ranking.choice import prune, shingles, spread
 from anaphora.features.projects.recall.excerpts import EXCERPT, Excerpts
 from anaphora.features.projects.recall.targets import NamedModule, beginning_of
 from anaphora.features.projects.values import GraphEvidence, HistoryEvidence, Predicate
 from anaphora.store.records.rows import DOCUMENT, DOCUMENT_SECTION
 from anaphora.store.records.titles import part_title
+from anaphora.text.display import one_line
 from anaphora.values.context import ContextMemory
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from anaphora.core.analyser import analyse
+from anaphora.language.analyser import analyse
 from anaphora.rank.budget import token_cost
 from anaphora.recall.query import first_bytes
 

@@ -16,8 +16,8 @@ from functools import cache
 from itertools import groupby
 from typing import Final, Literal
 
-from anaphora.core.analyser import STOP_WORDS, analyse, fold
 from anaphora.features.projects.values import Focus, Intent
+from anaphora.language.analyser import STOP_WORDS, analyse, fold
 from anaphora.recall.query import truncated_questions
 from anaphora.values.conversations import Degraded
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from anaphora.core.limits import check_cancelled, time_is_up
+from anaphora.calls.limits import check_cancelled, time_is_up
 from anaphora.features.projects.index.state import SectionCandidates, SectionQuery
 from anaphora.features.projects.ranking.scores import quality_of
 from anaphora.features.projects.recall.candidates import (

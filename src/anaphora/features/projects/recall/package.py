@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import headed, one_line
-from anaphora.core.shown_times import shown_day
 from anaphora.features.projects.values import (
     GraphEvidence,
     HistoryEvidence,
@@ -32,6 +30,8 @@ from anaphora.recall.packing import (
     rendered_part,
     with_tokens,
 )
+from anaphora.text.display import headed, one_line
+from anaphora.text.shown_times import shown_day
 from anaphora.values.context import ContextMemory
 from anaphora.values.memories import NOTE_KINDS
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from anaphora.core.display import headed
 from anaphora.features.projects.recall.evidence import note_memory
 from anaphora.features.projects.recall.excerpts import Excerpts
 from anaphora.features.projects.recall.lane import ContextRecall
@@ -31,6 +30,7 @@ from anaphora.recall.packing import (
 )
 from anaphora.recall.session.rendering import HEADINGS
 from anaphora.recall.session.standing import held_memories
+from anaphora.text.display import headed
 from anaphora.values.context import LEAST_BUDGET, ContextMemory
 
 if TYPE_CHECKING:

@@ -48,14 +48,14 @@ class GraphTransaction(NamespaceTransaction):
         """
         at = to_micros(now)
         if files is None:
-            rows = self._found_rows(ENTITY, project_id=project)
+            rows = self.find_rows(ENTITY, project_id=project)
         else:
             # The entities of these files, and all that the drafts name.
             keys = {draft.key for draft in entities}
             keys.update(end for draft in relations for end in (draft.subject, draft.object))
             stored_keys = [self._lookup("entity_key", key) for key in sorted(keys)]
-            rows = self._found_rows(ENTITY, file_id=sorted(files))
-            rows += self._found_rows(ENTITY, entity_key=stored_keys)
+            rows = self.find_rows(ENTITY, file_id=sorted(files))
+            rows += self.find_rows(ENTITY, entity_key=stored_keys)
         stored_rows = {row["entity_key"]: row for row in rows if row["project_id"] == project}
         by_key, came = self._put_entities(project, entities, stored_rows, ids)
         went = self._mark_gone(stored_rows, {draft.key for draft in entities}, files, at)
@@ -192,7 +192,7 @@ class GraphTransaction(NamespaceTransaction):
         ids: Callable[[], str],
     ) -> None:
         if files is None:
-            stated_rows = self._found_rows(RELATION, project_id=project)
+            stated_rows = self.find_rows(RELATION, project_id=project)
         else:
             stated_rows = self._of_source(sorted(files))
         stored_rows = {_triple(row): row for row in stated_rows}
@@ -245,7 +245,7 @@ class GraphTransaction(NamespaceTransaction):
         self._update(RELATION, closed_rows)
 
     def _of_source(self, sources: Iterable[str]) -> list[Row]:
-        return self._found_rows(RELATION, source_id=list(sources))
+        return self.find_rows(RELATION, source_id=list(sources))
 
 
 def _triple(row: Row) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from anaphora.core.names import composed
 from anaphora.errors import NotFound, Tampered
 from anaphora.features.projects.store.rows import (
     FILE_MAPPING,
@@ -27,6 +26,7 @@ from anaphora.features.projects.store.rows import (
 )
 from anaphora.features.projects.tables import HISTORY_ITEM, PROJECT, SECTION, SOURCE_FILE
 from anaphora.features.projects.values import Project
+from anaphora.language.names import composed
 from anaphora.store.crypto.columns import CLEAR, Sealer
 from anaphora.store.hashing import digest
 from anaphora.store.namespace import STEP, NamespaceReader, ids_named

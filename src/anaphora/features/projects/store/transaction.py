@@ -120,9 +120,7 @@ class ProjectTransaction(NamespaceTransaction):
         """
         old_rows: list[Row] = []
         if known:
-            old_rows = sorted(
-                self._found_rows(SECTION, file_id=file.id), key=itemgetter("position")
-            )
+            old_rows = sorted(self.find_rows(SECTION, file_id=file.id), key=itemgetter("position"))
         matches = _match_sections(old_rows, sections)
         count = 0
         for position, (current, old_row) in enumerate(zip(sections, matches, strict=True)):

@@ -15,10 +15,10 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from anaphora.core.bounded import MOST_BYTES
 from anaphora.errors import Diverged, RemoteError, RemoteTampered
 from anaphora.features.sync.remotes.base import NAME, before_gap, entry_name, number_in
 from anaphora.store.disk import make_directory, open_regular, sync, sync_directory
+from anaphora.system.bounded import MOST_BYTES
 
 
 class FolderRemote:

@@ -12,9 +12,9 @@ from itertools import takewhile
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from anaphora.core.bounded import MOST_BYTES
 from anaphora.errors import Diverged, InvalidInput, MissingExtra, RemoteError, RemoteTampered
 from anaphora.features.sync.remotes.base import NAME, before_gap, entry_name, number_in
+from anaphora.system.bounded import MOST_BYTES
 
 _AT_ONCE: Final = 8
 _OPTIONS: Final = ("endpoint", "region", "virtual_hosted_style_request")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from anaphora.core.bounded import Unbounded, pieces_of, read_json
 from anaphora.errors import Diverged, MissingExtra, RemoteError
 from anaphora.features.sync.entries import read_number
 from anaphora.features.sync.remotes.base import NAME
+from anaphora.system.bounded import Unbounded, pieces_of, read_json
 
 _TIMEOUT: Final = 30.0
 _PATIENCE: Final = 60.0

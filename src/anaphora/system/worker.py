@@ -26,10 +26,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, Final, Literal
 
-from anaphora.core.interpreters import start_interpreter
-from anaphora.core.late_threads import begins
-from anaphora.core.plain import Types, from_plain
-from anaphora.core.process_memory import resident_bytes
+from anaphora.system.interpreters import start_interpreter
+from anaphora.system.late_threads import begins
+from anaphora.system.process_memory import resident_bytes
+from anaphora.values.plain import Types, from_plain
 
 SIZE: Final = struct.Struct("!Q")
 TOGETHER: Final = 64 << 10
@@ -38,7 +38,7 @@ IDLE_EXIT: Final = 75
 """The exit code of a worker that ended because it had nothing to do."""
 MOST: Final = 8
 """Workers of this process at a time."""
-_BEGIN: Final = "from anaphora.core.worker_child import serve; serve()"
+_BEGIN: Final = "from anaphora.system.worker_child import serve; serve()"
 _LOOK: Final = 0.1
 _WALL: Final = 3
 """Factor from processor time to elapsed time of a piece, since other programs run as well."""

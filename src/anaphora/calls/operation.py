@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from anaphora.core.arguments import ArgumentChecks, checked
-from anaphora.core.limits import limited
-from anaphora.core.zones import times_shown_in
+from anaphora.calls.arguments import ArgumentChecks, checked
+from anaphora.calls.limits import limited
+from anaphora.system.zones import times_shown_in
 from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, tzinfo
 
-from anaphora.core.config import zones_of
-from anaphora.core.environment import environment
-from anaphora.core.zones import calling_zone
+from anaphora.settings import zones_of
+from anaphora.system.environment import environment
+from anaphora.system.zones import calling_zone
 
 
 def shown_zone() -> tzinfo:

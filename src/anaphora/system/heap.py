@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from anaphora.core.process_memory import resident_bytes
+from anaphora.system.process_memory import resident_bytes
 
 _HEAPS: Final = -8
 """The number of `M_ARENA_MAX`."""

@@ -12,9 +12,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from anaphora.core.analyser import analyse, query_words
-from anaphora.core.folding import typed_text
-from anaphora.core.languages.language import ENGLISH, language_of, languages, loose
+from anaphora.language.analyser import analyse, query_words
+from anaphora.language.folding import typed_text
+from anaphora.language.languages.language import ENGLISH, language_of, languages, loose
 
 LONGEST: Final = 240
 """A longer text is never small talk."""

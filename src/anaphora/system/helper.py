@@ -18,13 +18,13 @@ from importlib import import_module
 from itertools import islice
 from typing import IO, Any, Final, TypeVar
 
-from anaphora.core.interpreters import start_interpreter
+from anaphora.system.interpreters import start_interpreter
 
 GivenT = TypeVar("GivenT")
 MadeT = TypeVar("MadeT")
 
 _SIZE: Final = struct.Struct("!Q")
-_BEGIN: Final = "from anaphora.core.helper import serve; serve(sys.argv[2], sys.argv[3])"
+_BEGIN: Final = "from anaphora.system.helper import serve; serve(sys.argv[2], sys.argv[3])"
 _TROUBLE: Final = (OSError, ValueError, EOFError, struct.error, pickle.PickleError)
 
 

@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import product
 from typing import Final, NamedTuple
 
-from anaphora.core.folding import fold_letters
-from anaphora.core.languages.language import ENGLISH, languages, loose
+from anaphora.language.folding import fold_letters
+from anaphora.language.languages.language import ENGLISH, languages, loose
 
 _MONTHS = "january february march april may june july august september october november december"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday"

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from anaphora.core.folding import fold
+from anaphora.language.folding import fold
 
 ENGLISH: Final = "en"
 _DATA: Final = Path(__file__).parent / "data"

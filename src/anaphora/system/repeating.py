@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from anaphora.core.late_threads import begins
 from anaphora.errors import AnaphoraError, Closed, MirrorError, RemoteError
+from anaphora.system.late_threads import begins
 
 _LONGEST: Final = 300.0
 _PATIENCE: Final = 10.0

@@ -16,9 +16,9 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from anaphora.core.late_threads import begins
-from anaphora.core.permits import current_permits, defer_for, lent
 from anaphora.errors import Cancelled, InvalidInput, TimedOut
+from anaphora.system.late_threads import begins
+from anaphora.system.permits import current_permits, defer_for, lent
 
 if TYPE_CHECKING:
     from threading import RLock
@@ -80,19 +80,14 @@ class _Limit:
 _limit: ContextVar[_Limit | None] = ContextVar("anaphora_limit", default=None)
 
 
-def check_timeout(timeout: float | None) -> None:
-    """Raise `InvalidInput` for an invalid number of seconds."""
-    if timeout is not None and not (math.isfinite(timeout) and timeout >= 0):
-        raise InvalidInput("timeout", timeout, "expected seconds, 0 or more")
-
-
 @contextmanager
 def limited(timeout: float | None) -> Iterator[None]:
     """Limit the time of the code inside (None: no limit), and let it be cancelled.
 
     Raises `InvalidInput` for a bad number, `Cancelled` if it was cancelled before.
     """
-    check_timeout(timeout)
+    if timeout is not None and not (math.isfinite(timeout) and timeout >= 0):
+        raise InvalidInput("timeout", timeout, "expected seconds, 0 or more")
     cancellations = _entered.get()
     if timeout is None and not cancellations:
         yield

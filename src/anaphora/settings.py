@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from anaphora.core.arguments import path_of
-from anaphora.core.environment import environment, set_default
-from anaphora.core.zones import environment_zone, named_zone
+from anaphora.calls.arguments import path_of
 from anaphora.errors import DiskFull, InvalidInput, ReadOnly, StoreError
+from anaphora.system.environment import environment, set_default
+from anaphora.system.zones import environment_zone, named_zone
 from anaphora.values.context import LEAST_BUDGET
 from anaphora.values.conversations import RECALL_BUDGET, RECALL_TOP_K
 from anaphora.values.memories import HalfLives

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from anaphora.core.environment import TRIAL_VARIABLE, caller_mark, with_whole_paths
+from anaphora.system.environment import TRIAL_VARIABLE, caller_mark, with_whole_paths
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -38,9 +38,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from anaphora.core.dates import WrittenTime, moments_in
-from anaphora.core.folding import compatible, fold, fold_letters
-from anaphora.core.languages.language import ENGLISH, english, language_of, languages
+from anaphora.language.dates import WrittenTime, moments_in
+from anaphora.language.folding import compatible, fold, fold_letters
+from anaphora.language.languages.language import ENGLISH, english, language_of, languages
 
 __all__ = [
     "ANALYSER",

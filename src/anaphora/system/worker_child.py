@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, Any, Final, NoReturn
 
-from anaphora.core.plain import to_plain
-from anaphora.core.process_memory import resident_bytes
-from anaphora.core.worker import IDLE_EXIT, TOGETHER, Piece, WorkerLimits, read, write
+from anaphora.system.process_memory import resident_bytes
+from anaphora.system.worker import IDLE_EXIT, TOGETHER, Piece, WorkerLimits, read, write
+from anaphora.values.plain import to_plain
 
 
 def _resource() -> Any:

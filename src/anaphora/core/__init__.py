@@ -1,1 +1,0 @@
-"""What every room may use: settings, text, arguments, tracing."""

@@ -1,0 +1,1 @@
+"""This machine: environment, time zone, processes and threads of our own, the incident log."""

@@ -1,0 +1,1 @@
+"""Texts for people and agents, and what is found in theirs: display, short ids, pasted parts."""
