@@ -14,6 +14,7 @@ from tests.stickers.surfaces import stickers_of
 from anaphora import Memory, keys
 from anaphora.container.feature import only, registered
 from anaphora.errors import FeatureLeftOut, InvalidInput
+from anaphora.surfaces.mcp_server.resources import all_resources
 from anaphora.surfaces.mcp_server.tools import all_tools
 from anaphora.testing import open_memory, run_cli, server_app
 
@@ -127,3 +128,18 @@ def test_a_call_of_a_feature_that_is_left_out_says_so(tmp_path: Path) -> None:
     ):
         memory.observe("A note.")
     assert error.value.what == "projects"
+
+
+@pytest.mark.promise("mcp.tools")
+def test_without_features_the_tools_and_resources_of_the_kernel_are_left() -> None:
+    """Tools and resources of a feature are listed with it, in the same places."""
+    feature_tools = {"recall_context", "warm_up", "save_diary", "observe", "deep_recall", "gaps"}
+    listed_tools = list(all_tools())
+    assert feature_tools < set(listed_tools)
+    with only():
+        assert list(all_tools()) == [name for name in listed_tools if name not in feature_tools]
+        assert [resource.name for resource in all_resources()] == [
+            "recent_turns",
+            "recent_memories",
+        ]
+    assert all_resources()[0].name == "core"

@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 from corpus.reading import RelationKind, read_split, read_stories
-from tools.fit_currency import Fit, Fitted, changed_texts, source_of
+from tools.fit_currency import changed_texts
 from tools.fitting import constants
 from tools.fitting.__main__ import NAMES
 from tools.fitting.constants import Constant, UnknownConstant, Value, rewritten
 from tools.fitting.steps import SILENCE, STEPS, TRIED, UNASKED
-
-from anaphora.rank import currency, currency_weights, replacement
-from anaphora.rank.currency_weights import CONSTANT
 
 WRITTEN = (
     Constant("embed/calibration.py", "MINILM", 4, call="apart"),
@@ -121,23 +118,6 @@ def test_nothing_is_written_where_one_constant_is_unknown(
 
 def test_the_command_knows_every_step() -> None:
     assert tuple(STEPS) == NAMES
-
-
-def test_the_weights_of_change_are_those_of_the_features() -> None:
-    assert list(currency_weights.BEFORE) == [CONSTANT, *currency.FEATURES]
-    assert list(currency_weights.REPLACES) == [CONSTANT, *replacement.FEATURES]
-
-
-def test_the_module_of_weights_is_written_as_it_stands() -> None:
-    fit = Fit(
-        Fitted(dict(currency_weights.BEFORE), 0, 0),
-        Fitted(dict(currency_weights.REPLACES), 0, 0),
-        (),
-    )
-    written = [line for line in source_of(fit).splitlines() if not line.startswith("# Fitted")]
-    file = constants.SOURCE / "rank" / "currency_weights.py"
-    stands = [line for line in file.read_text("utf-8").splitlines() if line[:8] != "# Fitted"]
-    assert written == stands
 
 
 def test_what_is_said_again_is_replaced_and_replaces_as_well() -> None:

@@ -19,6 +19,7 @@ import pytest
 from anaphora.client.problems import error_of
 from anaphora.errors import MissingExtra
 from anaphora.installing import Installation, install_command
+from anaphora.surfaces.cli.words import command_line, program_words
 from anaphora.surfaces.rest.problems import problem_of
 
 pytestmark = [pytest.mark.promise("package.advice")]
@@ -203,3 +204,42 @@ def test_without_an_installed_distribution(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert "'anaphora[server]'" in done.stdout or '"anaphora[server]"' in done.stdout
+
+
+def test_the_command_of_a_hook_is_read_by_every_shell_of_windows() -> None:
+    """Slashes instead of back-slashes; quotes only around what has a space."""
+    plain = ["C:\\Users\\me\\anaphora.exe", "hook", "claude-code"]
+    assert command_line(plain, windows=True) == "C:/Users/me/anaphora.exe hook claude-code"
+    spaced = ["C:\\Program Files\\anaphora.exe", "hook", "codex"]
+    assert command_line(spaced, windows=True) == '"C:/Program Files/anaphora.exe" hook codex'
+    assert command_line(["/o p/anaphora", "hook"], windows=False) == "'/o p/anaphora' hook"
+
+
+def test_a_client_starts_what_will_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script beside the interpreter; out of a cache `uvx`, or the command that installs."""
+    scripts = tmp_path / "tool" / "Scripts"
+    scripts.mkdir(parents=True)
+    (scripts / "anaphora.exe").touch()
+    assert program_words(scripts / "python.exe", windows=True) == [str(scripts / "anaphora.exe")]
+    cached = tmp_path / "cache" / "archive-v0" / "x" / "bin"
+    cached.mkdir(parents=True)
+    (cached / "anaphora").touch()
+    for tagged in (tmp_path / "cache", scripts.parent):
+        (tagged / "CACHEDIR.TAG").touch()
+    (scripts.parent / "pyvenv.cfg").touch()
+    assert program_words(scripts / "python.exe", windows=True) == [str(scripts / "anaphora.exe")]
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    uvx = tools / "uvx"
+    uvx.touch()
+    uvx.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools))
+    found = program_words(cached / "python", windows=False)
+    assert found[:2] == [str(uvx), "--from"]
+    assert found[2] == Installation.current().requirement("projects")
+    assert found[3:] == ["anaphora"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ValueError, match="pipx install "):
+        program_words(cached / "python", windows=False)

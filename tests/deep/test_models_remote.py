@@ -8,10 +8,13 @@ import logging
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from tests.conftest import Clock
+from tests.deep.asking import TEA, opening, tell
 
-from anaphora import Message
+from anaphora import Memory, Message
 from anaphora.errors import ModelError, ModelTimeout, NoModel
 from anaphora.features.deep.models.remote import ModelAddress, RemoteModel, open_models
 from anaphora.settings import Settings, load_settings
@@ -291,3 +294,39 @@ def test_configured_models() -> None:
         open_models(given)
     with pytest.raises(NoModel, match="the provider must be one of openai, anthropic, google"):
         open_models(load_settings("/nowhere", environ={"ANAPHORA_MODEL": "other:x"}))
+
+
+@pytest.mark.promise("deep.model_fails")
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(status=401, body=b'{"error": {"message": "bad key"}}'), "HTTP 401: bad key"),
+        (Answer(status=500, body=b"<html>oops</html>"), "HTTP 500"),
+        (Answer(body=b"\x00\x01 this is no JSON"), "the model openai:m"),
+        (Answer(body=b'{"hello": "world"}'), "the model openai:m"),
+        (Answer("As an AI I like tea."), "its last reply contained no answer"),
+    ],
+    ids=["401", "500", "bytes", "another JSON", "words"],
+)
+def test_a_server_that_fails_is_as_none(
+    tmp_path: Path,
+    clock: Clock,
+    server: OpenAIServer,
+    timer: Timer,
+    answer: Answer,
+    said: str,
+) -> None:
+    """Whatever a server sends that is no answer, over real HTTP, the evidence comes."""
+    with opening(tmp_path / "without", clock)() as memory:
+        tell(memory)
+        without = memory.deep_recall(TEA)
+    server.route = lambda _: answer
+    model = RemoteModel(ModelAddress.read("m", server.url, "sk-loopback"), sleep=timer.sleep)
+    with Memory.open(tmp_path / "home", embedder="hashing", model=model, clock=clock) as memory:
+        tell(memory)
+        found = memory.deep_recall(TEA)
+    model.close()
+    assert [source.id for source in found.sources] == [source.id for source in without.sources]
+    assert said in found.note
+    assert [part.part for part in found.degraded] == ["model"]
+    assert found.gap_id is None

@@ -296,6 +296,7 @@ def test_memory_goes_back_once_the_process_has_grown() -> None:
     assert len(freed) == 4
 
 
+@pytest.mark.internal
 @pytest.mark.promise("resident.small")
 def test_the_logs_of_the_databases_are_cut(environ: dict[str, str], tmp_path: Path) -> None:
     """In a quiet hour what was written is merged, and the logs are of no length; all is there."""

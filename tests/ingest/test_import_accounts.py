@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 from tests.commands import run_command
 from tests.exported import exported
-from tests.ingest.imported import read
 from tests.ingest.memory_sources import MEM0_HISTORY, database
 from tests.ingest.mixed_folder import write_mixed
 
-from anaphora import ImportedConversation, ImportProblem, ImportReport, Memory
+from anaphora import ImportReport, Memory
 from anaphora.errors import UnknownFormat
-from anaphora.features.importing.formats.base import FAILED
-from anaphora.features.importing.values import ImportedMemory
 
+# How the problem of a reader that fell over begins.
+FAILED = "its reader failed"
 CHAT = '{"role": "user", "text": "Where is the hose?"}\n'
 
 
@@ -125,24 +124,32 @@ def test_a_known_format_with_nothing_in_it_is_no_success(tmp_path: Path) -> None
     assert "1 file with no conversation or memory in it (history.db)" in ran.stdout
 
 
-def test_a_file_of_two_formats_is_read_by_both(tmp_path: Path, fixtures: Path) -> None:
+def test_a_file_of_two_formats_is_read_by_both(
+    memory: Memory, tmp_path: Path, fixtures: Path
+) -> None:
     """Each takes what has its keys; nothing is told of what the other takes."""
     chats = [
         json.loads((fixtures / f"{name}.json").read_text()) for name in ("chatgpt", "claude_ai")
     ]
     path = tmp_path / "all.json"
     path.write_text(json.dumps([chats[0][0], chats[1][0], *chats[0][1:], 7]))
-    items = list(read(path))
-    sources = [item.source for item in items if isinstance(item, ImportedConversation)]
-    assert sources == ["chatgpt"] * len(chats[0]) + ["claude_ai"]
-    problems = [item.reason for item in items if isinstance(item, ImportProblem)]
-    assert problems == ["not a conversation: it has no mapping of messages"]
+    report = memory.import_(path)
+    notes = exported(memory, "conversation_note")
+    sources = {
+        source: {note["source_key"] for note in notes if note["source"] == source}
+        for source in ("chatgpt", "claude_ai")
+    }
+    assert [len(threads) for threads in sources.values()] == [len(chats[0]), 1]
+    assert [problem.reason for problem in report.problems] == [
+        "not a conversation: it has no mapping of messages"
+    ]
     lines = tmp_path / "lines.jsonl"
-    memory = {"id": "m", "memory": "Lives in Porto.", "user_id": "noor"}
+    fact = {"id": "m", "memory": "Lives in Porto.", "user_id": "noor"}
     rollout = (fixtures / "claude_code.jsonl").read_text()
-    lines.write_text(f"{json.dumps(memory)}\n{rollout}")
-    kinds = {type(item) for item in read(lines)}
-    assert kinds >= {ImportedConversation, ImportedMemory}
+    lines.write_text(f"{json.dumps(fact)}\n{rollout}")
+    report = memory.import_(lines)
+    assert report.memories_added == 1
+    assert report.added
 
 
 def line(kind: str, number: int, content: Any, **more: Any) -> dict[str, Any]:
@@ -180,13 +187,15 @@ ODD: dict[str, tuple[object, list[str]]] = {
 
 @pytest.mark.promise("import.malformed")
 @pytest.mark.parametrize("name", ODD)
-def test_values_of_other_types_cost_themselves_alone(tmp_path: Path, name: str) -> None:
+def test_values_of_other_types_cost_themselves_alone(
+    memory: Memory, tmp_path: Path, name: str
+) -> None:
     """Messages without ids, blocks that are texts, texts that are numbers: the rest comes in."""
     value, expected = ODD[name]
     lines = value if name.endswith(".jsonl") and isinstance(value, list) else [value]
     (tmp_path / name).write_text("\n".join(map(json.dumps, lines)))
-    items = list(read(tmp_path / name))
-    chats = [item for item in items if isinstance(item, ImportedConversation)]
-    assert [turn.text for chat in chats for turn in chat.turns] == expected
-    assert len({turn.key for chat in chats for turn in chat.turns}) == len(expected)
-    assert not [item for item in items if isinstance(item, ImportProblem) and FAILED in item.reason]
+    report = memory.import_(tmp_path / name)
+    threads = [memory.conversations.get(one.conversation_id) for one in memory.conversations.list()]
+    assert [turn.text for thread in threads if thread for turn in thread.turns] == expected
+    assert len({note["message_key"] for note in exported(memory, "turn_note")}) == len(expected)
+    assert not [problem for problem in report.problems if FAILED in problem.reason]

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.fit_currency import Fit, Fitted, source_of
+from tools.fitting import constants
 
+from anaphora.rank import currency, currency_weights, replacement
 from anaphora.rank.currency import (
     GroupJudgement,
     Statements,
@@ -18,6 +21,7 @@ from anaphora.rank.currency import (
     date_echoes,
     judge_group,
 )
+from anaphora.rank.currency_weights import CONSTANT
 from anaphora.rank.frames import Frame, compare_frames
 from anaphora.rank.replacement import StatementPair
 from anaphora.rank.statements import asked_words, read_cues, read_statement
@@ -445,3 +449,20 @@ def test_what_was_replaced_stands_first_where_the_past_is_asked_for() -> None:
 def test_the_oldest_stands_first_where_it_is_asked_for() -> None:
     front, _ = arrange_group(11, [9, 4], [4], "what was my desk phone originally?")
     assert front == [9, 4, 11]
+
+
+def test_the_weights_of_change_are_those_of_the_features() -> None:
+    assert list(currency_weights.BEFORE) == [CONSTANT, *currency.FEATURES]
+    assert list(currency_weights.REPLACES) == [CONSTANT, *replacement.FEATURES]
+
+
+def test_the_module_of_weights_is_written_as_it_stands() -> None:
+    fit = Fit(
+        Fitted(dict(currency_weights.BEFORE), 0, 0),
+        Fitted(dict(currency_weights.REPLACES), 0, 0),
+        (),
+    )
+    written = [line for line in source_of(fit).splitlines() if not line.startswith("# Fitted")]
+    file = constants.SOURCE / "rank" / "currency_weights.py"
+    stands = [line for line in file.read_text("utf-8").splitlines() if line[:8] != "# Fitted"]
+    assert written == stands

@@ -20,9 +20,6 @@ from tests.tokens import token_cost
 from tests.tool_reference import documented_tools
 
 from anaphora import Memory
-from anaphora.container.feature import only
-from anaphora.surfaces.mcp_server.resources import all_resources
-from anaphora.surfaces.mcp_server.tools import all_tools
 
 DEFAULT = {
     "recall",
@@ -91,21 +88,6 @@ def test_all_tools_are_listed_with_schemas_and_hints(home: Path) -> None:
         }  # fmt: skip
 
     run(scenario)
-
-
-@pytest.mark.promise("mcp.tools")
-def test_without_features_the_tools_and_resources_of_the_kernel_are_left() -> None:
-    """Tools and resources of a feature are listed with it, in the same places."""
-    feature_tools = {"recall_context", "warm_up", "save_diary", "observe", "deep_recall", "gaps"}
-    listed_tools = list(all_tools())
-    assert feature_tools < set(listed_tools)
-    with only():
-        assert list(all_tools()) == [name for name in listed_tools if name not in feature_tools]
-        assert [resource.name for resource in all_resources()] == [
-            "recent_turns",
-            "recent_memories",
-        ]
-    assert all_resources()[0].name == "core"
 
 
 def test_days_and_times_are_the_users(home: Path) -> None:
