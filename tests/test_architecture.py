@@ -146,8 +146,7 @@ def test_a_field_of_a_memory_touches_few_places() -> None:
         if not {"adapters", "formats"} & set(file.parts) and _names(node, "category")
     }
     assert found <= {
-        # The row: its migration and its table.
-        "anaphora.store.db.migrations.versions.0002_records",
+        # The row: its table.
         "anaphora.store.db.tables",
         # The values, and what is said of each field there.
         "anaphora.values.memories",

@@ -81,5 +81,5 @@ def test_a_trace_begins_with_two_frames(tmp_path: Path, room: str, call: Any) ->
         call(memory)
     frames = traceback.extract_tb(refused.value.__traceback__)
     ours = [Path(frame.filename) for frame in frames if HERE in Path(frame.filename).parents]
-    assert ours[:2] == [HERE / "core" / "operation.py", HERE / "api" / f"{room}.py"]
+    assert ours[:2] == [HERE / "calls" / "operation.py", HERE / "api" / f"{room}.py"]
     assert ours[2].relative_to(HERE).parts[0] in {"recall", "ingest"}

@@ -1,8 +1,8 @@
 """The features of Anaphora: the one module that names them.
 
-A new feature is a folder of `anaphora.features` and two lines here: one in `FEATURES`, one in
-`FeatureCalls` if `Memory` has calls of it; one in `RemoteFeatureCalls` if some of them are more
-than a request to a server.
+A new feature is a folder of `anaphora.features` and a line here in `FEATURES`. It takes a second
+in `FeatureCalls` if `Memory` has calls of it, and a third in `RemoteFeatureCalls` if one of them is
+more than a request to a server.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_every_command_route_and_tool_is_described(tmp_path: Path) -> None:
 @pytest.mark.promise("docs.reference")
 def test_every_variable_is_described() -> None:
     """What the settings and the resident process read from the environment is what it describes."""
-    source = (ROOT / "src" / "anaphora" / "core" / "config.py").read_text("utf-8")
+    source = (ROOT / "src" / "anaphora" / "settings.py").read_text("utf-8")
     code = source[source.index("def load_settings") :]
     read = set(re.findall(r'"((?:ANAPHORA|OPENAI|ANTHROPIC|GOOGLE|GEMINI)_\w+)"', code))
     read |= set(re.findall(r'"(CLAUDE_\w+|CODEX_\w+)"', code)) | set(config.CONVERSATIONS_VARIABLES)

@@ -195,9 +195,6 @@ class FeatureServices:
         """Repair what can be repaired without changing a text, and say what was done."""
         return ()
 
-    def release(self) -> None:
-        """Close files; memory is freed once unreferenced."""
-
     def close(self) -> None:
         """Finish running work and close files."""
 

@@ -68,7 +68,7 @@ def open_memory(home: str | PathLike[str] | None = None, **options: Any) -> Iter
 
         model = ScriptedModel(["```python\\nsubmit('at nine', [])\\n```"])
         with open_memory(model=model) as memory:
-            memory.deep_recall("when does the ferry leave?", "chat")
+            memory.deep_recall("when does the ferry leave?", scope="all_sessions")
     """
     with (
         tempfile.TemporaryDirectory(prefix="anaphora-") as folder,

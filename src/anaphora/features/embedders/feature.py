@@ -38,7 +38,7 @@ def _folder_at(setting: str) -> Path:
     try:
         return Path(setting).expanduser()
     except RuntimeError as error:
-        raise InvalidInput("embedder", setting, "names the home of nobody here") from error
+        raise InvalidInput("embedder", setting, "names the home of an unknown user") from error
 
 
 def _find_folder(
