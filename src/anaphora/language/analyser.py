@@ -15,7 +15,7 @@ What becomes of a text:
   one however they are joined (`ERR-4021`: err4021, err, 4021);
 - versions and section numbers are whole or nothing: `v2.3.1` and "2.3.1" are 2.3.1, which shares
   no part with 3.2.1; long hexadecimal numbers also come as their first seven digits;
-- a date and a time of day are one token each, however they are written (`core/dates.py`), beside
+- a date and a time of day are one token each, however they are written (`dates.py`), beside
   their words; a question has that token alone;
 - Chinese, Japanese and Korean runs, and the scripts of South East Asia that put no spaces between
   words, become overlapping pairs of characters, and Chinese characters come alone, too. A question

@@ -1,8 +1,8 @@
 """Which sentences tell a rule for all work to come, as far as their words tell.
 
 "Never drop a column", "no init() functions, ever", "JSON is snake_case everywhere": the words are
-those of all languages (`cues.rules` of `core/languages`). What asks, what is only thought of, and
-what complains tells none.
+those of all languages (`cues.rules` of `language/languages`). What asks, what is only thought of,
+and what complains tells none.
 """
 
 from __future__ import annotations

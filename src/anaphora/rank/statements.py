@@ -2,7 +2,7 @@
 
 Of a text: its words, whether it asks or does not know, negates, speaks of the speaker. Of a
 question: its words, and whether it asks for now, for the past, or for the first of all.
-The known words are those of the text's language (`core/languages`). It needs no numpy.
+The known words are those of the text's language (`language/languages`). It needs no numpy.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ These keys are a function of the text and of who speaks, so that they can be kep
 `to_text` and `from_text` write and read them. Two statements that share no subject are about two
 things (`share_a_subject`); how far the keys of two agree is evidence that one value changed
 (`agreement`, in `rank/replacement`). Words are cut at the function words and verbs of the text's
-language (`core/languages`): a language needs no code here. A capital counts for nothing.
+language (`language/languages`): a language needs no code here. A capital counts for nothing.
 """
 
 from __future__ import annotations

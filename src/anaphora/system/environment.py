@@ -34,7 +34,7 @@ _READ: Final = (
     "NEO_CONVERSATIONS_DIR", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY",
     "GEMINI_API_KEY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "TZ", *_FOLDERS,
 )  # fmt: skip
-"""Beside those that begin with `ANAPHORA_`, what `core/config` and the log of hooks read."""
+"""Beside those that begin with `ANAPHORA_`, what `settings.py` and the log of hooks read."""
 
 _PATHS: Final = (
     "ANAPHORA_HOME", "ANAPHORA_CONVERSATIONS_DIR", "NEO_CONVERSATIONS_DIR", "CLAUDE_CONFIG_DIR",

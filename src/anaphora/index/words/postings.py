@@ -3,7 +3,7 @@
 BM25 has k1 1.2, b 0.75 and idf = ln(1 + (N - n + 0.5) / (n + 0.5)) (Robertson and Zaragoza, *The
 Probabilistic Relevance Framework*, 2009). Terms are counted over disk and memory together, so that
 a score hardly depends on where a document is stored; the average length is that of the segment.
-Texts are analysed in `core/analyser.py`, not here.
+Texts are analysed in `language/analyser.py`, not here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The patterns of a language, compiled from the table in its file.
 
-`core/languages/data/README.md` lists what a table holds.
+`language/languages/data/README.md` lists what a table holds.
 """
 
 from __future__ import annotations

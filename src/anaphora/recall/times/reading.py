@@ -69,8 +69,8 @@ def read_times(question: str, now: datetime) -> tuple[TimeSpan, ...]:
     ("will", "planned"). "Since X" and "after X" end at `OPEN_END`, "before X" and "until X" begin
     at `OPEN_START`. Raises InvalidInput when `now` has no zone.
 
-    A question in a language that a file of `core/languages` has times of is read by that; one in no
-    known language as English, and if that finds nothing by whichever language finds most.
+    A question in a language that a file of `language/languages` has times of is read by that; one
+    in no known language as English, and if that finds nothing by whichever language finds most.
     """
     if now.tzinfo is None:
         raise InvalidInput("now", now, "expected a datetime with a time zone")
