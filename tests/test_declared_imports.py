@@ -88,8 +88,8 @@ GRAMMARS = tuple(
 
 COMPUTED: Mapping[str, tuple[str, ...]] = {
     "__getattr__": (),  # a lazy name of our own
-    "core.helper.serve": (),  # a function of our own, by name
-    "core.worker_child._function": (),  # a reader of our own, by name
+    "system.helper.serve": (),  # a function of our own, by name
+    "system.worker_child._function": (),  # a reader of our own, by name
     f"{_GRAMMARS}.can_parse": GRAMMARS,
     f"{_GRAMMARS}.language": GRAMMARS,
     # Of our own modules.

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anaphora.registry  # noqa: F401  # a database gets the tables of registered features
 from anaphora.embed.service import EmbedderService, spec_for
 from anaphora.features.projects.indexing.indexing import ProjectIndexer
 from anaphora.features.projects.notes import NoteLinker

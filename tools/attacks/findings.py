@@ -119,9 +119,9 @@ HELD_BY_TESTS: Final[dict[str, tuple[str, ...]]] = {
     "F16": ("ops/test_advisories.py::test_no_declared_or_locked_version_has_one",),
     "F19": ("sync/test_bounds.py::test_two_versions_of_one_entry_in_a_folder",),
     "F23": (
-        "ingest/test_secrets_formats.py::test_a_secret_is_found_wherever_it_stands",
-        "ingest/test_secrets_formats.py::test_a_password_in_words_or_a_command_is_found",
-        "ingest/test_secrets_formats.py::test_what_only_looks_like_one_is_left",
+        "ingest/test_secrets.py::test_a_secret_is_found_wherever_it_stands",
+        "ingest/test_secrets.py::test_a_password_in_words_or_a_command_is_found",
+        "ingest/test_secrets.py::test_what_only_looks_like_one_is_left",
     ),
     "F24": (
         "surfaces/test_masking.py::test_tags_of_a_document_and_ids_of_a_chat_keep_no_secret",
@@ -147,16 +147,16 @@ HELD_BY_TESTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "H1": ("test_impossible_times.py::test_every_time_is_refused_or_stays_readable",),
     "H3": ("test_project_secrets.py::test_no_secret_is_stored_or_shown",),
-    "M2": ("surfaces/test_rest_attacks.py::test_the_silent_give_way_to_who_asks",),
+    "M2": ("surfaces/test_rest_together.py::test_the_silent_give_way_to_who_asks",),
     "M3": ("surfaces/test_rest_attacks.py::test_questions_of_many_words_hold_up_no_short_one",),
     "M4": ("surfaces/test_rest_attacks.py::test_deep_questions_hold_up_no_short_one",),
-    "M5": ("ingest/test_import_bounds.py::test_a_zip_file_is_opened_as_often_with_many_members",),
+    "M5": ("ingest/test_import_damage.py::test_a_zip_file_is_opened_as_often_with_many_members",),
     "M9": (
         "surfaces/test_mcp_http.py::test_on_this_machine_a_client_works_and_pages_of_others_do_not",
     ),
     "M10": ("surfaces/test_words_of_others.py::test_no_planted_word_drives_a_terminal",),
     "L1": (
-        "ingest/test_import_bounds.py::test_pipes_devices_and_sockets_are_reported_and_never_waited_for",
+        "ingest/test_import_damage.py::test_pipes_devices_and_sockets_are_reported_and_never_waited_for",
         "ingest/test_project_files.py::test_what_is_skipped_is_said",
     ),
     "L3": (
