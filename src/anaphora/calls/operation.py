@@ -120,10 +120,12 @@ class Operation:
         rule = self.audit
         if rule is None:
             return
-        for feature in view._services().features:
-            if feature.is_auditing():
-                distinct_ids = list(dict.fromkeys(ids))
-                feature.after_call(rule.action, rule.lane, distinct_ids, question)
+        features = view._services().features
+        auditing = [feature for feature in features if feature.is_auditing()]
+        # `ids` can be read once, and only where they are recorded.
+        distinct_ids = list(dict.fromkeys(ids)) if auditing else []
+        for feature in auditing:
+            feature.after_call(rule.action, rule.lane, distinct_ids, question)
 
     def tell(self, view: HomeView, answer: AnswerT, question: str) -> AnswerT:
         """Tell listeners and the audit trail what the call returned; that, with its notices."""
