@@ -1,6 +1,6 @@
 """Answers the events of clients' sessions: reads the event, asks the memory, writes the answer.
 
-- At the start and with each prompt the session is given what `recall/session_context` decides;
+- At the start and with each prompt the session is given what `session_context` decides;
   after a compaction what it lost.
 - Before a compaction and at the end the transcript is imported, after the answer.
 """
