@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
-from anaphora.container.services import service
+from anaphora.container.services import ServiceGroup, service
 from anaphora.store.threads.gojson import REDACTED
 
 if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.index.turns.index import TurnIndex
     from anaphora.ingest.sessions import SessionWriter
@@ -22,24 +20,15 @@ if TYPE_CHECKING:
     from anaphora.store.threads.sql_store import SqlConversationStore
 
 
-class ConversationServices:
+class ConversationServices(ServiceGroup):
     """What a namespace works with for its conversations."""
-
-    def __init__(self, services: NamespaceServices) -> None:
-        self._services = services
-        self.locks: dict[str, threading.RLock] = {}
-
-    @property
-    def closed(self) -> bool:
-        """Whether the namespace is closed: no service is created any more."""
-        return self._services.closed
 
     @service
     def sidecar(self) -> Sidecar:
         """What thread files have no place for."""
         from anaphora.store.threads.sidecar import Sidecar
 
-        return Sidecar(self._services.truth, self._services.namespace, self._services.rows_sealer)
+        return Sidecar(self.services.truth, self.services.namespace, self.services.rows_sealer)
 
     @service
     def threads(self) -> ConversationStore | SqlConversationStore:
@@ -48,15 +37,15 @@ class ConversationServices:
         from anaphora.store.threads.conversations import WriteHooks, surround_writes
 
         store = open_conversations(
-            self._services.truth,
+            self.services.truth,
             self.sidecar,
-            self._services.sealing,
+            self.services.sealing,
             # Where truth is on a server, threads are there too.
-            self._services.folder if self._services.container.truth.path is not None else None,
-            clock=self._services.local_clock,
+            self.services.folder if self.services.container.truth.path is not None else None,
+            clock=self.services.local_clock,
             on_removed=self._words_removed,
         )
-        hooks = WriteHooks(self._services.container.calls.under_way, self._services.after_turns)
+        hooks = WriteHooks(self.services.container.calls.under_way, self.services.after_turns)
         return surround_writes(store, hooks)
 
     def _words_removed(self, conversation_id: str) -> None:
@@ -68,10 +57,10 @@ class ConversationServices:
             remaining = frozenset(n for n, turn in enumerate(thread.turns) if turn.text != REDACTED)
         if self.sessions.forget_removed(conversation_id, remaining):
             self.tool_call_index.purge()
-            self._services.truth.scrub()
-        for feature in self._services.features:
+            self.services.truth.scrub()
+        for feature in self.services.features:
             feature.forget_conversation(conversation_id)
-        self._services.after_removal()
+        self.services.after_removal()
 
     @service
     def turn_index(self) -> TurnIndex:
@@ -79,12 +68,12 @@ class ConversationServices:
         from anaphora.index.turns.index import TurnIndex
 
         return TurnIndex(
-            self._services.index_folder,
+            self.services.index_folder,
             self.threads,
             self.sidecar,
-            self._services.embedder,
-            sealer=self._services.sealing.index(self._services.namespace),
-            cap=self._services.exact_cap,
+            self.services.embedder,
+            sealer=self.services.sealing.index(self.services.namespace),
+            cap=self.services.exact_cap,
         )
 
     @service
@@ -92,7 +81,7 @@ class ConversationServices:
         """Keeps what is known of agents' sessions beside their turns."""
         from anaphora.ingest.sessions import SessionWriter
 
-        return SessionWriter(self.sidecar, self.tool_calls, self._services.ids)
+        return SessionWriter(self.sidecar, self.tool_calls, self.services.ids)
 
     @service
     def tool_calls(self) -> Records:
@@ -101,16 +90,16 @@ class ConversationServices:
         from anaphora.store.records.store import Records
 
         return Records(
-            self._services.truth,
-            self._services.namespace,
-            self._services.rows_sealer,
+            self.services.truth,
+            self.services.namespace,
+            self.services.rows_sealer,
             kinds=(TOOL_CALL,),
         )
 
     @service
     def tool_call_index(self) -> MemoryIndex:
         """The index of those records: of their words."""
-        return self._services.record_index("tool_calls", self.tool_calls, lambda _: "")
+        return self.services.record_index("tool_calls", self.tool_calls, lambda _: "")
 
     def has_turn(self, conversation_id: str, index: int) -> bool:
         """Whether a conversation has a turn at this index."""
@@ -126,10 +115,10 @@ class ConversationServices:
         return ConversationRecall(
             self.threads,
             self.turn_index,
-            self._services.embedder,
-            self._services.local_clock,
+            self.services.embedder,
+            self.services.local_clock,
             cut=cut_between_secrets,
-            reader=self._services.container.reader,
+            reader=self.services.container.reader,
         )
 
     @service
@@ -137,7 +126,7 @@ class ConversationServices:
         """The lane of tool calls."""
         from anaphora.recall.tool_calls import ToolCallRecall
 
-        return ToolCallRecall(self.tool_calls, self.tool_call_index, self._services.clock)
+        return ToolCallRecall(self.tool_calls, self.tool_call_index, self.services.clock)
 
     @service
     def session_places(self) -> SessionPlaces:

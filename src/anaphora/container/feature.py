@@ -8,13 +8,13 @@ goes through the registered features and knows none by name; `anaphora.registry`
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from anaphora.container.services import ServiceGroup
 from anaphora.embed.kinds import KINDS, EmbedderKind
 from anaphora.store.db.tables import add_tables, remove_tables
 from anaphora.store.extensions import CLOCKS, DROPPED_TOKENS, JOURNALS
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from anaphora.values.memories import Forgotten, MemoryRecord, SurvivingSource
 
 
-class FeatureServices:
+class FeatureServices(ServiceGroup):
     """What a feature has in one namespace: its services, and its part in what the kernel does.
 
     Every method here is called by the kernel; by default a feature adds nothing. A subclass
@@ -53,11 +53,6 @@ class FeatureServices:
 
     name: ClassVar[str] = ""
     """The feature in findings of `doctor`."""
-
-    def __init__(self, services: NamespaceServices) -> None:
-        self.services = services
-        self.closed = False
-        self.locks: dict[str, threading.RLock] = {}
 
     # Reading.
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from anaphora.container.services import service
+from anaphora.container.services import ServiceGroup, service
 
 if TYPE_CHECKING:
-    from anaphora.container.namespace import NamespaceServices
     from anaphora.index.memories.index import MemoryIndex
     from anaphora.ingest.contradictions import Contradictions
     from anaphora.ingest.memories import MemoryEraser, MemoryWriter
@@ -18,24 +16,15 @@ if TYPE_CHECKING:
     from anaphora.store.records.vectors import RecordVectors
 
 
-class MemoryServices:
+class MemoryServices(ServiceGroup):
     """What a namespace works with for its memories."""
-
-    def __init__(self, services: NamespaceServices) -> None:
-        self._services = services
-        self.locks: dict[str, threading.RLock] = {}
-
-    @property
-    def closed(self) -> bool:
-        """Whether the namespace is closed: no service is created any more."""
-        return self._services.closed
 
     @service
     def records(self) -> Records:
         """Lasting memories."""
         from anaphora.store.records.store import Records
 
-        return Records(self._services.truth, self._services.namespace, self._services.rows_sealer)
+        return Records(self.services.truth, self.services.namespace, self.services.rows_sealer)
 
     @service
     def vectors(self) -> RecordVectors:
@@ -43,22 +32,13 @@ class MemoryServices:
         from anaphora.store.records.vectors import RecordVectors
 
         return RecordVectors(
-            self._services.truth, self._services.namespace, self._services.rows_sealer
+            self.services.truth, self.services.namespace, self.services.rows_sealer
         )
 
     @service
     def index(self) -> MemoryIndex:
         """The index of memories."""
-        from anaphora.index.memories.index import MemoryIndex
-
-        return MemoryIndex(
-            self._services.index_folder / "memories",
-            self.records,
-            self.vectors,
-            self._services.vectors_of,
-            cap=self._services.exact_cap,
-            sealer=self._services.sealing.index(self._services.namespace),
-        )
+        return self.services.record_index("memories", self.records)
 
     @service
     def writer(self) -> MemoryWriter:
@@ -68,12 +48,12 @@ class MemoryServices:
         return MemoryWriter(
             self.records,
             self.vectors,
-            self._services.embedder,
+            self.services.embedder,
             self.index.neighbours,
-            clock=self._services.clock,
-            ids=self._services.ids,
+            clock=self.services.clock,
+            ids=self.services.ids,
             follow=self.index.take,
-            later=self._services.fill_in_background,
+            later=self.services.fill_in_background,
         )
 
     @service
@@ -83,11 +63,11 @@ class MemoryServices:
 
         return MemoryEraser(
             self.records,
-            clock=self._services.clock,
-            survivors=self._services.survivors.of,
-            has_turn=self._services.conversation.has_turn,
-            derived=self._services.list_derived,
-            on_gone=self._services.forget_derived,
+            clock=self.services.clock,
+            survivors=self.services.survivors.of,
+            has_turn=self.services.conversation.has_turn,
+            derived=self.services.list_derived,
+            on_gone=self.services.forget_derived,
         )
 
     @service
@@ -95,7 +75,7 @@ class MemoryServices:
         """Memories that seem to contradict each other."""
         from anaphora.ingest.contradictions import Contradictions
 
-        return Contradictions(self.records, self._services.clock)
+        return Contradictions(self.records, self.services.clock)
 
     def settle_index(self) -> None:
         """Remove forgotten text from the index's files, too."""
@@ -110,28 +90,28 @@ class MemoryServices:
         return MemoryRecall(
             self.records,
             self.index,
-            self._services.embedder,
-            self._services.local_clock,
-            self._services.container.settings.half_lives,
+            self.services.embedder,
+            self.services.local_clock,
+            self.services.container.settings.half_lives,
             fill=self._fill_vectors,
-            later=self._services.fill_in_background,
-            reader=self._services.container.reader,
+            later=self.services.fill_in_background,
+            reader=self.services.container.reader,
         )
 
     def _fill_vectors(self, limit: int) -> None:
         # Most questions find nothing to fill, and need not load what writes.
-        self._services.filling.in_call(self.writer.fill_vectors, limit)
+        self.services.filling.in_call(self.writer.fill_vectors, limit)
 
     @service
     def recall_memories_and_notes(self) -> MemoryRecall:
         """The memory lane over memories, and over the notes of features."""
         notes = next(
-            (notes for feature in self._services.features if (notes := feature.notes())), None
+            (notes for feature in self.services.features if (notes := feature.notes())), None
         )
 
         def fill(limit: int) -> None:
             self._fill_vectors(limit)
-            for feature in self._services.features:
-                self._services.filling.in_call(feature.fill_in_call, limit)
+            for feature in self.services.features:
+                self.services.filling.in_call(feature.fill_in_call, limit)
 
         return replace(self.recall_memories, notes=notes, fill=fill)

@@ -238,7 +238,10 @@ class NamespaceServices:
             return self.memory.writer.fill_vectors(limit, stopping=stopping).embedded
 
         return VectorFilling(
-            lambda: (fill_memories, *(fill for one in self.features for fill in one.fills()))
+            lambda: (
+                fill_memories,
+                *(fill for feature in self.features for fill in feature.fills()),
+            )
         )
 
     def fill_in_background(self) -> None:
@@ -260,12 +263,7 @@ class NamespaceServices:
         self.closed = True
         if "filling" in vars(self):
             self.filling.worker.stop()
-        for group, name in (
-            (self.conversation, "turn_index"),
-            (self.memory, "index"),
-            (self.conversation, "tool_call_index"),
-        ):
-            if name in vars(group):
-                vars(group)[name].close()
+        self.conversation.close_created("turn_index", "tool_call_index")
+        self.memory.close_created("index")
         for feature in vars(self).get("features", ()):
             feature.close()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from anaphora.errors import Closed
+
+if TYPE_CHECKING:
+    from anaphora.container.namespace import NamespaceServices
 
 ServiceT = TypeVar("ServiceT")
 
@@ -49,3 +52,22 @@ class service(Generic[ServiceT]):  # noqa: N801 - it is written and read as a de
                 attributes[self.name] = self.make(owner)
             instance: ServiceT = attributes[self.name]
             return instance
+
+
+class ServiceGroup:
+    """Some of the services of a namespace. They are closed with it."""
+
+    def __init__(self, services: NamespaceServices) -> None:
+        self.services = services
+        self.locks: dict[str, threading.RLock] = {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether the namespace is closed: no service is created any more."""
+        return self.services.closed
+
+    def close_created(self, *names: str) -> None:
+        """Close these services, in this order; those that were not created stay so."""
+        for name in names:
+            if name in vars(self):
+                vars(self)[name].close()

@@ -155,6 +155,4 @@ class DocumentServices(FeatureServices):
 
     def close(self) -> None:
         """As in `FeatureServices`."""
-        self.closed = True
-        if "index" in vars(self):
-            self.index.close()
+        self.close_created("index")

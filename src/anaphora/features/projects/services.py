@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anaphora.container.feature import FeatureServices
 from anaphora.container.services import service
@@ -324,8 +324,4 @@ class ProjectServices(FeatureServices):
 
     def close(self) -> None:
         """As in `FeatureServices`."""
-        self.closed = True
-        for name in ("observation_index", "upkeep", "sections"):
-            opened: Any = vars(self).get(name)
-            if opened is not None:
-                opened.close()
+        self.close_created("observation_index", "upkeep", "sections")
