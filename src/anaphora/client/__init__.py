@@ -2,7 +2,7 @@
 
 `memory` is the facade itself, `conversations` its threads; `connection` asks, waits and asks again;
 `problems` makes the errors of a server's refusals. Which call is which request, and what a server
-does not offer, is in the descriptions of the calls (`core.operation`).
+does not offer, is in the descriptions of the calls (`calls.operation`).
 """
 
 from __future__ import annotations

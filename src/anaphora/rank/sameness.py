@@ -10,7 +10,7 @@ articles on one side only, fillers, spelling variants and a few plain synonyms, 
 ways of writing dates, times and units, "likes to hike" against "likes hiking", a clause moved to
 the front. All else stays: negation, tense, person, quantity, modality, order, names, symbols.
 
-`core.analyser.fold` is not used: it takes accents away, and they tell names and words apart.
+`language.folding.fold` is not used: it takes accents away, and they tell names and words apart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What every lane does with a question first: check it, read what asks in it, embed it.
 
 Of a question with a text pasted into it every lane reads only the words that ask and the lines that
-identify what was pasted (`core.pasted`), and the work does not grow with what is left out.
+identify what was pasted (`text.pasted`), and the work does not grow with what is left out.
 """
 
 from __future__ import annotations

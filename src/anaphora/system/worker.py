@@ -3,7 +3,7 @@
 A hostile file may make a reader take all memory, or run for hours: that ends the worker, not the
 program. A worker is a child process with two pipes; it is reused for the next call, restarted after
 it ended, and ends by itself when it is idle for a while or its parent is gone. It sends plain data
-(`core.plain`) of a bounded size. Limits are set in the system if it supports them (`setrlimit`);
+(`values.plain`) of a bounded size. Limits are set in the system if it supports them (`setrlimit`);
 the parent watches as well, which is the only limit elsewhere.
 """
 

@@ -1,4 +1,4 @@
-"""The child process of `core.worker`: calls functions of this package under limits that it sets.
+"""The child process of `system.worker`: calls functions of this package under limits that it sets.
 
 A second thread reads the calls of the parent, and ends the process when the parent is gone.
 """

@@ -1,6 +1,6 @@
 """The prompts of deep recall, and the parsing of a model's replies.
 
-Text from a history follows a mark that nothing in it can forge (`core.display`), and every prompt
+Text from a history follows a mark that nothing in it can forge (`text.display`), and every prompt
 says that it is data. Nothing here calls a model.
 """
 

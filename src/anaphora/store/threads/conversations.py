@@ -236,7 +236,7 @@ class Conversations(ABC):
     def standing_id(self, conversation_id: str) -> str:
         """The id that a conversation has here which is called so.
 
-        That is the id that left the home under this name (`core.hidden_ids`), or the form of it,
+        That is the id that left the home under this name (`text.hidden_ids`), or the form of it,
         composed or not, in which a conversation stands. Where none does: the id composed (NFC).
         """
         if type(conversation_id) is not str:

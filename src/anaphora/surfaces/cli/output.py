@@ -1,6 +1,6 @@
 """How the command line shows things: tables, hits, errors and exit codes.
 
-Untrusted text is escaped (see `core.display`): names in one line, texts indented. It can neither
+Untrusted text is escaped (see `text.display`): names in one line, texts indented. It can neither
 move the cursor, nor pass for markup or for our own output.
 """
 

@@ -1,7 +1,7 @@
 """The text form of a tool's result, for the model that called it.
 
 Untrusted text (turns, speakers, ids, paths, tags, reasons) stands behind a mark that it cannot
-forge, under a line that says what it is; see `core.display`. The structured form beside it is
+forge, under a line that says what it is; see `text.display`. The structured form beside it is
 complete; here long texts are cut, and marked as cut.
 """
 
