@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from anaphora.calls.operation import AuditRule, Http, ids_of, local, operation, with_notices
+from anaphora.calls.parameters import Parameter, name_parameter
 from anaphora.calls.progress import Progress, labelled
 from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
@@ -107,7 +108,7 @@ class LastingMemories(NamespaceView):
         question="query",
         event="recall",
         falls_back=True,
-        http=Http("POST /v1/recall", repeatable=True),
+        http=Http("POST /v1/recall", "Recall memories", repeatable=True, body="Ask"),
     )
     def recall(
         self,
@@ -157,7 +158,12 @@ class LastingMemories(NamespaceView):
     @operation(
         "read",
         audit=AuditRule("read", "memory", lambda record: ids_of((record,))),
-        http=Http("GET /v1/memories/{memory_id}", renamed={"id": "memory_id"}),
+        http=Http(
+            "GET /v1/memories/{memory_id}",
+            "One memory",
+            renamed={"id": "memory_id"},
+            name="get_memory",
+        ),
     )
     def get(self, id: str) -> MemoryRecord:  # noqa: A002 - the field's own name
         """One memory, or note about a project, with all that is known of it. Raises `NotFound`."""
@@ -174,7 +180,7 @@ class LastingMemories(NamespaceView):
     @operation(
         "read",
         audit=AuditRule("read", "memory", lambda page: ids_of(page.items)),
-        http=Http("GET /v1/memories"),
+        http=Http("GET /v1/memories", "List memories", name="list_memories"),
     )
     def list(
         self,
@@ -188,7 +194,10 @@ class LastingMemories(NamespaceView):
         return self._services().memory.records.list(parse(filters), limit=limit, cursor=cursor)
 
     @operation(
-        "read", audit=AuditRule("read", "memory", ids_of), http=Http("GET /v1/memories/history")
+        "read",
+        audit=AuditRule("read", "memory", ids_of),
+        http=Http("GET /v1/memories/history", "The values of a path"),
+        parameters={"path": name_parameter("The key of the memories, e.g. `user.editor`.")},
     )
     def history(self, path: str) -> tuple[MemoryRecord, ...]:
         """Every value that a path had, the oldest first; without one, of one in another case."""
@@ -208,7 +217,11 @@ class LastingMemories(NamespaceView):
         with span("update"):
             return self._services().memory.writer.update(id, **changes)
 
-    @operation("read", http=Http("GET /v1/contradictions"))
+    @operation(
+        "read",
+        http=Http("GET /v1/contradictions", "Memories that seem to contradict"),
+        parameters={"settled": Parameter("Resolved ones, to undo a resolution.")},
+    )
     def contradictions(
         self, *, settled: bool = False, limit: int = 50
     ) -> tuple[Contradiction, ...]:
@@ -219,7 +232,11 @@ class LastingMemories(NamespaceView):
         """
         return self._services().memory.contradictions.list(settled=settled, limit=limit)
 
-    @operation("write", http=Http("POST /v1/contradictions/settle"))
+    @operation(
+        "write",
+        http=Http("POST /v1/contradictions/settle", "Resolve a contradiction", body="Settling"),
+        parameters={"id": name_parameter("The memory that the verdict is about.")},
+    )
     def settle_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -234,7 +251,11 @@ class LastingMemories(NamespaceView):
         with span("settle_contradiction", verdict=verdict):
             return self._services().memory.contradictions.settle(id, other_id, verdict)
 
-    @operation("write", http=Http("POST /v1/contradictions/reopen"))
+    @operation(
+        "write",
+        http=Http("POST /v1/contradictions/reopen", "Reopen a contradiction", body="Reopening"),
+        parameters={"id": name_parameter("One of the two memories.")},
+    )
     def reopen_contradiction(
         self,
         id: str,  # noqa: A002 - the field's own name
@@ -248,7 +269,14 @@ class LastingMemories(NamespaceView):
         with span("reopen_contradiction"):
             return self._services().memory.contradictions.reopen(id, other_id)
 
-    @operation("write", http=Http("POST /v1/forget"))
+    @operation(
+        "write",
+        http=Http("POST /v1/forget", "Forget memories", body="Forgetting"),
+        parameters={
+            "id": name_parameter("The memory to forget."),
+            "filters": Parameter("All memories that match; give either this or `id`."),
+        },
+    )
     def forget(
         self,
         id: str | None = None,  # noqa: A002 - the field's own name
@@ -282,7 +310,17 @@ class LastingMemories(NamespaceView):
                 services.jobs.erase_later(forgotten_records.ids)
             return forgotten_records
 
-    @operation("write", http=Http("POST /v1/forget/undo", "ids"))
+    @operation(
+        "write",
+        http=Http(
+            "POST /v1/forget/undo",
+            "Undo forgetting",
+            part="ids",
+            body="Unforgetting",
+            answer="BroughtBack",
+        ),
+        parameters={"id": name_parameter("The memory to restore.")},
+    )
     def undo_forget(self, id: str) -> tuple[str, ...]:  # noqa: A002 - the field's own name
         """Bring back what was forgotten with `undoable` or `soft`; the ids that are back.
 
@@ -308,7 +346,14 @@ class LastingMemories(NamespaceView):
         with span("redact_memories"):
             return holding_secrets(services) if dry_run else redact_stored(services)
 
-    @operation("read", http=Http("GET /v1/resolve", "id"))
+    @operation(
+        "read",
+        http=Http("GET /v1/resolve", "Resolve a short id", part="id", answer="WholeId"),
+        parameters={
+            "short": name_parameter("The end of the id, or all of it."),
+            "kind": Parameter("The kind of thing that it identifies."),
+        },
+    )
     def resolve_id(self, short: str, kind: Literal["any", "memory", "conversation"] = "any") -> str:
         """The whole id of a memory, note or conversation that ends in `short`, or is it.
 

@@ -23,6 +23,12 @@ from anaphora.calls.operation import (
     thread_ids,
     with_notices,
 )
+from anaphora.calls.parameters import (
+    Parameter,
+    name_parameter,
+    tags_parameter,
+    token_parameter,
+)
 from anaphora.calls.progress import Progress
 from anaphora.calls.tracing import span
 from anaphora.container.home import Container, Handler
@@ -163,7 +169,20 @@ class Memory(LastingMemories, FeatureCalls):
         question="query",
         event="recall",
         falls_back=True,
-        http=Http("POST /v1/conversations/recall", repeatable=True),
+        http=Http(
+            "POST /v1/conversations/recall", "Recall turns", repeatable=True, body="TurnQuestion"
+        ),
+        parameters={
+            "conversation_id": name_parameter("Only this conversation; without it, all."),
+            "top_k": Parameter(
+                "At most this many hits. Without it, `ANAPHORA_RECALL_TOP_K`, else 6.", 1, 1_000
+            ),
+            "budget": token_parameter(
+                "At most this many tokens of text. Without it, `ANAPHORA_RECALL_BUDGET`, else "
+                "2,500."
+            ),
+            "role": Parameter("Only turns in this role; `other` is any but the first two."),
+        },
     )
     def recall_conversation(
         self,
@@ -238,10 +257,23 @@ class Memory(LastingMemories, FeatureCalls):
         falls_back=True,
         http=Http(
             "POST /v1/search",
+            "Search everything",
             repeatable=True,
+            body="SearchQuestion",
             renamed={"question": "query"},
             folders=("directory",),
         ),
+        parameters={
+            "budget": token_parameter("At most this many tokens of snippets."),
+            "kinds": Parameter(
+                "What to search: `memory`, `note`, `turn`, `file`, `document`, `tool_call`; by "
+                "default all but `tool_call`."
+            ),
+            "project": name_parameter(
+                "Only what belongs to this project: name, folder or repository."
+            ),
+            "tags": tags_parameter("Only memories, notes and documents with all of these."),
+        },
     )
     def search(
         self,
@@ -261,7 +293,7 @@ class Memory(LastingMemories, FeatureCalls):
         read: int | None = None,
         timeout: float | None = None,
     ) -> Recall[SearchHit]:
-        """What bears on a question, of everything that is kept, in one list, best first.
+        """Memories, notes, turns, files and documents that answer a question, best first.
 
         At most `top_k` hits whose snippets cost at most `budget` tokens. `kinds` are those to look
         among: "memory", "note", "turn", "file", "document", and "tool_call", which is left out by
@@ -340,7 +372,9 @@ class Memory(LastingMemories, FeatureCalls):
         notices = self._container.languages.of_import(self._services(), report)
         return with_notices(report, notices)
 
-    @operation("read", http=Http("GET /v1/conversations/{conversation_id}/tool-calls"))
+    @operation(
+        "read", http=Http("GET /v1/conversations/{conversation_id}/tool-calls", "What tools did")
+    )
     def tool_calls(self, conversation_id: str) -> tuple[ToolCallHit, ...]:
         """What an agent did with its tools in a session, oldest first, a line each."""
         services = self._services()
@@ -387,7 +421,7 @@ class Memory(LastingMemories, FeatureCalls):
         """The folder that holds all of it: the same for every namespace."""
         return self._container.settings.home
 
-    @operation("read", http=Http("GET /v1/session", "namespaces"))
+    @operation("read", http=Http("GET /v1/session", part="namespaces"))
     def namespaces(self) -> tuple[str, ...]:
         """Every namespace of this home that holds or held anything, the default one first."""
         return self._container.namespaces()
@@ -405,7 +439,7 @@ class Memory(LastingMemories, FeatureCalls):
 
         return delete_namespace(self._container, name)
 
-    @operation("read", http=Http("GET /v1/ready", "ready"))
+    @operation("read", http=Http("GET /v1/ready", part="ready"))
     def ready(self, timeout: float | None = None) -> bool:
         """Wait until the model is loaded and everything known is indexed; False on time-out.
 

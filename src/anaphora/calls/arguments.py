@@ -89,6 +89,11 @@ class ArgumentChecks:
         self._function = function
         self._checks: dict[str, Check | None] | None = None
 
+    @property
+    def hints(self) -> dict[str, Any]:
+        """The types of the parameters by name."""
+        return _parameter_hints(self._function)
+
     def apply(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         """The positional arguments to pass on; those in `named` are replaced in place."""
         if self._checks is None:
@@ -122,6 +127,12 @@ def checked(function: FunctionT, checks: ArgumentChecks | None = None) -> Functi
 
 def _parameter_checks(function: Callable[..., Any]) -> dict[str, Check | None]:
     """The check of each parameter, in their order; None where anything is allowed."""
+    hints = _parameter_hints(function)
+    names = inspect.signature(function).parameters
+    return {name: _check_of(hints[name]) if name in hints else None for name in names}
+
+
+def _parameter_hints(function: Callable[..., Any]) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters
     # A result is often of a module that only type checkers import.
     annotated = SimpleNamespace(
@@ -132,8 +143,7 @@ def _parameter_checks(function: Callable[..., Any]) -> dict[str, Check | None]:
             and parameter.kind is not parameter.VAR_KEYWORD
         }
     )
-    hints = get_type_hints(annotated, inspect.unwrap(function).__globals__, _LEFT_TO_ROOMS)
-    return {name: _check_of(hints[name]) if name in hints else None for name in parameters}
+    return get_type_hints(annotated, inspect.unwrap(function).__globals__, _LEFT_TO_ROOMS)
 
 
 def _check_of(annotation: Any) -> Check | None:

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from anaphora.calls.arguments import ArgumentChecks, checked
 from anaphora.calls.limits import limited
+from anaphora.calls.parameters import CallParameter, Parameter, call_parameters
 from anaphora.system.zones import times_shown_in
 from anaphora.values.actions import DIGESTED, AuditAction
 from anaphora.values.conversations import Degraded
@@ -50,14 +51,26 @@ class Http:
     have another name in the request, `folders` those that a server refuses: folders on the
     caller's machine. `part` is the member of the answer that counts. `repeatable`: asked twice it
     does no more than once, as every GET. `long`: it may take minutes.
+
+    A route is derived from a call with a `summary`, its title in the OpenAPI document; others are
+    more than a request and have a function of their own. `threads` is the kind of threads that
+    answer it, `made` says whether an answer is of something new (201 instead of 200). `name`,
+    `body` and `answer` are what generated clients call the route and its schemas, if that is not
+    derived from the name of the call.
     """
 
     request: str
+    summary: str = ""
     part: str = ""
     repeatable: bool = False
     long: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
+    threads: str = ""
+    made: bool = False
+    name: str = ""
+    body: str = ""
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,7 @@ class Operation:
     asked. `event`: its listeners get the answer, to which notices about the languages of the
     question are added. `falls_back`: where the endpoint of the embedder goes away meanwhile, it is
     asked again with the local model, within the same `timeout`. `http`: the request that it is to a
-    server.
+    server. `described`: what its parameters mean, where that differs from `PARAMETERS`.
     """
 
     function: Callable[..., Any]
@@ -109,11 +122,21 @@ class Operation:
     event: str
     falls_back: bool
     http: Http | None
+    described: Mapping[str, Parameter]
 
     @property
     def name(self) -> str:
         """The name of the method."""
         return self.function.__name__
+
+    @property
+    def parameters(self) -> dict[str, CallParameter]:
+        """The parameters of the call by name, without `**` ones. Types are resolved now."""
+        hints = self.checks.hints
+        return {
+            parameter.name: parameter
+            for parameter in call_parameters(self.function, hints, self.described)
+        }
 
     def record(self, view: HomeView, ids: Iterable[str], question: str = "") -> None:
         """Add the call to the audit trail, if one is kept. `StoreError` if that fails."""
@@ -154,13 +177,23 @@ def operation(
     event: str = "",
     falls_back: bool = False,
     http: Http | None = None,
+    parameters: Mapping[str, Parameter] | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Describe a public method, and wrap it once. See `Operation` for the arguments."""
 
     def describe(function: FunctionT) -> FunctionT:
         checks = ArgumentChecks(function)
         described = Operation(
-            function, checks, right, counted, audit, question, event, falls_back, http
+            function,
+            checks,
+            right,
+            counted,
+            audit,
+            question,
+            event,
+            falls_back,
+            http,
+            parameters or {},
         )
         if falls_back:
             call = _asked(described)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from anaphora.calls.operation import AuditRule, Http, ids_of, operation, with_stand_in
+from anaphora.calls.parameters import Parameter, name_parameter
 from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
 from anaphora.features.deep.services import DeepServices
@@ -20,6 +22,8 @@ from anaphora.features.deep.values import (
     TraceSummary,
 )
 from anaphora.store.threads.ids import check_id
+
+_LIMITS: Final = Parameter("The limits of the call.")
 
 
 class DeepCalls(NamespaceView):
@@ -78,7 +82,13 @@ class DeepCalls(NamespaceView):
         """Questions that memory could not answer, the most asked first; None: of every status."""
         return self._deep.gaps.list(status)
 
-    @operation("write", http=Http("POST /v1/extract", long=True))
+    @operation(
+        "write",
+        http=Http(
+            "POST /v1/extract", "Extract facts", long=True, threads="deep", body="ExtractWish"
+        ),
+        parameters={"budget": _LIMITS},
+    )
     def extract(self, conversation_id: str, *, budget: Budget | None = None) -> Extracted:
         """Take at most 20 lasting facts out of a conversation, each bound to the turns that say it.
 
@@ -95,7 +105,14 @@ class DeepCalls(NamespaceView):
                 conversation_id, models.sub if models else None, budget
             )
 
-    @operation("write", http=Http("POST /v1/dream", long=True))
+    @operation(
+        "write",
+        http=Http("POST /v1/dream", "Run one dream", long=True, threads="deep", body="DreamWish"),
+        parameters={
+            "model": Parameter("Whether a model may be called; without one a cycle costs nothing."),
+            "budget": _LIMITS,
+        },
+    )
     def dream(self, *, model: bool = True, budget: Budget | None = None) -> DreamReport:
         """One cycle: queued extractions, open gaps explored over what is known now, links.
 
@@ -106,7 +123,15 @@ class DeepCalls(NamespaceView):
         with span("dream"):
             return self._deep.dream_cycle.run(model=model, budget=budget)
 
-    @operation("write", http=Http("POST /v1/conversations/{conversation_id}/end", "jobs"))
+    @operation(
+        "write",
+        http=Http(
+            "POST /v1/conversations/{conversation_id}/end",
+            "End a session",
+            part="jobs",
+            answer="Waiting",
+        ),
+    )
     def end_session(self, conversation_id: str) -> int:
         """Say that a session has ended: queue its extraction (with a model) and a dream.
 
@@ -118,7 +143,7 @@ class DeepCalls(NamespaceView):
         services.jobs.queue_session_jobs(ended_id, extract=with_model)
         return len(services.jobs.list_pending())
 
-    @operation("write", http=Http("POST /v1/jobs", long=True))
+    @operation("write", http=Http("POST /v1/jobs", "Run queued jobs", long=True, threads="deep"))
     def run_jobs(self) -> DreamReport:
         """Run what ended sessions have queued: extractions, then a dream that asks no model.
 
@@ -127,12 +152,16 @@ class DeepCalls(NamespaceView):
         with span("run_jobs"):
             return self._deep.dream_cycle.run_jobs()
 
-    @operation("read", http=Http("GET /v1/traces"))
+    @operation("read", http=Http("GET /v1/traces", "How answers were found"))
     def traces(self, limit: int = 20) -> tuple[TraceSummary, ...]:
         """How answers were found: the newest of what was kept, at most `limit`."""
         return self._deep.traces.list(limit)
 
-    @operation("read", http=Http("GET /v1/traces/{trace_id}", renamed={"id": "trace_id"}))
+    @operation(
+        "read",
+        http=Http("GET /v1/traces/{trace_id}", "One trace", renamed={"id": "trace_id"}),
+        parameters={"id": name_parameter("The trace.")},
+    )
     def trace(self, id: str) -> DeepAnswer:  # noqa: A002 - the field's own name
         """An answer with all its steps, to be shown again. Raises `NotFound`."""
         return self._deep.traces.get(id)

@@ -9,23 +9,16 @@ from fastapi import Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
-from anaphora.features.deep.schemas import (
-    DeepQuestion,
-    DreamWish,
-    ExtractWish,
-    GapQuery,
-    Gaps,
-    TraceQuery,
-    Traces,
-)
-from anaphora.features.deep.values import DeepAnswer, DreamReport, Extracted
+from anaphora.features.deep.calls import DeepCalls
+from anaphora.features.deep.schemas import BudgetBody, DeepQuestion, GapQuery, Gaps
+from anaphora.features.deep.values import Budget, DeepAnswer
 from anaphora.surfaces.rest import calls
 from anaphora.surfaces.rest.calls import answer, caller_of, in_threads_of, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
-from anaphora.surfaces.rest.schemas import Name
 from anaphora.surfaces.wire import refuse_unknown
 
 router = LaneRouter("deep")
+router.offer(DeepCalls, bodies={Budget: BudgetBody})
 
 
 def _ask(
@@ -62,33 +55,3 @@ async def deep_recall(request: Request, body: DeepQuestion) -> Response:
 def gaps(memory: Memory, query: GapQuery) -> Any:
     """What memory could not answer, the most asked first."""
     return memory.gaps(None if query.status == "all" else query.status)
-
-
-@router.answers("POST /extract", "Extract facts", Extracted, kind="deep")
-def extract(memory: Memory, body: ExtractWish) -> Any:
-    """At most 20 lasting facts of a conversation, each bound to its turns."""
-    return memory.extract(**body.given())
-
-
-@router.answers("POST /dream", "Run one dream", DreamReport, kind="deep")
-def dream(memory: Memory, body: DreamWish) -> Any:
-    """Open gaps are explored over what is known now, restatements linked. It never deletes."""
-    return memory.dream(**body.given())
-
-
-@router.answers("POST /jobs", "Run queued jobs", DreamReport, kind="deep")
-def run_jobs(memory: Memory) -> Any:
-    """What ended sessions have queued: extractions, then a dream that asks no model."""
-    return memory.run_jobs()
-
-
-@router.answers("GET /traces", "How answers were found", Traces)
-def traces(memory: Memory, query: TraceQuery) -> Any:
-    """The newest of the stored ones."""
-    return memory.traces(query.limit)
-
-
-@router.answers("GET /traces/{trace_id}", "One trace", DeepAnswer)
-def trace(memory: Memory, trace_id: Name) -> Any:
-    """An answer with all its steps, to be shown again."""
-    return memory.trace(trace_id)

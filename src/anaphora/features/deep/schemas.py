@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from anaphora.features.deep.values import Budget, Gap, GapStatus, Scope, TraceSummary
+from anaphora.features.deep.values import Budget, Gap, GapStatus, Scope
 from anaphora.surfaces.rest.schemas import VISIBLE, Body, Name, Parameters
 
 
@@ -37,33 +37,10 @@ class DeepQuestion(Body):
     budget: BudgetBody | None = None
 
 
-class ExtractWish(Body):
-    """The conversation to take facts out of."""
-
-    conversation_id: Name
-    budget: BudgetBody | None = None
-
-
-class DreamWish(Body):
-    """One cycle; without a model it costs nothing."""
-
-    model: bool = True
-    budget: BudgetBody | None = None
-
-
 class GapQuery(Parameters):
     """Gaps of one status, or of all."""
 
     status: GapStatus | Literal["all"] = "open"
 
 
-class TraceQuery(Parameters):
-    """How many traces at most."""
-
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 20
-
-
 Gaps = list[Gap]
-
-
-Traces = list[TraceSummary]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
 from anaphora.calls.caller import signed
 from anaphora.calls.operation import AuditRule, Http, ids_of, operation
+from anaphora.calls.parameters import name_parameter
 from anaphora.calls.progress import Progress
 from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
@@ -15,7 +17,8 @@ from anaphora.errors import InvalidInput
 from anaphora.features.documents.services import DocumentServices
 from anaphora.features.documents.values import AddedDocument, Document, DocumentSection
 
-_READ = AuditRule("read", "document", ids_of)
+_READ: Final = AuditRule("read", "document", ids_of)
+_DOCUMENT: Final = name_parameter("The document.")
 
 
 class DocumentCalls(NamespaceView):
@@ -62,7 +65,7 @@ class DocumentCalls(NamespaceView):
             )
             return self._documents.writing.add(new_document, embed=embed, progress=progress)
 
-    @operation("read", audit=_READ, http=Http("GET /v1/documents"))
+    @operation("read", audit=_READ, http=Http("GET /v1/documents", "List documents"))
     def documents(self, *, limit: int = 50, history: bool = False) -> tuple[Document, ...]:
         """At most `limit` documents, the last added first; with `history` past versions too."""
         if limit < 1:
@@ -72,7 +75,8 @@ class DocumentCalls(NamespaceView):
     @operation(
         "read",
         audit=AuditRule("read", "document", lambda document: ids_of((document,))),
-        http=Http("GET /v1/documents/{document_id}", renamed={"id": "document_id"}),
+        http=Http("GET /v1/documents/{document_id}", "One document", renamed={"id": "document_id"}),
+        parameters={"id": _DOCUMENT},
     )
     def document(self, id: str) -> Document:  # noqa: A002 - the field's own name
         """One document, by its id, that of a section of it, or its name. Raises `NotFound`."""
@@ -83,7 +87,13 @@ class DocumentCalls(NamespaceView):
         return documents.get(document_id if documents.versions.many([document_id]) else id)
 
     @operation(
-        "read", http=Http("GET /v1/documents/{document_id}/sections", renamed={"id": "document_id"})
+        "read",
+        http=Http(
+            "GET /v1/documents/{document_id}/sections",
+            "The text of a document",
+            renamed={"id": "document_id"},
+        ),
+        parameters={"id": _DOCUMENT},
     )
     def document_sections(self, id: str) -> tuple[DocumentSection, ...]:  # noqa: A002
         """The sections of a document in order, which together are its text. Raises `NotFound`."""
@@ -96,7 +106,14 @@ class DocumentCalls(NamespaceView):
         """The bytes of a document's file. Raises `NotFound`, also where they were not kept."""
         return self._documents.store.file_of(self.document(id).id)
 
-    @operation("read", audit=_READ, http=Http("GET /v1/documents/history"))
+    @operation(
+        "read",
+        audit=_READ,
+        http=Http("GET /v1/documents/history", "The versions of a document"),
+        parameters={
+            "name": name_parameter("Its name; another file of this name is a new version.")
+        },
+    )
     def document_history(self, name: str) -> tuple[Document, ...]:
         """Every version that a name had, the oldest first; each has its text still."""
         return self._documents.store.history(name)

@@ -9,20 +9,18 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from anaphora.api.memory import Memory
+from anaphora.features.documents.calls import DocumentCalls
 from anaphora.features.documents.schemas import (
-    DocumentList,
-    DocumentNameQuery,
-    DocumentsQuery,
     NewDocumentQuery,
-    SectionList,
 )
-from anaphora.features.documents.values import AddedDocument, Document
+from anaphora.features.documents.values import AddedDocument
 from anaphora.surfaces.rest.calls import answer, caller_of, in_threads_of, service_of
 from anaphora.surfaces.rest.routing import LaneRouter
 from anaphora.surfaces.rest.schemas import DeleteQuery, Name
 from anaphora.values.memories import Forgotten
 
 router = LaneRouter("documents")
+router.offer(DocumentCalls)
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -57,30 +55,6 @@ async def add_document(request: Request, query: Annotated[NewDocumentQuery, Quer
         )
 
     return await answer(request, taken, lambda done: 200 if done.action == "known" else 201)
-
-
-@router.answers("GET /documents", "List documents", DocumentList)
-def documents(memory: Memory, query: DocumentsQuery) -> Any:
-    """The last added first; with `history` past versions too."""
-    return memory.documents(limit=query.limit, history=query.history)
-
-
-@router.answers("GET /documents/history", "The versions of a document", DocumentList)
-def document_history(memory: Memory, query: DocumentNameQuery) -> Any:
-    """Every version that the name had, the oldest first."""
-    return memory.document_history(query.name)
-
-
-@router.answers("GET /documents/{document_id}", "One document", Document)
-def document(memory: Memory, document_id: Name) -> Any:
-    """Its properties, without its text."""
-    return memory.document(document_id)
-
-
-@router.answers("GET /documents/{document_id}/sections", "The text of a document", SectionList)
-def document_sections(memory: Memory, document_id: Name) -> Any:
-    """Its sections in order, each with page, headings and position."""
-    return memory.document_sections(document_id)
 
 
 @router.get(

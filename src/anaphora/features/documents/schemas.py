@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from anaphora.features.documents.values import Document, DocumentSection
 from anaphora.surfaces.rest.schemas import Name, Parameters, Time
 
 
@@ -19,22 +18,3 @@ class NewDocumentQuery(Parameters):
     origin: Name | None = None
     tag: Annotated[list[Name], Field(max_length=1_000)] = Field(default_factory=list)
     keep_file: bool | None = None
-
-
-class DocumentNameQuery(Parameters):
-    """Which document, by its name."""
-
-    name: Name
-
-
-class DocumentsQuery(Parameters):
-    """How many documents, and whether past versions are among them."""
-
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-    history: bool = False
-
-
-DocumentList = list[Document]
-
-
-SectionList = list[DocumentSection]

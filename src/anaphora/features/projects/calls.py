@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from anaphora.calls.operation import AuditRule, Http, ids_of, operation, thread_ids
+from anaphora.calls.parameters import (
+    Parameter,
+    name_parameter,
+    text_parameter,
+    token_parameter,
+)
 from anaphora.calls.progress import Progress
 from anaphora.calls.tracing import span
 from anaphora.container.view import NamespaceView
 from anaphora.features.projects.services import ProjectServices
 from anaphora.features.projects.values import (
+    LEAST_BUDGET,
     DiaryEntry,
     IndexReport,
     NoteKind,
@@ -34,6 +42,10 @@ def _ids_of_warm_up(warm_up: WarmUp) -> Iterator[str]:
         warm_up.diary,
     )
     yield from thread_ids(session.id for session in warm_up.sessions)
+
+
+_ABOUT: Final = name_parameter("Name, id or folder of the project that it is about.")
+_TEXT_TOKENS: Final = token_parameter("At most this many tokens of text.", LEAST_BUDGET)
 
 
 class ProjectCalls(NamespaceView):
@@ -65,12 +77,22 @@ class ProjectCalls(NamespaceView):
         with span("index_project"):
             return self._projects.upkeep.index(os.fspath(root), name, progress, embed=embed)
 
-    @operation("read", http=Http("GET /v1/projects"))
+    @operation(
+        "read",
+        http=Http("GET /v1/projects", "List projects", threads="project", name="list_projects"),
+    )
     def projects(self) -> tuple[Project, ...]:
         """The projects of this namespace that are known, with their sizes."""
         return self._projects.store.list()
 
-    @operation("read", http=Http("GET /v1/projects/{project}/map"))
+    @operation(
+        "read",
+        http=Http("GET /v1/projects/{project}/map", "The shape of a project", threads="project"),
+        parameters={
+            "project": name_parameter("Name, id or folder of the project."),
+            "within": Parameter("A folder of the project: the map shows its files."),
+        },
+    )
     def project_map(self, project: str, *, within: str | None = None) -> ProjectMap:
         """The folders of a project (its name, folder or id), and which imports from which.
 
@@ -84,7 +106,7 @@ class ProjectCalls(NamespaceView):
         projects_by_id = {project_info.id: project_info for project_info in services.store.list()}
         return project_map(services.graph, projects_by_id[row.id], within)
 
-    @operation("write", http=Http("DELETE /v1/projects/{project}", "sections"))
+    @operation("write", http=Http("DELETE /v1/projects/{project}", part="sections"))
     def remove_project(self, project: str) -> int:
         """Forget a project (its name, folder or id) with all of its sections; how many those were.
 
@@ -93,7 +115,14 @@ class ProjectCalls(NamespaceView):
         """
         return self._projects.upkeep.remove(project)
 
-    @operation("write", http=Http("POST /v1/observations"))
+    @operation(
+        "write",
+        http=Http("POST /v1/observations", "Take a note", made=True, body="NewObservation"),
+        parameters={
+            "text": text_parameter("The note, with the names of what it concerns."),
+            "project": _ABOUT,
+        },
+    )
     def observe(
         self,
         text: str,
@@ -122,7 +151,7 @@ class ProjectCalls(NamespaceView):
                 project=project,
             )
 
-    @operation("read", http=Http("GET /v1/observations"))
+    @operation("read", http=Http("GET /v1/observations", "List notes"))
     def notes(self, project: str | None = None, *, limit: int = 50) -> tuple[Observation, ...]:
         """At most `limit` notes that hold, the latest first.
 
@@ -131,12 +160,16 @@ class ProjectCalls(NamespaceView):
         """
         return self._projects.note_taking.observations(project, limit)
 
-    @operation("read", http=Http("GET /v1/diary"))
+    @operation("read", http=Http("GET /v1/diary", "Read the diary"))
     def diary(self, project: str | None = None, *, limit: int = 50) -> tuple[DiaryEntry, ...]:
-        """At most `limit` diary entries, the latest first. `project` and errors as in `notes`."""
+        """At most `limit` diary entries, the latest first. Raises what `notes` does."""
         return self._projects.note_taking.diary(project, limit)
 
-    @operation("write", http=Http("POST /v1/diary"))
+    @operation(
+        "write",
+        http=Http("POST /v1/diary", "Write the diary", made=True, body="NewDiaryEntry"),
+        parameters={"summary": text_parameter("The entry."), "project": _ABOUT},
+    )
     def write_diary(
         self,
         summary: str,
@@ -156,7 +189,20 @@ class ProjectCalls(NamespaceView):
         audit=AuditRule("recalled", "context", lambda package: ids_of(package.memories)),
         question="focus",
         falls_back=True,
-        http=Http("POST /v1/context/recall", repeatable=True),
+        http=Http(
+            "POST /v1/context/recall",
+            "Recall for a task",
+            repeatable=True,
+            threads="project",
+            body="ContextQuestion",
+        ),
+        parameters={
+            "focus": Parameter(
+                "The task, in one or several statements; name files and symbols.", 1, 50
+            ),
+            "budget": _TEXT_TOKENS,
+            "include_sources": Parameter("Also return scores and relations."),
+        },
     )
     def recall_context(
         self,
@@ -187,7 +233,12 @@ class ProjectCalls(NamespaceView):
         audit=AuditRule("recalled", "warm_up", _ids_of_warm_up),
         question="topic",
         falls_back=True,
-        http=Http("GET /v1/warm-up", folders=("directory",)),
+        http=Http("GET /v1/warm-up", "Begin a session", folders=("directory",), threads="project"),
+        parameters={
+            "topic": Parameter("What the session is about, if that is known."),
+            "shape": Parameter("Whether the project itself is described."),
+            "budget": _TEXT_TOKENS,
+        },
     )
     def warm_up(
         self,

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from itertools import chain
 
 from anyio import create_task_group, sleep
 from fastapi import FastAPI, Request
@@ -53,7 +54,7 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
     problems.register(app)
     # The routes themselves: an included router would hide them from code that lists all routes.
     of_features = (load(route) for feature in registered() for route in feature.routes)
-    for router in (
+    routers = (
         memories.router,
         conversations.router,
         home.router,
@@ -61,8 +62,10 @@ def build(memory: Memory, tokens: Tokens, options: ServerOptions) -> FastAPI:
         metrics.router,
         conversations.seed_router,
         *of_features,
-    ):
-        app.router.routes.extend(router.routes)
+    )
+    routes = chain.from_iterable(router.routes for router in routers)
+    # "/memories/history" before "/memories/{memory_id}".
+    app.router.routes.extend(sorted(routes, key=lambda route: "{" in getattr(route, "path", "")))
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False)
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     app.add_middleware(RequestGate, service=service)

@@ -24,7 +24,6 @@ from anaphora.surfaces.rest.schemas import (
     PageQuery,
     SeedTitle,
     ThreadQuery,
-    TurnQuestion,
 )
 from anaphora.surfaces.rest.shapes import (
     Appended,
@@ -35,25 +34,18 @@ from anaphora.surfaces.rest.shapes import (
     SeedRecord,
     ThreadShape,
     Titled,
-    ToolCalls,
-    TurnHits,
-    Waiting,
 )
-from anaphora.surfaces.wire import must_exist, recalled_turns, times_between
+from anaphora.surfaces.wire import must_exist, recalled_turns
 from anaphora.text.hidden_ids import named_so
 from anaphora.values.conversations import NewTurn
 from anaphora.values.memories import Page
 
 router = LaneRouter("conversation")
+router.offer(
+    Memory, "recall_conversation", "tool_calls", calls={"recall_conversation": recalled_turns}
+)
 seed_router = LaneRouter("seed", "")
 Index = Annotated[int, Path(ge=0, le=2**31 - 1)]
-
-
-@router.answers("POST /conversations/recall", "Recall turns", TurnHits, reads=True)
-def recall_conversation(memory: Memory, body: TurnQuestion) -> Any:
-    """The turns of one conversation, or of all, that are relevant to the query."""
-    fields = body.given()
-    return recalled_turns(memory, **fields | times_between(fields, memory.local_time))
 
 
 @router.answers("GET /conversations", "List conversations", ConversationPage)
@@ -95,12 +87,6 @@ def get_conversation(memory: Memory, conversation_id: Name, query: ThreadQuery) 
     return replace(thread, turns=thread.turns[max(0, len(thread.turns) - query.last) :])
 
 
-@router.answers("GET /conversations/{conversation_id}/tool-calls", "What tools did", ToolCalls)
-def tool_calls(memory: Memory, conversation_id: Name) -> Any:
-    """A line for each call that the agent made in this session, the oldest first."""
-    return memory.tool_calls(conversation_id)
-
-
 @router.answers("POST /conversations/{conversation_id}/turns", "Store turns", Appended, 201)
 def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> Any:
     """All or none of them. When this returns, they are on the disk.
@@ -116,12 +102,6 @@ def append_turns(memory: Memory, conversation_id: Name, body: AppendTurns) -> An
         ]
     indexes = memory.conversations.extend(conversation_id, turns, title=body.title)
     return {"conversation_id": conversation_id, "indexes": list(indexes)}
-
-
-@router.answers("POST /conversations/{conversation_id}/end", "End a session", Waiting)
-def end_session(memory: Memory, conversation_id: Name) -> Any:
-    """Its facts and a dream are queued: `POST /v1/jobs` runs what waits, now or later."""
-    return {"jobs": memory.end_session(conversation_id)}
 
 
 @router.answers("PATCH /conversations/{conversation_id}", "Give a conversation a title", Titled)

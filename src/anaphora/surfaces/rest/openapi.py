@@ -134,6 +134,8 @@ def _complete_operation(path: str, operation: dict[str, Any]) -> None:
         description = meaning(parameter["name"], path)
         if description:
             parameter.setdefault("description", description)
+        # It stands beside the schema.
+        parameter["schema"].pop("description", None)
         if parameter["name"] == "filters":
             # JSON in a URL parameter can only be declared through `content`.
             parameter.pop("schema")

@@ -6,15 +6,18 @@ be forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, TypeAlias, TypeVar, get_type_hints
+from types import MappingProxyType
+from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
 
 from anyio import current_time
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from anaphora.api.memory import Memory
+from anaphora.calls.operation import operations_of
 from anaphora.surfaces.access import may
 from anaphora.surfaces.rest.calls import (
     DEADLINE,
@@ -27,8 +30,9 @@ from anaphora.surfaces.rest.calls import (
     reads,
     service_of,
 )
+from anaphora.surfaces.rest.derived import DerivedRoute
 from anaphora.surfaces.rest.problems import Problem
-from anaphora.surfaces.rest.schemas import NoQuery, Parameters
+from anaphora.surfaces.rest.schemas import Body, NoQuery, Parameters
 
 CallT = TypeVar("CallT", bound=Callable[..., Any])
 Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -89,6 +93,62 @@ class LaneRouter(APIRouter):
             return call
 
         return made
+
+    def offer(
+        self,
+        owner: type,
+        *names: str,
+        calls: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+        bodies: Mapping[type, type[Body]] = MappingProxyType({}),
+        hidden_at: str = "",
+    ) -> None:
+        """Add the routes that are derived from the calls of a class, or from those named.
+
+        `calls` are functions that stand for a call, with the memory as their first argument;
+        `bodies` the schemas of arguments that are values. With `hidden_at` the route is at that
+        path, too, and not in the OpenAPI document.
+        """
+        routes = [
+            DerivedRoute(described, bodies)
+            for name, described in operations_of(owner).items()
+            if described.http is not None and described.http.summary
+            if not names or name in names
+        ]
+        for route in routes:
+            http, operation = route.http, route.operation
+            self.answers(
+                f"{route.method} {hidden_at or route.path.removeprefix(self.prefix)}",
+                http.summary,
+                route.answer,
+                201 if http.made else 200,
+                reads=operation.right == "read",
+                kind=cast("Kind | None", http.threads or None),
+                shown=not hidden_at,
+            )(_derived_call(route, calls.get(operation.name)))
+
+
+def _derived_call(route: DerivedRoute, function: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A function as `LaneRouter.answers` takes it."""
+    memory = Parameter("memory", Parameter.POSITIONAL_OR_KEYWORD, annotation=Memory)
+    part = "query" if route.method in {"GET", "DELETE"} else "body"
+    types = {**route.path_types, **({} if route.model is None else {part: route.model})}
+
+    def call(memory: Memory, **sent: Any) -> Any:
+        request = sent.pop(part, None)
+        return route.call(memory, route.arguments(sent, request), function)
+
+    call.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            memory,
+            *(
+                Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)
+                for name, kind in types.items()
+            ),
+        ]
+    )
+    call.__annotations__ = dict(types)
+    call.__name__, call.__doc__ = route.name, route.description
+    return call
 
 
 def _endpoint(call: Callable[..., Any], status: Callable[[Any], int]) -> Callable[..., Any]:

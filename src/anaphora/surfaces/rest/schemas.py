@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from datetime import date, datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import (
     BaseModel,
@@ -23,17 +23,10 @@ from pydantic import (
 )
 
 from anaphora.container.feature import search_kinds
-from anaphora.values.conversations import (
-    READ_AWAITED,
-    READ_MOST,
-    RecallMode,
-    TurnRole,
-)
 from anaphora.values.memories import (
     MEMORY_FIELDS,
     MemoryType,
     NewMemory,
-    Verdict,
 )
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
@@ -106,17 +99,6 @@ class Body(BaseModel):
         return self
 
 
-class ReadQuestion(Body):
-    """A question that a reader reads together with the first candidates before the answer."""
-
-    read: Annotated[int, Field(ge=0, le=READ_MOST)] | None = None
-
-    def given(self) -> dict[str, Any]:
-        """The fields by name, with the default number of candidates to read."""
-        arguments = super().given()
-        return arguments | {"read": READ_AWAITED if self.read is None else self.read}
-
-
 class Parameters(BaseModel):
     """Of a URL: texts, from which numbers are read; closed."""
 
@@ -183,88 +165,8 @@ class NewMemories(Body):
     items: Annotated[list[NewMemoryItem], Field(min_length=1, max_length=10_000)]
 
 
-class Ask(ReadQuestion):
-    """A question to lasting memories."""
-
-    query: Query
-    top_k: Count = 3
-    min_score: Annotated[float, Field(ge=-1e9, le=1e9)] | None = None
-    filters: Filters = None
-    mode: RecallMode = "hybrid"
-    as_of: Time | None = None
-    explain: bool = False
-    min_confidence: Share | None = None
-    timeout: Seconds | None = None
-
-
-class Forgetting(Body):
-    """What to forget: one memory, or all that a filter finds. Exactly one of the two."""
-
-    id: Name | None = None
-    filters: Filters = None
-    soft: bool = False
-    undoable: bool = False
-    dry_run: bool = False
-
-
-class Unforgetting(Body):
-    """A memory that was forgotten so that it can come back."""
-
-    id: Name
-
-
 # One that there is not is refused by the call itself.
-_SearchKind = Annotated[str, WithJsonSchema({"type": "string", "enum": list(search_kinds())})]
-
-
-class SearchQuestion(ReadQuestion):
-    """A question to everything that is kept."""
-
-    query: Query
-    top_k: Annotated[int, Field(ge=1, le=1_000)] = 8
-    budget: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
-    kinds: Annotated[list[_SearchKind], Field(min_length=1, max_length=20)] = [
-        "memory",
-        "note",
-        "turn",
-        "file",
-    ]
-    since: DayOrTime | None = None
-    until: DayOrTime | None = None
-    speaker: Name | None = None
-    project: Name | None = None
-    tags: Tags = []
-    exclude: Annotated[list[str], Field(max_length=1_000)] = []
-    min_confidence: Share | None = None
-    timeout: Seconds | None = None
-
-
-class ContradictionQuery(Parameters):
-    """Which contradictions: the open or the settled ones."""
-
-    settled: bool = False
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-
-
-class Reopening(Body):
-    """Two memories with a settled contradiction."""
-
-    id: Name
-    other_id: Name
-
-
-class Settling(Reopening):
-    """The verdict on two memories: `id` replaces `other_id`, both hold, or `id` is wrong."""
-
-    verdict: Verdict
-
-
-class ListQuery(Parameters):
-    """A page of memories. `filters` is a filter in JSON."""
-
-    filters: str | None = None
-    limit: Annotated[int, Field(ge=1, le=1_000)] = 50
-    cursor: str | None = None
+SearchKind = Annotated[str, WithJsonSchema({"type": "string", "enum": list(search_kinds())})]
 
 
 class DeleteQuery(Parameters):
@@ -272,19 +174,6 @@ class DeleteQuery(Parameters):
 
     soft: bool = False
     undoable: bool = False
-
-
-class PathQuery(Parameters):
-    """What a memory is the value of."""
-
-    path: Name
-
-
-class ShortIdQuery(Parameters):
-    """The end of an id, and what it is the id of."""
-
-    short: Name
-    kind: Literal["any", "memory", "conversation"] = "any"
 
 
 class ThreadQuery(Parameters):
@@ -327,24 +216,6 @@ class SeedTitle(Body):
     """A title of one's own."""
 
     title: Annotated[str, Field(max_length=1_000)]
-
-
-class TurnQuestion(ReadQuestion):
-    """A question to conversations: one of them, or all."""
-
-    query: Query
-    conversation_id: Name | None = None
-    top_k: Count | None = None
-    budget: Annotated[int | None, Field(ge=0, le=1_000_000)] = None
-    exclude: Annotated[list[str], Field(max_length=1_000)] = []
-    mode: RecallMode = "hybrid"
-    since: DayOrTime | None = None
-    until: DayOrTime | None = None
-    speaker: Name | None = None
-    role: TurnRole | None = None
-    min_confidence: Share | None = None
-    whole: bool = False
-    timeout: Seconds | None = None
 
 
 class ImportQuery(Parameters):

@@ -17,16 +17,17 @@ from pydantic import (
 from anaphora.values.conversations import (
     Check,
     Degraded,
+    Recall,
     ThreadSummary,
     TurnHit,
 )
 from anaphora.values.memories import (
     MemoryHit,
     MemoryRecord,
+    Page,
 )
 from anaphora.values.namespaces import NamespaceAccess
 from anaphora.values.search import SearchHit
-from anaphora.values.sessions import ToolCallHit
 
 _DATE_TIME: Any = Field(json_schema_extra={"format": "date-time"})
 
@@ -64,12 +65,6 @@ class SearchHits(BaseModel):
     confidence: float | None = None
     nearest: list[SearchHit] = []
     notices: list[str] = []
-
-
-class BroughtBack(BaseModel):
-    """The ids of what was restored."""
-
-    ids: list[str]
 
 
 class TurnHits(BaseModel):
@@ -130,18 +125,6 @@ class Appended(BaseModel):
 
     conversation_id: str
     indexes: list[int]
-
-
-class WholeId(BaseModel):
-    """An id in full."""
-
-    id: str
-
-
-class Waiting(BaseModel):
-    """How many jobs wait now."""
-
-    jobs: int
 
 
 class Ready(BaseModel):
@@ -285,4 +268,10 @@ PROBLEM_SHAPES: Final[Mapping[type[BaseModel], tuple[str, ...]]] = {
 """The forms of problems, with the names of those that use each; the last is for all others."""
 
 
-ToolCalls = list[ToolCallHit]
+ENVELOPES: Final[Mapping[Any, type[BaseModel]]] = {
+    Page[MemoryRecord]: MemoryPage,
+    Recall[MemoryHit]: Memories,
+    Recall[TurnHit]: TurnHits,
+    Recall[SearchHit]: SearchHits,
+}
+"""What a call returns, and the form in which it is answered."""
